@@ -1,0 +1,133 @@
+// The command line of `convolume convolve`.
+
+#include <memory>
+
+#include "app.hpp"
+#include "convolve_command.hpp"
+#include "convolve_request.hpp"
+#include "option_help.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+void add_meaning(CLI::App& app, ConvolveRequest& request) {
+    Options& options = request.options;
+    const char* group = "What is computed";
+    add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
+               "Size of the result (default same)")
+        ->group(group);
+    add_parsed(app, "--boundary", options.boundary, parse_boundary,
+               "zero|constant:V|nearest|reflect|mirror|wrap",
+               "How the image continues outside, in the words of scipy.ndimage (default zero)")
+        ->group(group);
+    add_parsed(app, "--operation,--op", options.operation, parse_operation,
+               "convolve|correlate|adjoint", "Default convolve")
+        ->group(group);
+    add_parsed(app, "--kernel-center", options.center, parse_kernel_center, "middle|scipy|Z,Y,X",
+               "The kernel's centre: k/2 (middle, the default), (k-1)/2 (scipy) or an index")
+        ->group(group);
+    add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
+               parse_kernel_normalization, "sum|peak|none",
+               "Divide the kernel by its sum (default) or its peak, or leave it")
+        ->group(group);
+    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
+               "What to do with NaN and infinities in the image (default error)")
+        ->group(group);
+    app.add_option("--axes", request.axes,
+                   "Meaning of the image's axes, slowest first, e.g. TYX, where the file is silent "
+                   "or wrong")
+        ->type_name("AXES")
+        ->group(group);
+}
+
+void add_execution(CLI::App& app, ConvolveRequest& request) {
+    const char* group = "How it is computed";
+    add_parsed(app, "--method", request.options.method, parse_method,
+               "auto|in-core|dif|tiled|direct",
+               "Default auto: the least predicted time that fits the memory")
+        ->group(group);
+    add_parsed(app, "--parts", request.options.parts, parse_parts, "auto|1|2|4|8|16",
+               "Parts of method dif (default auto)")
+        ->group(group);
+    add_parsed(app, "--precision", request.options.precision, parse_precision, "float32|float64",
+               "Of the computation (default float32)")
+        ->group(group);
+    app.add_option_function<std::string>(
+           "--device",
+           [&request](const std::string& text) { parse_device(text, request.engines); },
+           "Where to compute (default auto)")
+        ->type_name("auto|cpu|gpu|gpu:0,1")
+        ->group(group);
+    const auto engines = [](const std::string& text) { return parse_positive("--engines", text); };
+    add_parsed(app, "--engines", request.engines.cpu_engines, engines, "N",
+               "CPU engines that share the threads (default 1)")
+        ->group(group);
+    add_parsed(app, "--engine-mem", request.engines.engine_memory_bytes, parse_byte_size, "SIZE",
+               "Memory limit of each engine, e.g. 512M (default: none)")
+        ->group(group);
+    add_parsed(app, "--max-host-mem", request.options.max_host_bytes, parse_byte_size, "SIZE",
+               "Memory limit of image, result, scratch and CPU engines together (default: three "
+               "quarters of what is free)")
+        ->group(group);
+    const auto threads = [](const std::string& text) { return parse_positive("--threads", text); };
+    add_parsed(app, "--threads", request.engines.threads, threads, "N",
+               "CPU threads in all (default: all)")
+        ->group(group);
+}
+
+void add_output(CLI::App& app, ConvolveRequest& request) {
+    const char* group = "What is written";
+    app.add_option("-o,--output", request.output,
+                   "The result: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->type_name("OUT")
+        ->group(group);
+    const auto type = [](const std::string& text) {
+        if (text != "same") static_cast<void>(pixel_type_from_name(text));
+        return text;
+    };
+    add_parsed(app, "--output-type", request.output_type, type, "same|float32|uint16|…",
+               "Pixel type; integers are rounded and clamped (default: the precision's type)")
+        ->group(group);
+    add_parsed(app, "--compression", request.create.compression, parse_compression,
+               "none|deflate|lzw|zstd|packbits", "Of the output (default none)")
+        ->group(group);
+    app.add_flag("--overwrite", request.create.overwrite, "Replace an output that exists")
+        ->group(group);
+    app.add_flag("--dry-run", request.dry_run, "Print the plan; compute and write nothing")
+        ->group(group);
+    app.add_flag("--json", request.json, "Print a JSON object on stdout")->group(group);
+    app.add_option("--timeline", request.timeline,
+                   "Write what ran when, for Perfetto or chrome://tracing")
+        ->type_name("FILE")
+        ->group(group);
+    const auto verbosity = [&app, &request](const char* name, Verbosity value, const char* help) {
+        return app.add_flag_callback(
+            name, [&request, value] { request.verbosity = value; }, help);
+    };
+    CLI::Option* quiet = verbosity("-q,--quiet", Verbosity::quiet, "Only warnings and errors");
+    CLI::Option* verbose = verbosity("-v,--verbose", Verbosity::verbose, "Also the full plan");
+    quiet->group(group)->excludes(verbose);
+    verbose->group(group);
+}
+
+}  // namespace
+
+void add_convolve_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand("convolve", "Convolve an image with a kernel");
+    auto request = std::make_shared<ConvolveRequest>();
+    command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
+        ->required();
+    command->add_option("KERNEL", request->kernel, "The kernel (PSF): one 3D stack of any format")
+        ->required();
+    add_meaning(*command, *request);
+    add_execution(*command, *request);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        if (request->output.empty() && !request->dry_run)
+            throw InvalidArgument("no output was named; give -o OUT, or --dry-run for the plan alone");
+        action = [request] { run_convolve(*request); };
+    });
+}
+
+}  // namespace convolume::cli

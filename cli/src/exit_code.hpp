@@ -1,0 +1,29 @@
+#pragma once
+// The command's exit codes; docs/command.md has the same table for its users.
+
+#include <exception>
+#include <string>
+
+namespace convolume::cli {
+
+enum class ExitCode : int {
+    ok = 0,
+    runtime_fault = 1,
+    usage = 2,
+    out_of_memory = 3,
+    unavailable = 4,
+    output_exists = 5,
+    bad_data = 65,
+    no_input = 66,
+    internal = 70,
+    cannot_create = 73,
+    io_error = 74,
+    interrupted = 130,
+};
+
+ExitCode exit_code_of(const std::exception& error);
+
+/// The sentence shown to the user.
+std::string sentence_of(const std::exception& error);
+
+}  // namespace convolume::cli

@@ -1,0 +1,19 @@
+#pragma once
+// Outputs are checked before anything is computed, and appear under their name only when complete.
+
+#include <span>
+#include <string>
+
+namespace convolume::cli {
+
+/// Throws OutputExists unless `overwrite`, and CannotCreate where the folder of `file` is missing
+/// or not writable.
+void check_output_path(const std::string& file, bool overwrite);
+
+/// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or IoError.
+void write_whole_file(const std::string& file, std::span<const char> bytes);
+
+/// Writes `text` to stdout and makes sure it arrived. Throws IoError.
+void write_stdout(const std::string& text);
+
+}  // namespace convolume::cli

@@ -1,0 +1,63 @@
+#include "progress.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+#include <utility>
+
+#include "format.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+constexpr double terminal_interval_s = 0.1;
+constexpr double plain_interval_s = 10;
+
+}  // namespace
+
+double steady_clock_s() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+}
+
+ProgressMeter::ProgressMeter(std::ostream& out, Style style, double voxels,
+                             std::function<double()> clock_s)
+    : out_(out),
+      style_(style),
+      voxels_(voxels),
+      clock_s_(std::move(clock_s)),
+      start_s_(clock_s_()),
+      last_s_(start_s_) {}
+
+ProgressMeter::~ProgressMeter() { clear(); }
+
+void ProgressMeter::update(double fraction) {
+    if (style_ == Style::none) return;
+    const double now_s = clock_s_();
+    const double interval_s =
+        style_ == Style::terminal ? terminal_interval_s : plain_interval_s;
+    if (now_s - last_s_ < interval_s || !(fraction > 0)) return;
+    last_s_ = now_s;
+    fraction = std::min(fraction, 1.0);
+    const double elapsed_s = now_s - start_s_;
+    std::ostringstream line;
+    line << std::fixed << std::setprecision(0) << std::setw(3) << 100 * fraction << " %, "
+         << std::setprecision(1) << voxels_ * fraction / elapsed_s / 1e6 << " Mvoxel/s, "
+         << format_duration(elapsed_s * (1 - fraction) / fraction) << " left";
+    if (style_ == Style::terminal) {
+        out_ << '\r' << line.str() << "\033[K" << std::flush;
+        line_shown_ = true;
+    } else {
+        out_ << "progress " << line.str() << std::endl;
+    }
+}
+
+void ProgressMeter::clear() {
+    if (line_shown_) out_ << "\r\033[K" << std::flush;
+    line_shown_ = false;
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,7 @@
+#pragma once
+
+namespace convolume::cli {
+
+inline constexpr const char* version = CONVOLUME_VERSION;
+
+}  // namespace convolume::cli

@@ -1,0 +1,30 @@
+#pragma once
+// The caller's kernel made ready: checked, normalised, turned round for correlations, trimmed.
+
+#include <complex>
+
+#include "convolume/options.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume {
+
+struct KernelFacts {
+    Shape3 shape;
+    bool complex_taps = false;
+    double sum = 0;                   ///< real part, as given
+    std::complex<double> factor = 1;  ///< of the normalisation
+    std::complex<double> normalized_sum = 0;
+};
+
+/// Throws InvalidArgument (an extent of 0), BadData (NaN, all zero, a sum of 0 to be normalised).
+KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization normalization);
+
+/// The centre's index on every axis. Throws InvalidArgument when it lies outside the kernel.
+Index3 center_index(const KernelCenter& center, const Shape3& kernel);
+
+/// Samples of `box` of the kernel, normalised, in `type`. With `flip` the kernel is turned round on
+/// all axes and conjugated first, and `box` refers to the turned one.
+Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool flip, const Box3& box,
+                 PixelType type);
+
+}  // namespace convolume

@@ -1,0 +1,26 @@
+#include "progress.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace convolume {
+
+ExecutionContext Progress::of_task(int task) {
+    ExecutionContext context = context_;
+    if (context.progress)
+        context.progress = [this, task](double fraction) { update(task, fraction); };
+    return context;
+}
+
+void Progress::update(int task, double fraction) {
+    const std::lock_guard lock(mutex_);
+    double& done = done_[static_cast<std::size_t>(task)];
+    done = std::max(done, fraction);
+    const double total =
+        std::accumulate(done_.begin(), done_.end(), 0.0) / static_cast<double>(done_.size());
+    if (total <= reported_) return;
+    reported_ = total;
+    context_.progress(begin_ + (end_ - begin_) * total);
+}
+
+}  // namespace convolume

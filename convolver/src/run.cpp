@@ -1,0 +1,168 @@
+#include "run.hpp"
+
+#include <omp.h>
+
+#include <atomic>
+#include <numeric>
+
+#include "convolume/scheduler.hpp"
+#include "convolume/split.hpp"
+#include "progress.hpp"
+
+namespace convolume {
+
+namespace {
+
+std::vector<index_t> identity(index_t count) {
+    std::vector<index_t> indices(static_cast<std::size_t>(count));
+    std::iota(indices.begin(), indices.end(), index_t{0});
+    return indices;
+}
+
+// All CPU engines together, or the whole host where none computes.
+int host_threads(const EngineList& engines) {
+    int threads = 0;
+    for (const auto& engine : engines)
+        if (!engine->info().is_gpu) threads += engine->info().threads;
+    return threads > 0 ? threads : omp_get_max_threads();
+}
+
+// Adds up reports of tasks that end at the same time.
+class ReportSum {
+  public:
+    void add(const ExecutionReport& report) {
+        const std::lock_guard lock(mutex_);
+        sum_.clamped_low += report.clamped_low;
+        sum_.clamped_high += report.clamped_high;
+    }
+    ExecutionReport sum() const { return sum_; }
+
+  private:
+    std::mutex mutex_;
+    ExecutionReport sum_;
+};
+
+}  // namespace
+
+PlanRunner::PlanRunner(Plan plan, EngineList engines, Volume taps)
+    : plan_(std::move(plan)),
+      engines_(std::move(engines)),
+      taps_(std::move(taps)),
+      threads_(host_threads(engines_)),
+      kept_(std::make_unique<KeptKernels[]>(engines_.size())),
+      scratch_(std::make_unique<BufferPool>()) {
+    for (std::size_t i = 0; i < engines_.size(); ++i)
+        kept_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
+}
+
+std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task) const {
+    const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
+    const auto prepare = [&] {
+        return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_.view());
+    };
+    if (!plan_.keep_kernels) return prepare();
+    KeptKernels& kept = kept_[static_cast<std::size_t>(engine)];
+    const std::lock_guard lock(kept.mutex);
+    auto& known = kept.of_part[static_cast<std::size_t>(task.part.index)];
+    if (!known) known = prepare();
+    return known;
+}
+
+ExecutionReport PlanRunner::execute(const RunArguments& arguments,
+                                    const ExecutionContext& context) const {
+    throw_if_stopped(context);
+    return plan_.chosen.parts > 1 ? run_parts(arguments, context) : run_tiles(arguments, context);
+}
+
+ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
+                                      const ExecutionContext& context) const {
+    ReportSum report;
+    const auto tasks = static_cast<int>(plan_.tasks.size());
+    Progress progress(context, tasks, 0, 1);
+    run_on_engines(static_cast<int>(engines_.size()), tasks, context, [&](int engine, int number) {
+        const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
+        BlockInput input{arguments.input, {}, arguments.subtract, arguments.nonfinite_to_zero};
+        Box3 box;
+        for (int a = 0; a < 3; ++a) {
+            const AxisWindow& window = task.windows[static_cast<std::size_t>(a)];
+            input.gather[static_cast<std::size_t>(a)] =
+                gather_indices(window, plan_.problem.image[a], plan_.problem.boundary);
+            box.begin[a] = window.out_begin - plan_.problem.output.begin[a];
+            box.end[a] = window.out_end - plan_.problem.output.begin[a];
+        }
+        const BlockOutput output{subview(arguments.output, box), arguments.add};
+        const ExecutionContext task_context = progress.of_task(number);
+        report.add(engines_[static_cast<std::size_t>(engine)]->convolve(
+            plan_.blocks[static_cast<std::size_t>(task.block)], *kernel(engine, task), input,
+            output, number, task_context));
+        if (task_context.progress) task_context.progress(1);
+    });
+    return report.sum();
+}
+
+ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
+                                      const ExecutionContext& context) const {
+    const Problem& problem = plan_.problem;
+    const bool single = problem.precision == Precision::float32;
+    const decompose::SplitLayout layout{problem.complex_data, plan_.chosen.parts, plan_.scratch.z,
+                                        plan_.scratch.y, plan_.scratch.x};
+    const BufferPool::Lease scratch = [&] {
+        const PhaseTimer timer(context.timeline, Phase::allocate, -1, -1, plan_.scratch_bytes);
+        return scratch_->take(plan_.scratch_bytes, threads_, "the split volume");
+    }();
+
+    // The split works along z only: rows and columns are continued by the engines, from the image's
+    // own.
+    {
+        const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, plan_.scratch_bytes);
+        const BlockInput input{arguments.input,
+                               {gather_indices(plan_.windows[0], problem.image.z, problem.boundary),
+                                identity(problem.image.y), identity(problem.image.x)},
+                               arguments.subtract,
+                               arguments.nonfinite_to_zero};
+        if (single)
+            decompose::split(input, layout, static_cast<float*>(scratch.data()), threads_, context);
+        else
+            decompose::split(input, layout, static_cast<double*>(scratch.data()), threads_,
+                             context);
+    }
+    if (context.progress) context.progress(0.1);
+
+    const auto tasks = static_cast<int>(plan_.tasks.size());
+    Progress progress(context, tasks, 0.1, 0.9);
+    run_on_engines(static_cast<int>(engines_.size()), tasks, context, [&](int engine, int number) {
+        const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
+        const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
+        const ImageView part = layout.part(scratch.data(), task.part.index, problem.precision);
+        const Box3 image_rows{{0, 0, 0}, {part.shape.z, problem.image.y, problem.image.x}};
+        const Box3 kept_rows{{0, 0, 0}, {part.shape.z, block.axes[1].kept, block.axes[2].kept}};
+        const BlockInput input{
+            subview(part, image_rows),
+            {identity(part.shape.z),
+             gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
+             gather_indices(plan_.windows[2], problem.image.x, problem.boundary)},
+            0,
+            false};
+        const ExecutionContext task_context = progress.of_task(number);
+        engines_[static_cast<std::size_t>(engine)]->convolve(block, *kernel(engine, task), input,
+                                                             {subview(part, kept_rows), 0}, number,
+                                                             task_context);
+        if (task_context.progress) task_context.progress(1);
+    });
+
+    const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, plan_.scratch_bytes);
+    const BlockOutput output{arguments.output, arguments.add};
+    const index_t first_plane = plan_.windows[0].kept_begin();
+    const decompose::ClampCount clamped =
+        single ? decompose::merge(static_cast<const float*>(scratch.data()), layout, first_plane,
+                                  output, threads_, context)
+               : decompose::merge(static_cast<const double*>(scratch.data()), layout, first_plane,
+                                  output, threads_, context);
+    if (context.progress) context.progress(1);
+    ExecutionReport report;
+    report.clamped_low = clamped.low;
+    report.clamped_high = clamped.high;
+    return report;
+}
+
+}  // namespace convolume

@@ -1,0 +1,51 @@
+#pragma once
+// Runs a plan: tasks to engines, and around them split and merge when there are parts.
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "convolume/buffer_pool.hpp"
+#include "convolume/plan.hpp"
+
+namespace convolume {
+
+/// What comes with the data of one execution, besides their place.
+struct RunArguments {
+    ConstImageView input;
+    ImageView output;
+    double subtract = 0;
+    std::complex<double> add = 0;
+    bool nonfinite_to_zero = false;
+};
+
+/// A plan with its engines and the kernels they keep. execute() may run concurrently.
+class PlanRunner {
+  public:
+    /// `taps`: as in Engine::prepare, trimmed as the plan's windows say.
+    PlanRunner(Plan plan, EngineList engines, Volume taps);
+
+    const Plan& plan() const { return plan_; }
+    int threads() const { return threads_; }
+
+    ExecutionReport execute(const RunArguments& arguments, const ExecutionContext& context) const;
+
+  private:
+    ExecutionReport run_tiles(const RunArguments& arguments, const ExecutionContext& context) const;
+    ExecutionReport run_parts(const RunArguments& arguments, const ExecutionContext& context) const;
+    std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task) const;
+
+    struct KeptKernels {
+        std::mutex mutex;
+        std::vector<std::shared_ptr<const EngineKernel>> of_part;
+    };
+
+    Plan plan_;
+    EngineList engines_;
+    Volume taps_;
+    int threads_;
+    std::unique_ptr<KeptKernels[]> kept_;  ///< one for each engine
+    std::unique_ptr<BufferPool> scratch_;
+};
+
+}  // namespace convolume

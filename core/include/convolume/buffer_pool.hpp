@@ -1,0 +1,40 @@
+#pragma once
+// Buffers kept between executions: their pages are touched once. Thread-safe.
+
+#include <mutex>
+#include <vector>
+
+#include "convolume/volume.hpp"
+
+namespace convolume {
+
+class BufferPool {
+  public:
+    /// A buffer on loan; returns to the pool when destroyed.
+    class Lease {
+      public:
+        Lease(BufferPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {}
+        ~Lease() { pool_.give_back(std::move(buffer_)); }
+        Lease(const Lease&) = delete;
+        Lease& operator=(const Lease&) = delete;
+        void* data() const { return buffer_.data(); }
+
+      private:
+        BufferPool& pool_;
+        Buffer buffer_;
+    };
+
+    /// A buffer of at least `bytes`, new ones touched by `threads` threads. Idle buffers too small
+    /// to serve are freed first, so that the pool never holds more than the blocks in flight took.
+    Lease take(index_t bytes, int threads, const char* purpose);
+    /// Frees what is idle.
+    void release();
+
+  private:
+    void give_back(Buffer buffer);
+
+    std::mutex mutex_;
+    std::vector<Buffer> idle_;
+};
+
+}  // namespace convolume

@@ -1,0 +1,112 @@
+#pragma once
+// What a caller chooses. Definitions, with the image f (extent Kf) continued outside by the
+// boundary in every mode and the kernel h (extent Kg), on each axis:
+//   full[n] = sum_j h[j] f(n - j),  n = 0 … Kf+Kg-2
+//   same[i] = full[i + c],          i = 0 … Kf-1,  c the kernel's centre
+//   valid   = full[Kg-1 … Kf-1],    for Kf >= Kg
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convolume/shape.hpp"
+
+namespace convolume {
+
+enum class Mode { full, same, valid };
+
+/// How the image continues outside its edges (a b c d), in the words of scipy.ndimage.
+enum class BoundaryKind {
+    zero,      ///< 0 0 | a b c d | 0 0
+    constant,  ///< v v | a b c d | v v
+    nearest,   ///< a a | a b c d | d d   (Neumann)
+    reflect,   ///< b a | a b c d | d c   (numpy.pad "symmetric")
+    mirror,    ///< c b | a b c d | c b   (numpy.pad "reflect")
+    wrap,      ///< c d | a b c d | a b   (periodic)
+};
+struct Boundary {
+    BoundaryKind kind = BoundaryKind::zero;
+    double value = 0;  ///< of `constant`
+};
+
+enum class Operation {
+    convolve,
+    /// conj(h) flipped, centre k-1-c: same[i] = sum_j conj(h[j]) f(i + j - c).
+    correlate,
+    /// The exact adjoint of `convolve` with the same options, for every mode and boundary: takes an
+    /// image of convolve's output shape and returns one of its input shape. A constant boundary
+    /// makes convolve affine; its linear part is what is transposed.
+    adjoint,
+};
+
+enum class Method {
+    automatic,  ///< least predicted time among those that fit
+    in_core,    ///< one padded transform
+    dif,        ///< decimation in frequency into parts along z
+    tiled,      ///< overlap-save tiles
+    direct,     ///< sums in space: three 1D passes when the kernel has rank 1
+};
+
+enum class Precision { float32, float64 };
+
+/// What to do with NaN and infinities in the image.
+enum class NanPolicy {
+    error,      ///< throw BadData naming the first one
+    zero,       ///< read them as 0
+    propagate,  ///< compute with them (a Fourier method spreads one over the whole result)
+};
+
+enum class KernelNormalization { none, sum, peak };
+
+/// Index of the kernel's centre, used by Mode::same.
+struct KernelCenter {
+    enum class Kind {
+        middle,    ///< k/2: ITK, scipy.ndimage, MATLAB
+        scipy,     ///< (k-1)/2: scipy.signal, numpy
+        explicit_  ///< `index`
+    };
+    Kind kind = Kind::middle;
+    Index3 index{};
+};
+
+struct Options {
+    Mode mode = Mode::same;
+    Boundary boundary{};
+    Operation operation = Operation::convolve;
+    KernelCenter center{};
+    KernelNormalization normalization = KernelNormalization::none;
+    Precision precision = Precision::float32;
+    NanPolicy nan = NanPolicy::error;
+
+    Method method = Method::automatic;
+    int parts = 0;  ///< of Method::dif: 1, 2, 4, 8, 16; 0 lets the planner choose
+    /// Bytes that the image, the output, scratch volumes and CPU engines may take together;
+    /// nothing: three quarters of the memory that is free when the plan is made.
+    std::optional<index_t> max_host_bytes;
+};
+
+/// Names as on the command line; parsers throw InvalidArgument that lists the choices.
+const char* to_string(Mode);
+const char* to_string(BoundaryKind);
+const char* to_string(Operation);
+const char* to_string(Method);
+const char* to_string(Precision);
+const char* to_string(NanPolicy);
+const char* to_string(KernelNormalization);
+std::string to_string(const Boundary&);
+Mode parse_mode(std::string_view);
+Boundary parse_boundary(std::string_view);  ///< also "constant:V", "symmetric", "periodic", …
+Operation parse_operation(std::string_view);
+Method parse_method(std::string_view);
+Precision parse_precision(std::string_view);
+NanPolicy parse_nan_policy(std::string_view);
+KernelNormalization parse_kernel_normalization(std::string_view);
+KernelCenter parse_kernel_center(std::string_view);  ///< "middle", "scipy" or "Z,Y,X"
+/// "512M", "8GiB", "1.5GB", "4096": bytes. K, M, G, T and KiB… are powers of 1024, KB… of 1000.
+index_t parse_byte_size(std::string_view);
+/// "1.5 GiB"
+std::string format_bytes(index_t bytes);
+
+}  // namespace convolume

@@ -1,0 +1,21 @@
+#include "convolume/volume.hpp"
+
+#include <omp.h>
+
+namespace convolume {
+
+Volume::Volume(const Shape3& shape, PixelType type)
+    : buffer_(checked_multiply(element_count(shape), static_cast<index_t>(size_of(type))),
+              "a volume"),
+      shape_(shape),
+      type_(type) {
+    buffer_.touch(omp_get_max_threads());
+}
+
+void Volume::check_type(PixelType asked) const {
+    if (asked != type_)
+        throw InvalidArgument(
+            message("a volume of ", name_of(type_), " was read as ", name_of(asked)));
+}
+
+}  // namespace convolume

@@ -1,0 +1,94 @@
+#pragma once
+// FFTW in both precisions behind one name, with its planner locked: only executing is thread-safe.
+
+#include <fftw3.h>
+
+#include <complex>
+
+#include "convolume/shape.hpp"
+
+namespace convolume::cpu {
+
+/// A set of equal 1D transforms: `length` samples `stride` apart, `count` of them `distance` apart.
+struct Transforms {
+    index_t length;
+    index_t count;
+    index_t in_stride;
+    index_t in_distance;
+    index_t out_stride;
+    index_t out_distance;
+};
+
+enum class Direction { forward, inverse };
+
+/// Measuring takes FFTW some 0.1 s a plan whatever its size, and gains a quarter to a half of the
+/// time of the transforms.
+enum class Effort {
+    quick,    ///< measured before (wisdom), else estimated
+    measured  ///< measured now, unless it was before; remembered in the wisdom
+};
+
+template <class Real>
+struct FftwApi;
+
+/// An FFTW plan, executed on any arrays aligned to 16 bytes. Move-only. Constructors plan on the
+/// arrays given, whose content is lost; they throw InternalError when FFTW knows no plan.
+template <class Real>
+class FftPlan {
+  public:
+    using Complex = std::complex<Real>;
+
+    FftPlan() = default;
+    FftPlan(const Transforms& transforms, Complex* in, Complex* out, Direction direction,
+            Effort effort);
+    FftPlan(const Transforms& transforms, Real* in, Complex* out,
+            Effort effort);  ///< forward, real to half-complex
+    FftPlan(const Transforms& transforms, Complex* in, Real* out,
+            Effort effort);  ///< inverse; destroys its input
+    ~FftPlan();
+    FftPlan(FftPlan&& other) noexcept;
+    FftPlan& operator=(FftPlan&& other) noexcept;
+
+    void execute(Complex* in, Complex* out) const;
+    void execute(Real* in, Complex* out) const;
+    void execute(Complex* in, Real* out) const;
+
+  private:
+    typename FftwApi<Real>::Plan plan_ = nullptr;
+};
+
+template <>
+struct FftwApi<float> {
+    using Plan = fftwf_plan;
+    using Complex = fftwf_complex;
+    using Dimension = fftwf_iodim64;
+    static constexpr auto plan_dft = fftwf_plan_guru64_dft;
+    static constexpr auto plan_dft_r2c = fftwf_plan_guru64_dft_r2c;
+    static constexpr auto plan_dft_c2r = fftwf_plan_guru64_dft_c2r;
+    static constexpr auto execute_dft = fftwf_execute_dft;
+    static constexpr auto execute_dft_r2c = fftwf_execute_dft_r2c;
+    static constexpr auto execute_dft_c2r = fftwf_execute_dft_c2r;
+    static constexpr auto destroy_plan = fftwf_destroy_plan;
+    static constexpr auto import_wisdom = fftwf_import_wisdom_from_filename;
+    static constexpr auto export_wisdom = fftwf_export_wisdom_to_filename;
+    static constexpr const char* wisdom_name = "fftw-float.wisdom";
+};
+
+template <>
+struct FftwApi<double> {
+    using Plan = fftw_plan;
+    using Complex = fftw_complex;
+    using Dimension = fftw_iodim64;
+    static constexpr auto plan_dft = fftw_plan_guru64_dft;
+    static constexpr auto plan_dft_r2c = fftw_plan_guru64_dft_r2c;
+    static constexpr auto plan_dft_c2r = fftw_plan_guru64_dft_c2r;
+    static constexpr auto execute_dft = fftw_execute_dft;
+    static constexpr auto execute_dft_r2c = fftw_execute_dft_r2c;
+    static constexpr auto execute_dft_c2r = fftw_execute_dft_c2r;
+    static constexpr auto destroy_plan = fftw_destroy_plan;
+    static constexpr auto import_wisdom = fftw_import_wisdom_from_filename;
+    static constexpr auto export_wisdom = fftw_export_wisdom_to_filename;
+    static constexpr const char* wisdom_name = "fftw-double.wisdom";
+};
+
+}  // namespace convolume::cpu

@@ -1,0 +1,42 @@
+#pragma once
+// One dataset: what it holds, and boxes of it.
+
+#include <string>
+#include <vector>
+
+#include "axis_layout.hpp"
+#include "hdf5_handle.hpp"
+#include "raw_file.hpp"
+
+namespace convolume::io {
+
+/// Names of all datasets, without the first slash, in the order of the names.
+std::vector<std::string> list_datasets(hid_t file);
+
+class Hdf5Dataset {
+  public:
+    /// Throws BadData for what cannot be read or claims more than `file` can hold.
+    Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name);
+
+    hid_t id() const { return dataset_.get(); }
+    PixelType type() const { return type_; }
+    const std::vector<index_t>& dims() const { return dims_; }
+    /// "file.h5:/name"
+    const std::string& full_name() const { return full_name_; }
+
+    /// Reads from `start` on as many elements along z, y, x of `layout` as `target` has.
+    void read(const AxisLayout& layout, std::vector<index_t> start, const ImageView& target) const;
+
+  private:
+    void check_storage(hid_t properties, const RawFile& file);
+    void check_filters(hid_t properties) const;
+    void read_slab(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, void* target) const;
+
+    Hdf5Id dataset_;
+    std::string full_name_;
+    PixelType type_ = PixelType::uint8;
+    std::vector<index_t> dims_;
+    std::vector<index_t> chunk_;  ///< 1s where it is not chunked
+};
+
+}  // namespace convolume::io

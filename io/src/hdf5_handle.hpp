@@ -1,0 +1,55 @@
+#pragma once
+// HDF5's identifiers, closed when they go, and a turn with the library.
+
+#include <hdf5.h>
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace convolume::io {
+
+/// While it lives the thread has HDF5, which is not built for several threads everywhere, to itself,
+/// and HDF5 prints no errors.
+class Hdf5Turn {
+  public:
+    Hdf5Turn();
+    ~Hdf5Turn();
+    Hdf5Turn(const Hdf5Turn&) = delete;
+    Hdf5Turn& operator=(const Hdf5Turn&) = delete;
+
+  private:
+    std::unique_lock<std::recursive_mutex> lock_;
+    H5E_auto2_t print_ = nullptr;
+    void* print_data_ = nullptr;
+};
+
+class Hdf5Id {
+  public:
+    using Close = herr_t (*)(hid_t);
+
+    Hdf5Id() = default;
+    Hdf5Id(hid_t id, Close closer) : id_(id), close_(closer) {}
+    ~Hdf5Id() { close(); }
+    Hdf5Id(Hdf5Id&& other) noexcept
+        : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
+    Hdf5Id& operator=(Hdf5Id&& other) noexcept {
+        std::swap(id_, other.id_);
+        std::swap(close_, other.close_);
+        return *this;
+    }
+
+    explicit operator bool() const { return id_ >= 0; }
+    hid_t get() const { return id_; }
+    /// Whether the library closed it without error.
+    bool close() { return id_ < 0 || close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
+
+  private:
+    hid_t id_ = H5I_INVALID_HID;
+    Close close_ = nullptr;
+};
+
+/// The innermost reason of the last failed call, in HDF5's words.
+std::string hdf5_reason();
+
+}  // namespace convolume::io

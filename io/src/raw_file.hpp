@@ -1,0 +1,32 @@
+#pragma once
+// A file opened for reading at any position.
+
+#include <string>
+
+#include "convolume/shape.hpp"
+
+namespace convolume::io {
+
+class RawFile {
+  public:
+    /// Throws InputNotFound, or BadData for an empty file.
+    explicit RawFile(const std::string& path);
+    ~RawFile();
+    RawFile(const RawFile&) = delete;
+    RawFile& operator=(const RawFile&) = delete;
+
+    const std::string& path() const { return path_; }
+    index_t size() const { return size_; }
+
+    /// Throws BadData when the file ends before, IoError when the system cannot read.
+    void read(index_t offset, void* target, index_t bytes) const;
+    /// The first `bytes` of the file, or all of it.
+    std::string head(index_t bytes) const;
+
+  private:
+    std::string path_;
+    int descriptor_ = -1;
+    index_t size_ = 0;
+};
+
+}  // namespace convolume::io

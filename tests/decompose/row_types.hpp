@@ -1,0 +1,24 @@
+#pragma once
+// Element types as the row tests speak of them.
+
+#include <complex>
+
+namespace convolume::testing {
+
+template <class T>
+struct Element {
+    using Real = T;
+    static constexpr bool is_complex = false;
+};
+template <class T>
+struct Element<std::complex<T>> {
+    using Real = T;
+    static constexpr bool is_complex = true;
+};
+
+template <class T>
+using RealOf = typename Element<T>::Real;
+template <class T>
+inline constexpr bool is_complex_type = Element<T>::is_complex;
+
+}  // namespace convolume::testing

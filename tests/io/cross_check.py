@@ -1,0 +1,370 @@
+"""Files written here are read by tifffile, h5py and NumPy, and theirs by us: pixels, axes, voxel sizes.
+
+Ends with 77 (skipped) where a module is missing."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+
+try:
+    import h5py
+    import numpy as np
+    import tifffile
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+SEED = 20240611
+rng = np.random.default_rng(SEED)
+failures = []
+checks = 0
+
+
+def check(condition, *what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def pixels(shape, dtype):
+    dtype = np.dtype(dtype)
+    if dtype.kind in "ui":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, endpoint=True, dtype=dtype.newbyteorder("=")).astype(dtype)
+    if dtype.kind == "c":
+        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+    return rng.normal(size=shape).astype(dtype)
+
+
+def dump(path, axes=None):
+    raw = path.split(":")[0] + ".raw"
+    done = subprocess.run([args.dump, path, raw] + ([axes] if axes else []), capture_output=True, text=True)
+    if done.returncode != 0:
+        return None, done.stderr.strip()
+    about = json.loads(done.stdout)
+    data = np.fromfile(raw, about["type"]).reshape(about["shape"])
+    os.remove(raw)
+    check(done.stderr == "", path, "printed", done.stderr)
+    return about, data
+
+
+def expect(name, path, array, voxel=None, axes=None, **facts):
+    """`array` is t, c, z, y, x."""
+    about, data = dump(path, axes)
+    if about is None:
+        check(False, name, data)
+        return
+    native = array.dtype.newbyteorder("=")
+    check(about["type"] == native.name, name, "type", about["type"])
+    check(data.shape == array.shape and np.array_equal(data, array.astype(native)), name, "pixels", data.shape)
+    if voxel is not None:
+        near = [(a is None) == (b is None) and (a is None or abs(a - b) <= 1e-7 * abs(b))
+                for a, b in zip(about["voxel"], voxel)]
+        check(all(near), name, "voxel size", about["voxel"], "expected", voxel)
+    for key, value in facts.items():
+        check(about[key] == value, name, key, about[key], "expected", value)
+
+
+def refused(name, path, *words):
+    about, text = dump(path)
+    check(about is None and all(w in text for w in words) and text.count("\n") == 0, name, "gave", about or text)
+
+
+UNKNOWN = [None, None, None]
+OURS = [0.3, 0.104, 0.1]
+TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"]
+
+
+def read_their_tiff(folder):
+    file = os.path.join(folder, "t.tif")
+    for dtype in TYPES:
+        for order in "<>":
+            for big in (False, True):
+                a = pixels((5, 31, 17), np.dtype(dtype).newbyteorder(order))
+                tifffile.imwrite(file, a, byteorder=order, bigtiff=big, photometric="minisblack")
+                expect(f"plain {dtype} {order} big={big}", file, a[None, None], UNKNOWN)
+    a = pixels((5, 31, 17), "float32")
+    for options in ({"compression": "zlib"}, {"rowsperstrip": 4}, {"tile": (16, 32)}, {"metadata": None},
+                    {"compression": "zlib", "tile": (16, 16)}, {"contiguous": False}, {"truncate": True}):
+        for order in "<>":
+            tifffile.imwrite(file, a, byteorder=order, photometric="minisblack", **options)
+            expect(f"plain {order} {options}", file, a[None, None], UNKNOWN)
+    a = pixels((3, 4, 20, 12), "uint16")
+    tifffile.imwrite(file, a, photometric="minisblack", metadata={"axes": "TZYX"})
+    expect("shaped TZYX", file, a[:, None], axes=None)
+    tifffile.imwrite(file, a, photometric="minisblack")
+    expect("shaped 4D", file, a[None])
+    expect("shaped 4D as time", file, a[:, None], axes="TZYX")
+    tifffile.imwrite(file, a[0], photometric="minisblack", metadata=None)
+    expect("pages as time", file, a[0][:, None, None], axes="TYX")
+    for planar in ("contig", "separate"):
+        for options in ({}, {"compression": "zlib"}, {"tile": (16, 16)}):
+            rgb = pixels((4, 20, 12, 3) if planar == "contig" else (4, 3, 20, 12), "uint8")
+            tifffile.imwrite(file, rgb, photometric="rgb", planarconfig=planar, **options)
+            wanted = np.moveaxis(rgb, 3 if planar == "contig" else 1, 0)
+            expect(f"rgb {planar} {options}", file, wanted[None])
+    tifffile.imwrite(file, a[0], photometric="minisblack", resolution=(1e5, 5e4), resolutionunit="CENTIMETER")
+    expect("resolution in cm", file, a[:1][None], [None, 0.2, 0.1])
+    tifffile.imwrite(file, a[0], photometric="minisblack", resolution=(72, 72), resolutionunit="INCH")
+    expect("screen resolution", file, a[:1][None], UNKNOWN)
+    with tifffile.TiffWriter(file) as writer:
+        for level in range(2):
+            writer.write(a[0, 0, ::level + 1, ::level + 1], subfiletype=level, photometric="minisblack", metadata=None)
+    expect("thumbnail skipped", file, a[:1, :1][None])
+
+
+def read_their_imagej(folder):
+    file = os.path.join(folder, "ij.tif")
+    for dtype in ("uint8", "uint16", "float32"):
+        for order in "<>":
+            a = pixels((2, 5, 3, 31, 17), dtype)
+            tifffile.imwrite(file, a, imagej=True, byteorder=order, resolution=(1 / 0.104, 1 / 0.208),
+                             metadata={"axes": "TZCYX", "unit": "um", "spacing": 0.3, "finterval": 2.5,
+                                       "Labels": [f"p{i}" for i in range(30)]})
+            expect(f"imagej {dtype} {order}", file, a.transpose(0, 2, 1, 3, 4), [0.3, 0.208, 0.104],
+                   format="ImageJ TIFF", interval=2.5)
+            # Labels must survive the way through us, byte order included.
+            copied = os.path.join(folder, "copy.tif")
+            subprocess.run([args.make, copied, "copy", file], check=True)
+            with tifffile.TiffFile(copied) as tif:
+                check(tif.imagej_metadata["Labels"] == [f"p{i}" for i in range(30)], "labels", dtype, order)
+                check(np.array_equal(tif.asarray(), a), "copied", dtype, order)
+    for unit, factor in (("nm", 1e-3), ("\\u00B5m", 1), ("micron", 1), ("mm", 1e3), ("cm", 1e4), ("inch", 25400)):
+        a = pixels((4, 9, 8), "uint8")
+        tifffile.imwrite(file, a, imagej=True, resolution=(2, 4), metadata={"axes": "ZYX", "unit": unit, "spacing": 3.0})
+        expect(f"imagej unit {unit}", file, a[None, None], [3 * factor, factor / 4, factor / 2])
+    tifffile.imwrite(file, a, imagej=True, resolution=(2, 4), metadata={"axes": "ZYX", "unit": "pixel", "spacing": 3.0})
+    expect("imagej pixels", file, a[None, None], UNKNOWN)
+    tifffile.imwrite(file, a, imagej=True, resolution=(2, 4), metadata={"axes": "ZYX", "unit": "um"})
+    expect("imagej without spacing", file, a[None, None], [None, 0.25, 0.5])
+    rgb = pixels((4, 9, 8, 3), "uint8")
+    tifffile.imwrite(file, rgb, imagej=True, metadata={"axes": "ZYXS"})
+    expect("imagej rgb", file, np.moveaxis(rgb, 3, 0)[None])
+
+
+def read_their_ome(folder):
+    file = os.path.join(folder, "o.ome.tif")
+    sizes = {"PhysicalSizeX": 100.0, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.104, "PhysicalSizeYUnit": "µm",
+             "PhysicalSizeZ": 0.3, "TimeIncrement": 2.5, "Channel": {"Name": ["GFP", "RFP", "DAPI"]}}
+    for dtype in TYPES + ["complex64", "complex128"]:
+        for order in "<>":
+            a = pixels((2, 3, 4, 9, 8), np.dtype(dtype).newbyteorder(order))
+            tifffile.imwrite(file, a, ome=True, byteorder=order, photometric="minisblack",
+                             metadata={"axes": "TCZYX", **sizes})
+            expect(f"ome {dtype} {order}", file, a, OURS, format="OME-TIFF", interval=2.5,
+                   channels=["GFP", "RFP", "DAPI"])
+    for axes in ("CTZYX", "ZCTYX", "TZCYX"):
+        a = pixels([{"T": 2, "C": 3, "Z": 4}[x] for x in axes[:3]] + [9, 8], "uint16")
+        tifffile.imwrite(file, a, ome=True, photometric="minisblack", metadata={"axes": axes, **sizes})
+        expect(f"ome {axes}", file, a.transpose([axes.index(x) for x in "TCZYX"]), OURS)
+    with tifffile.TiffWriter(file, ome=True) as writer:
+        pyramid = pixels((4, 32, 48), "uint16")
+        writer.write(pyramid, subifds=1, tile=(16, 16), photometric="minisblack", metadata={"axes": "ZYX"})
+        writer.write(pyramid[:, ::2, ::2], subfiletype=1, tile=(16, 16), photometric="minisblack")
+    expect("ome pyramid", file, pyramid[None, None])
+
+
+def read_ours_tiff(folder):
+    for name, compressions in (("w.tif", ["none", "deflate", "lzw", "zstd", "packbits"]),
+                               ("w.ome.tif", ["none", "deflate"])):
+        file = os.path.join(folder, name)
+        for dtype in TYPES + ["complex64", "complex128"]:
+            for t, c, z in ((1, 1, 1), (1, 1, 5), (2, 3, 4), (3, 1, 1), (1, 2, 1)):
+                a = pixels((t, c, z, 31, 17), dtype)
+                for compression in compressions:
+                    what = f"{name} {dtype} {t},{c},{z} {compression}"
+                    done = subprocess.run([args.make, file, dtype, compression, str(t), str(c), str(z), "31", "17"],
+                                          input=a.tobytes(), capture_output=True)
+                    check(done.returncode == 0 and not done.stderr, what, done.stderr)
+                    expect(what, file, a, OURS, interval=2.5)
+                    check_with_tifffile(what, file, a, compression, name)
+    check(not [f for f in os.listdir(folder) if "partial" in f], "partial files left")
+
+
+def check_with_tifffile(what, file, a, compression, name):
+    t, c, z = a.shape[:3]
+    with tifffile.TiffFile(file) as tif:
+        page = tif.pages[0]
+        check(page.software == "convolume test", what, "software")
+        check(len(tif.pages) == t * c * z, what, "pages", len(tif.pages))
+        check(all(tag in page.tags for tag in (282, 283, 296, 339)), what, "tags")
+        if tif.is_imagej:
+            check(compression == "none" and "ome" not in name, what, "imagej")
+            facts = tif.imagej_metadata
+            x, y = page.tags[282].value, page.tags[283].value
+            check(abs(x[1] / x[0] - 0.1) < 1e-12 and abs(y[1] / y[0] - 0.104) < 1e-12, what, "resolution", x, y)
+            check(facts["unit"] == "um" and facts["spacing"] == 0.3 and facts["finterval"] == 2.5, what, facts)
+            wanted = a.transpose(0, 2, 1, 3, 4)
+        else:
+            check(tif.is_ome, what, "ome")
+            tree = ET.fromstring(tif.ome_metadata)
+            ns = {"o": "http://www.openmicroscopy.org/Schemas/OME/2016-06"}
+            facts = tree.find(".//o:Pixels", ns).attrib
+            check([float(facts["PhysicalSize" + i]) for i in "ZYX"] == OURS, what, facts)
+            check([int(facts["Size" + i]) for i in "TCZYX"] == list(a.shape), what, facts)
+            check([n.get("Name") for n in tree.iterfind(".//o:Channel", ns)] == [f"dye {i}" for i in range(c)], what)
+            wanted = a
+        if compression not in ("none", "deflate"):
+            return  # tifffile decodes these with imagecodecs only
+        if compression != "none" and page.predictor != 1:
+            return
+        got = tif.asarray()
+        check(got.dtype == a.dtype and np.array_equal(got.ravel(), wanted.ravel()), what, "in tifffile", got.shape)
+
+
+def read_hdf5(folder):
+    file = os.path.join(folder, "h.h5")
+    for dtype in TYPES + ["complex64", "complex128"]:
+        for order in "<>":
+            for options in ({}, {"chunks": (2, 8, 8)}, {"chunks": (3, 7, 5), "compression": "gzip", "shuffle": True}):
+                a = pixels((5, 31, 17), np.dtype(dtype).newbyteorder(order))
+                with h5py.File(file, "w") as h:
+                    d = h.create_dataset("a/b c", data=a, **options)
+                    d.attrs["element_size_um"] = np.array([0.3, 0.104, 0.1], "float32")
+                expect(f"h5 {dtype} {order} {options}", file, a[None, None], OURS)
+                expect(f"h5 {dtype} {order} {options} named", file + ":/a/b c", a[None, None], OURS)
+    a = pixels((2, 3, 4, 9, 8), "uint16")
+    with h5py.File(file, "w") as h:
+        h["exported_data"] = a
+        h["other"] = 1
+        h["yx"] = a[0, 0, 0]
+        h["czyx"] = a[0]
+        h["zyxc"] = np.moveaxis(a[0], 0, 3)
+        h["zyxc"].attrs["axistags"] = json.dumps({"axes": [{"key": k, "typeFlags": 2} for k in "zyxc"]})
+        h["xyz"] = a[0, 0].T
+        h["scalar"] = 3.0
+        h["empty"] = np.zeros((3, 0, 4))
+        h["text"] = "words"
+        h["vlen"] = np.array(["a", "b"], dtype=h5py.string_dtype())
+        h["half"] = np.zeros((2, 2, 2), "float16")
+        for key in ("exported_data", "yx"):
+            h[key].attrs["element_size_um"] = "not numbers"
+            h[key].attrs["unit"] = 3
+            h[key].attrs["note"] = "variable"
+            h[key].attrs["many"] = np.array(["a", "b"], dtype=h5py.string_dtype())
+        h.create_dataset("void", (10**6, 10**5, 10**5), "uint8", chunks=(1, 1000, 1000))
+    expect("h5 exported_data", file, a, UNKNOWN)
+    expect("h5 yx", file + ":/yx", a[0, 0, 0][None, None, None])
+    expect("h5 czyx", file + ":/czyx", a[:1])
+    expect("h5 czyx as time", file + ":/czyx", a[0][:, None], axes="tzyx")
+    expect("h5 axistags", file + ":/zyxc", a[:1])
+    expect("h5 xyz", file + ":/xyz", a[:1, :1], axes="XYZ")
+    refused("h5 unknown path", file + ":/nowhere", "/nowhere", "/czyx", "/exported_data")
+    for key in ("scalar", "empty", "text", "vlen", "half", "void"):
+        refused("h5 " + key, file + ":/" + key, key)
+    with h5py.File(file, "w") as h:
+        h["one"] = a
+        h["two"] = a
+    refused("h5 ambiguous", file, "/one, /two")
+
+
+def read_layouts(folder):
+    a = pixels((2, 3, 4, 9, 8), "uint16")
+    file = os.path.join(folder, "bdv.h5")
+    with h5py.File(file, "w") as h:
+        for t in range(2):
+            for s in range(3):
+                h.create_dataset(f"t{t:05}/s{s:02}/0/cells", data=a[t, s].view("int16"), chunks=(2, 4, 4))
+                h.create_dataset(f"t{t:05}/s{s:02}/1/cells", data=a[t, s, :, ::2, ::2].view("int16"))
+        for s in range(3):
+            h[f"s{s:02}/resolutions"] = np.array([[1, 1, 1], [2, 2, 1]], "f8")
+            h[f"s{s:02}/subdivisions"] = np.array([[4, 4, 2]] * 2, "i4")
+    expect("bdv without xml", file, a, UNKNOWN, format="BigDataViewer HDF5")
+    with open(os.path.join(folder, "bdv.xml"), "w") as xml:
+        xml.write("<SpimData><SequenceDescription><ViewSetups>" + "".join(
+            f"<ViewSetup><id>{s}</id><voxelSize><unit>micron</unit><size>0.1 0.104 0.3</size></voxelSize></ViewSetup>"
+            for s in range(3)) + "</ViewSetups></SequenceDescription></SpimData>")
+    expect("bdv", file, a, OURS)
+    expect("bdv one", file + ":/t00001/s02/0/cells", a[1:, 2:], OURS)
+    expect("bdv level", file + ":/t00001/s02/1/cells", a[1:, 2:, :, ::2, ::2], [0.3, 0.208, 0.2])
+
+    def characters(text):
+        return np.array([c.encode() for c in text], "S1")
+
+    file = os.path.join(folder, "i.ims")
+    with h5py.File(file, "w") as h:
+        for t in range(2):
+            for c in range(3):
+                g = h.create_group(f"DataSet/ResolutionLevel 0/TimePoint {t}/Channel {c}")
+                g.create_dataset("Data", data=np.pad(a[t, c], ((0, 4), (0, 7), (0, 8))), chunks=(4, 8, 8),
+                                 compression="gzip")
+                for axis, size in zip("XYZ", (8, 9, 4)):
+                    g.attrs["ImageSize" + axis] = characters(str(size))
+                h[f"DataSet/ResolutionLevel 1/TimePoint {t}/Channel {c}/Data"] = a[t, c, :, ::2, ::2]
+        image = h.create_group("DataSetInfo/Image")
+        image.attrs["Unit"] = characters("um")
+        for i, (low, high) in enumerate(((5, 5.8), (-1, -1 + 9 * 0.104), (0, 1.2))):
+            image.attrs[f"ExtMin{i}"] = characters(str(low))
+            image.attrs[f"ExtMax{i}"] = characters(str(high))
+        for c in range(3):
+            h.create_group(f"DataSetInfo/Channel {c}").attrs["Name"] = characters(f"dye {c}")
+    expect("imaris", file, a, OURS, format="Imaris HDF5", channels=["dye 0", "dye 1", "dye 2"])
+
+
+def read_ours_hdf5(folder):
+    for spec, key in (("w.h5", "data"), ("w.hdf5:/x/y", "x/y")):
+        file = os.path.join(folder, spec)
+        for dtype in TYPES + ["complex64", "complex128"]:
+            for t, c, z in ((1, 1, 5), (2, 3, 4)):
+                for compression in ("none", "deflate"):
+                    a = pixels((t, c, z, 31, 17), dtype)
+                    subprocess.run([args.make, file, dtype, compression, str(t), str(c), str(z), "31", "17"],
+                                   input=a.tobytes(), check=True)
+                    expect(f"our h5 {dtype} {compression}", file, a, OURS, interval=2.5)
+                    with h5py.File(file.split(":")[0], "r") as h:
+                        d = h[key]
+                        check(d.dtype == a.dtype and np.array_equal(d[()], a if t > 1 else a[0, 0]), file, dtype)
+                        check(np.allclose(d.attrs["element_size_um"], OURS, rtol=1e-7), file, "element_size_um")
+                        check(d.attrs["software"] == "convolume test", file, "software")
+                        check((d.compression == "gzip") == (compression == "deflate"), file, "compression")
+
+
+def read_npy(folder):
+    file = os.path.join(folder, "n.npy")
+    shapes = [(7,), (9, 8), (5, 9, 8), (3, 5, 9, 8), (2, 3, 5, 9, 8)]
+    for dtype in TYPES + ["complex64", "complex128"]:
+        for order in "<>":
+            for shape in shapes:
+                a = pixels(shape, np.dtype(dtype).newbyteorder(order))
+                five = a.reshape((1,) * (5 - a.ndim) + a.shape)
+                for fortran in (False, True):
+                    np.save(file, np.asfortranarray(a) if fortran else a)
+                    expect(f"npy {dtype} {order} {shape} {fortran}", file, five, UNKNOWN)
+    for version in ((2, 0), (3, 0)):
+        with open(file, "wb") as f:
+            np.lib.format.write_array(f, a, version)
+        expect(f"npy {version}", file, a)
+    a = pixels((5, 9, 8), "uint16")
+    np.save(file, a)
+    expect("npy as time", file, a[:, None, None], axes="TYX")
+    expect("npy as xyz", file, a.T[None, None], axes="XYZ")
+    for dtype in TYPES + ["complex64", "complex128"]:
+        for t, c, z in ((1, 1, 5), (2, 3, 4), (1, 1, 1)):
+            a = pixels((t, c, z, 31, 17), dtype)
+            subprocess.run([args.make, file, dtype, "none", str(t), str(c), str(z), "31", "17"], input=a.tobytes(),
+                           check=True)
+            got = np.load(file)
+            check(got.dtype == a.dtype and np.array_equal(got, a if t > 1 else a[0, 0]), "our npy", dtype)
+
+
+parser = argparse.ArgumentParser()
+for option in ("dump", "make", "tiff", "hdf5"):
+    parser.add_argument("--" + option, required=True)
+args = parser.parse_args()
+print("seed", SEED)
+parts = [read_npy]
+if args.tiff == "ON":
+    parts += [read_their_tiff, read_their_imagej, read_their_ome, read_ours_tiff]
+if args.hdf5 == "ON":
+    parts += [read_hdf5, read_layouts, read_ours_hdf5]
+for part in parts:
+    with tempfile.TemporaryDirectory() as folder:
+        part(folder)
+for failure in failures[:40]:
+    print("FAILED:", failure)
+print(checks, "checks,", len(failures), "failed")
+sys.exit(1 if failures else 0)

@@ -1,0 +1,94 @@
+#pragma once
+// What the tests of the image files share: a folder that goes, images with known pixels, expected errors.
+
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "catch.hpp"
+#include "convolume/image_file.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::testing {
+
+class TempFolder {
+  public:
+    TempFolder() {
+        static int count = 0;
+        path_ = std::filesystem::temp_directory_path() /
+                ("convolume-io-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+        std::filesystem::create_directories(path_);
+    }
+    ~TempFolder() { std::filesystem::remove_all(path_); }
+    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+    std::size_t files() const {
+        const std::filesystem::directory_iterator all(path_);
+        return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+    }
+
+  private:
+    std::filesystem::path path_;
+};
+
+inline std::string read_bytes(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_bytes(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// Random bytes as pixels, without NaN's bit patterns mattering: they are compared as bytes.
+inline Volume random_volume(const Shape3& shape, PixelType type, unsigned seed) {
+    Volume volume(shape, type);
+    std::mt19937 random(seed);
+    auto* bytes = static_cast<unsigned char*>(volume.view().data);
+    const index_t count = element_count(shape) * static_cast<index_t>(size_of(type));
+    for (index_t i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(random());
+    return volume;
+}
+
+inline bool same_bytes(const Volume& a, const Volume& b) {
+    const index_t count = element_count(a.shape()) * static_cast<index_t>(size_of(a.type()));
+    return a.shape() == b.shape() && a.type() == b.type() &&
+           std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(count)) == 0;
+}
+
+inline Volume read_channel(io::ImageReader& reader, index_t t = 0, index_t c = 0) {
+    Volume volume(reader.metadata().shape, reader.metadata().type);
+    reader.read(t, c, volume.view());
+    return volume;
+}
+
+inline void write_image(const std::string& path, const io::ImageMetadata& metadata, unsigned seed,
+                        const io::CreateOptions& options = {}) {
+    const auto writer = io::create_image(path, metadata, options);
+    for (index_t t = 0; t < metadata.frames; ++t)
+        for (index_t c = 0; c < metadata.channels; ++c)
+            writer->write(t, c, random_volume(metadata.shape, metadata.type, seed++).view());
+    writer->commit();
+}
+
+/// Opens and reads everything; the text of the error, "" if there is none.
+template <class Expected>
+std::string refusal(const std::string& path, const io::OpenOptions& options = {}) {
+    try {
+        const auto reader = io::open_image(path, options);
+        for (index_t t = 0; t < reader->metadata().frames; ++t)
+            for (index_t c = 0; c < reader->metadata().channels; ++c) read_channel(*reader, t, c);
+    } catch (const Expected& error) {
+        return error.what();
+    }
+    return "";
+}
+
+inline bool mentions(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace convolume::testing

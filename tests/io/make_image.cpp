@@ -1,0 +1,63 @@
+// make_image OUTPUT TYPE COMPRESSION T C Z Y X < RAW: writes RAW, pixels as t, c, z, y, x, with voxel size
+// 0.3, 0.104, 0.1 µm, interval 2.5 s and channel names; make_image OUTPUT copy INPUT copies an image.
+#include <cstdlib>
+#include <iostream>
+
+#include "convolume/image_file.hpp"
+#include "convolume/volume.hpp"
+
+namespace {
+
+using namespace convolume;
+
+io::Compression compression_of(const std::string& name) {
+    if (name == "deflate") return io::Compression::deflate;
+    if (name == "lzw") return io::Compression::lzw;
+    if (name == "zstd") return io::Compression::zstd;
+    if (name == "packbits") return io::Compression::packbits;
+    return io::Compression::none;
+}
+
+void copy(const std::string& output, const std::string& input) {
+    const auto reader = io::open_image(input);
+    const io::ImageMetadata& m = reader->metadata();
+    const auto writer = io::create_image(output, m, {true, io::Compression::none, "convolume test"});
+    Volume volume(m.shape, m.type);
+    for (index_t t = 0; t < m.frames; ++t)
+        for (index_t c = 0; c < m.channels; ++c) {
+            reader->read(t, c, volume.view());
+            writer->write(t, c, volume.view());
+        }
+    writer->commit();
+}
+
+void make(char** argv) {
+    io::ImageMetadata m;
+    m.type = pixel_type_from_name(argv[2]);
+    m.frames = std::atoll(argv[4]);
+    m.channels = std::atoll(argv[5]);
+    m.shape = {std::atoll(argv[6]), std::atoll(argv[7]), std::atoll(argv[8])};
+    m.voxel_size_um = {0.3, 0.104, 0.1};
+    m.frame_interval_s = 2.5;
+    for (index_t c = 0; c < m.channels; ++c) m.channel_names.push_back("dye " + std::to_string(c));
+    const auto writer = io::create_image(argv[1], m, {true, compression_of(argv[3]), "convolume test"});
+    Volume volume(m.shape, m.type);
+    for (index_t t = 0; t < m.frames; ++t)
+        for (index_t c = 0; c < m.channels; ++c) {
+            std::cin.read(static_cast<char*>(volume.view().data), m.bytes() / (m.frames * m.channels));
+            writer->write(t, c, volume.view());
+        }
+    writer->commit();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    if (argc == 4) copy(argv[1], argv[3]);
+    else if (argc == 9) make(argv);
+    else return 2;
+    return 0;
+} catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+}

@@ -1,0 +1,53 @@
+// HDF5 files that are cut or hold what cannot be read.
+
+#include <hdf5.h>
+
+#include "io_support.hpp"
+
+namespace convolume::testing {
+
+TEST_CASE("HDF5 files that are cut are refused silently but for the error", "[io][hdf5]") {
+    const TempFolder folder;
+    const std::string path = folder / "a.h5";
+    io::ImageMetadata m;
+    m.shape = {3, 16, 16};
+    write_image(path, m, 1);
+    const std::string whole = read_bytes(path);
+    for (std::size_t size = 9; size + 1 < whole.size(); size += 97) {
+        write_bytes(path, whole.substr(0, size));
+        INFO(size << " of " << whole.size());
+        CHECK(!refusal<BadData>(path).empty());
+    }
+}
+
+TEST_CASE("HDF5 datasets that need a missing filter say which", "[io][hdf5]") {
+    const TempFolder folder;
+    const std::string path = folder / "a.h5";
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hsize_t dims[3] = {4, 8, 8};
+    const hid_t space = H5Screate_simple(3, dims, nullptr);
+    const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(properties, 3, dims);
+    H5Pset_filter(properties, 32099, H5Z_FLAG_OPTIONAL, 0, nullptr);
+    const hid_t dataset = H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    REQUIRE(dataset >= 0);
+    H5Dclose(dataset);
+    H5Pclose(properties);
+    H5Sclose(space);
+    H5Fclose(file);
+    CHECK(mentions(refusal<BadData>(path), "32099"));
+}
+
+TEST_CASE("HDF5's compression limits and dataset names are checked", "[io][hdf5]") {
+    const TempFolder folder;
+    io::ImageMetadata m;
+    m.shape = {1, 2, 3};
+    CHECK_THROWS_AS(io::create_image(folder / "a.h5", m, {false, io::Compression::lzw, ""}), InvalidArgument);
+    CHECK_THROWS_AS(io::create_image(folder / "a.h5:/", m), CannotCreate);
+    CHECK(folder.files() == 0);
+    write_image((folder / "a.h5") + ":/deep/down/data", m, 1);
+    CHECK(mentions(refusal<BadData>((folder / "a.h5") + ":/deep"), "/deep/down/data"));
+    CHECK(refusal<BadData>(folder / "a.h5").empty());
+}
+
+}  // namespace convolume::testing

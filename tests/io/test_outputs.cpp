@@ -1,0 +1,139 @@
+// Outputs appear complete or not at all.
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "io_support.hpp"
+
+namespace convolume::testing {
+namespace {
+
+io::ImageMetadata small_image() {
+    io::ImageMetadata m;
+    m.shape = {2, 3, 4};
+    m.type = PixelType::uint8;
+    return m;
+}
+
+#if defined(CONVOLUME_HAVE_TIFF) && defined(CONVOLUME_HAVE_HDF5)
+const char* const names[] = {"a.tif", "a.ome.tif", "a.h5", "a.npy"};
+#else
+const char* const names[] = {"a.npy"};
+#endif
+
+}  // namespace
+
+TEST_CASE("an output that is not committed leaves nothing", "[io]") {
+    for (const char* name : names) {
+        const TempFolder folder;
+        {
+            const auto writer = io::create_image(folder / name, small_image());
+            writer->write(0, 0, random_volume({2, 3, 4}, PixelType::uint8, 1).view());
+            CHECK(folder.files() == 1);
+            CHECK(!std::filesystem::exists(folder / name));
+        }
+        CHECK(folder.files() == 0);
+        const auto writer = io::create_image(folder / name, small_image());
+        CHECK_THROWS_AS(writer->commit(), InvalidArgument);
+        CHECK_THROWS_AS(writer->write(0, 0, random_volume({2, 3, 5}, PixelType::uint8, 1).view()), InvalidArgument);
+        CHECK_THROWS_AS(writer->write(0, 1, random_volume({2, 3, 4}, PixelType::uint8, 1).view()), InvalidArgument);
+    }
+}
+
+TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
+    for (const char* name : names) {
+        const TempFolder folder;
+        const std::string path = folder / name;
+        write_bytes(path, "precious");
+        CHECK_THROWS_AS(io::create_image(path, small_image()), OutputExists);
+        CHECK(read_bytes(path) == "precious");
+        write_image(path, small_image(), 1, {true, io::Compression::none, ""});
+        CHECK(read_bytes(path) != "precious");
+        std::filesystem::remove(path);
+
+        // It appears while we write.
+        const auto writer = io::create_image(path, small_image());
+        writer->write(0, 0, random_volume({2, 3, 4}, PixelType::uint8, 1).view());
+        write_bytes(path, "precious");
+        CHECK_THROWS_AS(writer->commit(), OutputExists);
+        CHECK(read_bytes(path) == "precious");
+    }
+}
+
+TEST_CASE("an output may replace its own input, also behind a link", "[io]") {
+    for (const char* name : names) {
+        const TempFolder folder;
+        const std::string path = folder / name;
+        write_image(path, small_image(), 5);
+        const std::string link = folder / (std::string("link-") + name);
+        std::filesystem::create_symlink(path, link);
+        const auto reader = io::open_image(path);
+        const auto writer = io::create_image(link, small_image(), {true, io::Compression::none, ""});
+        writer->write(0, 0, read_channel(*reader).view());
+        writer->commit();
+        CHECK(std::filesystem::is_symlink(link));
+        CHECK(same_bytes(read_channel(*io::open_image(path)), random_volume({2, 3, 4}, PixelType::uint8, 5)));
+        CHECK(folder.files() == 2);
+    }
+}
+
+TEST_CASE("outputs that cannot be are refused with their reason", "[io]") {
+    const TempFolder folder;
+    CHECK_THROWS_AS(io::create_image(folder / "no/such/folder.npy", small_image()), CannotCreate);
+    CHECK_THROWS_AS(io::create_image(folder / "a.png", small_image()), InvalidArgument);
+    CHECK_THROWS_AS(io::create_image(folder / "a.npy:/data", small_image()), InvalidArgument);
+    CHECK_THROWS_AS(io::create_image(folder / "a.npy", small_image(), {false, io::Compression::lzw, ""}),
+                    InvalidArgument);
+    std::filesystem::create_directory(folder / "folder.npy");
+    CHECK_THROWS_AS(io::create_image(folder / "folder.npy", small_image(), {true, io::Compression::none, ""}),
+                    CannotCreate);
+    io::ImageMetadata huge = small_image();
+    huge.shape = {1 << 20, 1 << 20, 1 << 10};
+    CHECK_THROWS_AS(io::create_image(folder / "a.npy", huge), IoError);
+    huge.shape = {index_t{1} << 40, 1 << 20, 1 << 20};
+    CHECK_THROWS_AS(io::create_image(folder / "a.npy", huge), InvalidArgument);
+    CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
+    for (const char* name : names) {
+        const TempFolder folder;
+        io::ImageMetadata m = small_image();
+        m.shape = {64, 64, 64};
+        // In a process of its own: the limit on file sizes stands for a full disk.
+        const pid_t child = ::fork();
+        if (child == 0) {
+            std::signal(SIGXFSZ, SIG_IGN);
+            const rlimit limit{100000, 100000};
+            ::setrlimit(RLIMIT_FSIZE, &limit);
+            int result = 1;
+            try {
+                write_image(folder / name, m, 1);
+            } catch (const IoError&) {
+                result = folder.files() == 0 ? 0 : 2;
+            } catch (...) {
+                result = 3;
+            }
+            ::_exit(result);
+        }
+        int status = 0;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        INFO(name);
+        CHECK(status == 0);
+        CHECK(folder.files() == 0);
+    }
+}
+
+TEST_CASE("a signal handler can remove what is unfinished", "[io]") {
+    const TempFolder folder;
+    const auto first = io::create_image(folder / "a.npy", small_image());
+    const auto second = io::create_image(folder / "b.npy", small_image());
+    write_bytes(folder / "other", "x");
+    CHECK(folder.files() == 3);
+    io::remove_uncommitted_outputs();
+    CHECK(folder.files() == 1);
+}
+
+}  // namespace convolume::testing

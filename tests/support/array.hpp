@@ -1,0 +1,53 @@
+#pragma once
+// The tests' own 3D array: complex double, C order, filled from and compared with any image view.
+
+#include <complex>
+#include <vector>
+
+#include "convolume/options.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::testing {
+
+using Complex = std::complex<double>;
+
+struct Array {
+    Shape3 shape;
+    std::vector<Complex> values;
+
+    Array() = default;
+    explicit Array(const Shape3& extents)
+        : shape(extents), values(static_cast<std::size_t>(extents.z * extents.y * extents.x)) {}
+
+    index_t count() const { return static_cast<index_t>(values.size()); }
+    Complex& operator()(index_t z, index_t y, index_t x) {
+        return values[static_cast<std::size_t>((z * shape.y + y) * shape.x + x)];
+    }
+    const Complex& operator()(index_t z, index_t y, index_t x) const {
+        return values[static_cast<std::size_t>((z * shape.y + y) * shape.x + x)];
+    }
+};
+
+/// Every element of a view, whatever its type and strides.
+Array to_array(const ConstImageView& view);
+
+/// Writes `array` element by element; imaginary parts are dropped for real types.
+void store(const Array& array, const ImageView& view);
+
+/// A contiguous volume with the array's values.
+Volume to_volume(const Array& array, PixelType type);
+
+/// Fills memory with a pattern that is no plausible result: NaN for floats, 0xAA bytes for integers.
+void poison(const ImageView& view);
+
+/// The pixel type of `precision`, real or complex.
+constexpr PixelType pixel_type(Precision precision, bool complex) {
+    if (precision == Precision::float32) return complex ? PixelType::complex64 : PixelType::float32;
+    return complex ? PixelType::complex128 : PixelType::float64;
+}
+
+double norm(const Array& array);                               ///< L2
+Complex inner_product(const Array& a, const Array& b);  ///< sum of a conj(b)
+bool is_real(const Array& array);
+
+}  // namespace convolume::testing

@@ -1,0 +1,129 @@
+#include "support/convolver_case.hpp"
+
+#include <algorithm>
+
+#include "convolume/error.hpp"
+
+namespace convolume::testing {
+namespace {
+
+Definition definition_of(const ConvolverCase& c) {
+    return {c.options.mode, c.options.boundary, c.options.operation,
+            center_index(c.options.center, c.kernel.shape)};
+}
+
+void choose_extents(Random& random, Mode mode, double work, Shape3& image, Shape3& kernel) {
+    const auto extent = [&] {
+        return random.pick<index_t>({1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 19, 23});
+    };
+    const auto dimensions = random.integer(1, 5);  // 3D three times out of five
+    do {
+        for (int a = 0; a < 3; ++a) {
+            const bool flat = 3 - a > dimensions;
+            image[a] = flat ? 1 : extent();
+            kernel[a] = flat ? 1 : random.chance(0.7) ? random.integer(1, 7) : extent();
+            if (mode == Mode::valid) kernel[a] = std::min(kernel[a], image[a]);
+        }
+    } while (oracle_cost(mode, image, kernel) > work);
+}
+
+}  // namespace
+
+std::string ConvolverCase::describe() const {
+    const Index3 c = center_index(options.center, kernel.shape);
+    return message("image ", to_string(image_shape), " ", name_of(image_type), " kernel ",
+                   to_string(kernel.shape), is_real(kernel) ? " real " : " complex ", to_string(options.mode), " ",
+                   to_string(options.boundary), " ", to_string(options.operation), " centre ", c.z, ",", c.y,
+                   ",", c.x, " method ", to_string(options.method), " parts ", options.parts, " ",
+                   to_string(options.precision));
+}
+
+Array ConvolverCase::expected() const { return oracle(image, image_shape, kernel, definition_of(*this)); }
+
+double ConvolverCase::norm_floor(index_t outputs) const {
+    const bool constant = options.boundary.kind == BoundaryKind::constant &&
+                          options.operation != Operation::adjoint;
+    return testing::norm_floor(image, kernel, outputs, constant ? options.boundary.value : 0);
+}
+
+ConvolverCase random_convolver_case(std::uint64_t seed, std::uint64_t number, double work) {
+    Random random(seed, number);
+    ConvolverCase c;
+    Options& options = c.options;
+    options.mode = static_cast<Mode>(number % 3);
+    options.boundary.kind = static_cast<BoundaryKind>(number / 3 % 6);
+    options.operation = static_cast<Operation>(number / 18 % 3);
+    if (options.boundary.kind == BoundaryKind::constant) options.boundary.value = random.pick({0.0, 1.5, -0.75});
+    options.method = random.pick({Method::automatic, Method::in_core, Method::dif, Method::dif,
+                                  Method::dif, Method::tiled, Method::direct});
+    if (options.method == Method::dif) options.parts = random.pick({0, 1, 2, 4, 8, 16});
+    options.precision = random.pick({Precision::float32, Precision::float64});
+
+    Shape3 kernel;
+    choose_extents(random, options.mode, work, c.image_shape, kernel);
+    options.center.kind = random.pick({KernelCenter::Kind::middle, KernelCenter::Kind::scipy,
+                                       KernelCenter::Kind::explicit_});
+    if (options.center.kind == KernelCenter::Kind::explicit_)
+        for (int a = 0; a < 3; ++a)  // corners as often as anything else
+            options.center.index[a] = random.chance(0.5) ? random.pick<index_t>({0, kernel[a] - 1})
+                                                         : random.integer(0, kernel[a] - 1);
+
+    const bool complex_image = random.chance(0.3);
+    c.image_type = pixel_type(random.pick({Precision::float32, Precision::float64}), complex_image);
+    const bool adjoint = options.operation == Operation::adjoint;
+    c.image = random.array(adjoint ? oracle_output_shape(options.mode, c.image_shape, kernel) : c.image_shape,
+                           complex_image, random.pick({0.0, 0.5}));
+    c.kernel = random.array(kernel, random.chance(0.25), random.pick({0.0, 0.5}));
+    return c;
+}
+
+ConvolverCase make_case(Random& random, const Shape3& image, const Shape3& kernel, const Options& options) {
+    ConvolverCase c;
+    c.options = options;
+    c.image_shape = image;
+    c.image = random.array(options.operation == Operation::adjoint
+                               ? oracle_output_shape(options.mode, image, kernel)
+                               : image,
+                           false);
+    c.kernel = random.array(kernel, false);
+    return c;
+}
+
+std::string defect(const ConvolverCase& c, const EngineList& engines, double* error) {
+    try {
+        const Volume kernel = to_volume(c.kernel, c.kernel_type());
+        const Convolver convolver(c.image_shape, kernel.view(), c.options, engines, c.image_type, c.output_type());
+        return defect(c, convolver, error);
+    } catch (const std::exception& exception) {
+        return message("threw: ", exception.what());
+    }
+}
+
+std::string defect(const ConvolverCase& c, const Convolver& convolver, double* error) {
+    const Array want = c.expected();
+    if (!(convolver.input_shape() == c.image.shape)) return "input_shape() is " + to_string(convolver.input_shape());
+    if (!(convolver.output_shape() == want.shape)) return "output_shape() is " + to_string(convolver.output_shape());
+    const Volume image = to_volume(c.image, c.image_type);
+    for (int execution = 1; execution <= 2; ++execution) {
+        Volume output(want.shape, c.output_type());
+        poison(output.view());
+        convolver.execute(image.view(), output.view());
+        const auto comparison = compare(want, to_array(output.view()), c.norm_floor(want.count()));
+        if (error) *error = execution == 1 ? comparison.error : std::max(*error, comparison.error);
+        if (!comparison.within(c.options.precision))
+            return message("execution ", execution, ": ", comparison.report, "\n", convolver.plan().to_string());
+    }
+    if (compare(c.image, to_array(image.view())).error != 0) return "the input was changed";
+    return {};
+}
+
+Array result_of(const ConvolverCase& c, const EngineList& engines) {
+    const Volume kernel = to_volume(c.kernel, c.kernel_type()), image = to_volume(c.image, c.image_type);
+    const Convolver convolver(c.image_shape, kernel.view(), c.options, engines, c.image_type, c.output_type());
+    Volume output(convolver.output_shape(), c.output_type());
+    poison(output.view());
+    convolver.execute(image.view(), output.view());
+    return to_array(output.view());
+}
+
+}  // namespace convolume::testing

@@ -1,0 +1,74 @@
+#include "support/dif_reference.hpp"
+
+#include <numbers>
+
+namespace convolume::testing {
+namespace {
+
+using Wide = std::complex<long double>;
+
+/// e^{-2πi numerator/denominator}
+Wide root(index_t numerator, index_t denominator) {
+    return std::polar(1.0L, -2 * std::numbers::pi_v<long double> *
+                                static_cast<long double>(numerator % denominator) /
+                                static_cast<long double>(denominator));
+}
+
+std::vector<std::vector<Complex>> split_complex(const std::vector<Complex>& x, index_t parts) {
+    const auto length = static_cast<index_t>(x.size());
+    const index_t n_end = length / parts;
+    std::vector<std::vector<Complex>> result;
+    for (index_t p = 0; p < parts; ++p) {
+        std::vector<Complex> part;
+        for (index_t n = 0; n < n_end; ++n) {
+            Wide sum = 0;
+            for (index_t q = 0; q < parts; ++q)
+                sum += Wide(x[static_cast<std::size_t>(n + q * n_end)]) * root(p * q, parts);
+            part.push_back(Complex(sum * root(p * n, length)));
+        }
+        result.push_back(std::move(part));
+    }
+    return result;
+}
+
+std::vector<std::vector<Complex>> split_real(const std::vector<Complex>& x, index_t parts) {
+    if (parts == 1) return {x};
+    const std::size_t half = x.size() / 2, quarter = half / 2;
+    std::vector<Complex> r(half), c(quarter);
+    std::vector<double> d(half);
+    for (std::size_t n = 0; n < half; ++n) {
+        r[n] = x[n].real() + x[n + half].real();
+        d[n] = x[n].real() - x[n + half].real();
+    }
+    for (std::size_t n = 0; n < quarter; ++n)
+        c[n] = Complex(Wide(d[n], -d[n + quarter]) *
+                       root(static_cast<index_t>(n), static_cast<index_t>(2 * half)));
+    auto result = split_real(r, parts / 2);
+    for (auto& part : split_complex(c, parts / 2)) result.push_back(std::move(part));
+    return result;
+}
+
+}  // namespace
+
+std::vector<std::vector<Complex>> dif_column(const std::vector<Complex>& column, int parts,
+                                             bool complex_data) {
+    return complex_data ? split_complex(column, parts) : split_real(column, parts);
+}
+
+Array dif_part(const Array& volume, index_t z_grid, int parts, int index, bool complex_data) {
+    const bool real_part = !complex_data && index == 0;
+    const index_t planes = complex_data || real_part ? z_grid / parts : z_grid / (2 * parts);
+    Array result({planes, volume.shape.y, volume.shape.x});
+    for (index_t y = 0; y < volume.shape.y; ++y)
+        for (index_t x = 0; x < volume.shape.x; ++x) {
+            std::vector<Complex> column(static_cast<std::size_t>(z_grid));
+            for (index_t z = 0; z < volume.shape.z; ++z)
+                column[static_cast<std::size_t>(z)] = volume(z, y, x);
+            const auto part =
+                dif_column(column, parts, complex_data)[static_cast<std::size_t>(index)];
+            for (index_t z = 0; z < planes; ++z) result(z, y, x) = part[static_cast<std::size_t>(z)];
+        }
+    return result;
+}
+
+}  // namespace convolume::testing

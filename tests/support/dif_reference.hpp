@@ -1,0 +1,18 @@
+#pragma once
+// Decimation in frequency of one column, term by term from its definition.
+
+#include <vector>
+
+#include "support/array.hpp"
+
+namespace convolume::testing {
+
+/// The `parts` parts of a column of K samples: complex data into s_p(n), real data into one real and
+/// parts - 1 complex parts.
+std::vector<std::vector<Complex>> dif_column(const std::vector<Complex>& column, int parts,
+                                             bool complex_data);
+
+/// Part `index` of `volume`, zero-padded to `z_grid` planes and split along z.
+Array dif_part(const Array& volume, index_t z_grid, int parts, int index, bool complex_data);
+
+}  // namespace convolume::testing

@@ -1,0 +1,37 @@
+#pragma once
+// An engine with a made-up cost model and the plainest arithmetic: circular sums in double. The
+// planner can be asked about sizes no machine has, and the convolver runs without any real engine.
+
+#include <atomic>
+
+#include "convolume/engine.hpp"
+
+namespace convolume::testing {
+
+struct ReferenceEngineOptions {
+    std::string name = "reference";
+    bool is_gpu = false;
+    index_t memory_limit_bytes = 0;
+};
+
+class ReferenceEngine : public Engine {
+  public:
+    explicit ReferenceEngine(ReferenceEngineOptions options = {});
+
+    const EngineInfo& info() const override { return info_; }
+    BlockCost estimate(const Block& block) const override;
+    std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
+                                                const ConstImageView& taps) override;
+    ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
+                             const BlockInput& input, const BlockOutput& output, int task,
+                             const ExecutionContext& context) override;
+    void release_workspaces() override {}
+
+    int blocks_convolved() const { return blocks_convolved_; }
+
+  private:
+    EngineInfo info_;
+    std::atomic<int> blocks_convolved_{0};
+};
+
+}  // namespace convolume::testing

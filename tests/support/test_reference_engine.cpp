@@ -1,0 +1,10 @@
+// The engine that other tests plan and convolve with passes the suite of all engines.
+
+#include "catch.hpp"
+#include "support/engine_conformance.hpp"
+#include "support/reference_engine.hpp"
+
+TEST_CASE("the reference engine conforms") {
+    using namespace convolume::testing;
+    check_engine_results(std::make_shared<ReferenceEngine>());
+}
