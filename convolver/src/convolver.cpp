@@ -1,6 +1,7 @@
 #include "convolume/convolver.hpp"
 
 #include <chrono>
+#include <cmath>
 
 #include "convolume/error.hpp"
 #include "convolume/rank1.hpp"
@@ -52,6 +53,9 @@ struct Convolver::Impl {
                 throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
                                               image[a],
                                               ": it needs at least 1 sample on every axis"));
+        if (!std::isfinite(options.boundary.value))
+            throw InvalidArgument(message("the boundary's value is ", options.boundary.value,
+                                          ": give a finite number"));
         const bool flips = options.operation != Operation::convolve;
         const bool adjoint = options.operation == Operation::adjoint;
         const bool continued = continues_outside(options.boundary.kind);
@@ -86,6 +90,13 @@ struct Convolver::Impl {
         }
         problem.boundary = adjoint ? BoundaryKind::zero : options.boundary.kind;
 
+        if (folds) {
+            // What runs is a convolution into the continued image; the caller's output comes after.
+            problem.output_type = working_type(options.precision, problem.complex_data);
+            problem.other_host_bytes =
+                checked_multiply(element_count(image), static_cast<index_t>(size_of(output_type)));
+        }
+
         Box3 trimmed;
         for (int a = 0; a < 3; ++a) {
             const AxisWindow window = trim_kernel(problem.axis(a));
@@ -117,7 +128,7 @@ struct Convolver::Impl {
             report.nonfinite_inputs = check_finite(input);
         arguments.nonfinite_to_zero = report.nonfinite_inputs > 0;
         if (options.boundary.kind == BoundaryKind::constant &&
-            options.operation != Operation::adjoint) {
+            options.operation != Operation::adjoint && options.mode != Mode::valid) {
             // f - v has a zero boundary, and the convolution of v is v Σh everywhere.
             arguments.subtract = options.boundary.value;
             const std::complex<double> sum = kernel.normalized_sum;

@@ -1,6 +1,8 @@
 #include "convolume/options.hpp"
 
 #include <charconv>
+#include <cmath>
+#include <cmath>
 #include <span>
 
 #include "convolume/error.hpp"
@@ -118,7 +120,7 @@ Boundary parse_boundary(std::string_view text) {
     if (is_constant) {
         const char* const end = text.data() + text.size();
         const auto parsed = std::from_chars(text.data() + colon + 1, end, boundary.value);
-        if (parsed.ec != std::errc() || parsed.ptr != end)
+        if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(boundary.value))
             throw InvalidArgument(
                 message("'", text.substr(colon + 1),
                         "' is no boundary value: write a number, as in constant:100"));

@@ -190,7 +190,8 @@ class Planner {
 
         const index_t image_bytes = bytes_of(problem_.image, problem_.image_type);
         const index_t output_bytes = bytes_of(problem_.output.shape(), problem_.output_type);
-        candidate.host_bytes = checked_add(checked_add(image_bytes, output_bytes), scratch);
+        candidate.host_bytes = checked_add(checked_add(image_bytes, output_bytes),
+                                           checked_add(scratch, problem_.other_host_bytes));
 
         double slowest_task_s = 0;
         double work_s = 0;

@@ -25,7 +25,7 @@ const char* to_string(Algorithm);
 /// Sizes of a block along one axis: positions 0 … loaded-1 of the grid hold data, the kernel holds
 /// positions 0 … kernel-1, and positions kept_begin … kept_begin+kept-1 are wanted.
 struct BlockAxis {
-    index_t grid = 1;
+    index_t grid = 1;  ///< 7-smooth for Algorithm::fft
     index_t loaded = 1;
     index_t kernel = 1;
     index_t kept_begin = 0;

@@ -16,6 +16,7 @@ struct Problem {
     Shape3 kernel;                               ///< extents of the kernel
     PixelType image_type = PixelType::float32;   ///< decides host bytes only
     PixelType output_type = PixelType::float32;  ///< decides host bytes only
+    index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
     bool complex_data = false;                   ///< complex image or complex kernel
     bool complex_kernel = false;
     bool rank1_kernel = false;

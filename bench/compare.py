@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Times convolume beside SciPy and a streaming copy, in turns, and prints the tables of
+docs/performance.md. Run it on a quiet machine, from anywhere:
+
+    bench/compare.py [--build DIR] [--rounds N] [--scale N] [--json FILE]
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy
+import scipy.fft
+import scipy.ndimage
+import scipy.signal
+
+
+class Worker:
+    """The C++ side, which keeps its plan between requests."""
+
+    def __init__(self, build, cache=None):
+        environment = dict(os.environ)
+        if cache:
+            environment["XDG_CACHE_HOME"] = cache
+        self.process = subprocess.Popen([str(Path(build) / "bench" / "convolume-bench-worker")],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+    def ask(self, request):
+        print(request, file=self.process.stdin, flush=True)
+        answer = json.loads(self.process.stdout.readline())
+        if "error" in answer:
+            sys.exit(f"{request}: {answer['error']}")
+        return answer
+
+    def close(self):
+        print("quit", file=self.process.stdin, flush=True)
+        self.process.wait()
+
+
+def timed(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def in_turns(rounds, **contestants):
+    """Medians of the seconds that each contestant returns, run alternately."""
+    times = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, run in contestants.items():
+            times[name].append(run())
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def machine():
+    model = platform.processor()
+    with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
+        for line in cpuinfo:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return {"cpu": model, "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"), "scipy": scipy.__version__,
+            "load_before": os.getloadavg()[0]}
+
+
+def psf_case(build, rounds, scale):
+    shape = tuple(extent // scale for extent in (240, 480, 480))
+    random = np.random.default_rng(1)
+    image = random.random(shape, dtype=np.float32)
+    kernel = random.random((31, 61, 61), dtype=np.float32)
+
+    def peer():
+        with scipy.fft.set_workers(2):
+            return timed(lambda: scipy.signal.fftconvolve(image, kernel, "same"))
+
+    def first():
+        with tempfile.TemporaryDirectory() as empty_cache:
+            worker = Worker(build, empty_cache)
+            planned = worker.ask(f"prepare psf scale={scale}")
+            seconds = planned["plan_seconds"] + worker.ask("run")["seconds"]
+            worker.close()
+            return seconds
+
+    peer()
+    worker = Worker(build)
+    worker.ask(f"prepare psf scale={scale}")
+    worker.ask("run")
+    later = in_turns(rounds, scipy=peer, convolume=lambda: worker.ask("run")["seconds"])
+    worker.close()
+    once = in_turns(max(3, rounds // 2), scipy=peer, convolume=first)
+    name = "×".join(map(str, shape)) + " * 31×61×61, same, float32"
+    return [(name + ", second and later executions", "fftconvolve, 2 workers", later, 3),
+            (name + ", first execution, no wisdom", "fftconvolve, 2 workers", once, 2)]
+
+
+def small_kernel_cases(build, rounds, scale):
+    shape = (512 // scale,) * 3
+    random = np.random.default_rng(2)
+    image = random.random(shape, dtype=np.float32)
+    box = random.random((5, 5, 5), dtype=np.float32)
+    output = np.empty_like(image)
+    rows = []
+    for case, label, peer in (
+            ("box", "ndimage.convolve", lambda: scipy.ndimage.convolve(image, box, output=output, mode="constant")),
+            ("gaussian", "ndimage.gaussian_filter",
+             lambda: scipy.ndimage.gaussian_filter(image, 1, output=output, mode="constant", truncate=2))):
+        worker = Worker(build)
+        planned = worker.ask(f"prepare {case} scale={scale}")
+        worker.ask("run")
+        medians = in_turns(max(2, rounds // 3), scipy=lambda peer=peer: timed(peer),
+                           convolume=lambda worker=worker: worker.ask("run")["seconds"])
+        worker.close()
+        chosen = planned["plan"]["chosen"]
+        name = f"{'×'.join(map(str, shape))} * 5×5×5 {case} ({chosen['method']}, {chosen['algorithm']} chosen)"
+        rows.append((name, label, medians, 2))
+    return rows
+
+
+def memory_case(build, scale):
+    """Peak host memory of dif beyond image and output, against the padded volume and the engines' limit."""
+    limit = (160 << 20) // scale**3
+    worker = Worker(build)
+    plan = worker.ask(f"prepare psf method=dif parts=8 scale={scale} engine-mem={limit}")["plan"]
+    peak = worker.ask("run")["peak_bytes"]
+    worker.close()
+    padded = 4 * int(np.prod(plan["chosen"]["grid_zyx"]))
+    return {"peak_bytes": peak, "padded_bytes": padded, "engine_limit_bytes": limit,
+            "ratio": (peak - limit) / padded}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--scale", type=int, default=1, help="divides the images' extents: for a quick look")
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+
+    figures = {"machine": machine(), "against_scipy": []}
+    context = figures["machine"]
+    print(f"{context['cpu']}, {context['cores']} cores, {context['date']}, SciPy {context['scipy']}, "
+          f"load {context['load_before']:.1f}; medians of {arguments.rounds} rounds in turns\n")
+
+    print("| work | peer | peer, s | convolume, s | ratio | at least |\n|---|---|---|---|---|---|")
+    rows = psf_case(arguments.build, arguments.rounds, arguments.scale)
+    rows += small_kernel_cases(arguments.build, arguments.rounds, arguments.scale)
+    for name, peer, medians, required in rows:
+        ratio = medians["scipy"] / medians["convolume"]
+        print(f"| {name} | {peer} | {medians['scipy']:.3f} | {medians['convolume']:.3f} | {ratio:.1f}× | {required}× |")
+        figures["against_scipy"].append({"work": name, "peer": peer, "seconds": medians, "ratio": ratio,
+                                         "required": required})
+
+    memory = memory_case(arguments.build, arguments.scale)
+    figures["memory"] = memory
+    print(f"\nPeak host memory of dif (8 parts) beyond image and output, less the engine's limit of "
+          f"{memory['engine_limit_bytes'] >> 20} MiB: {memory['ratio']:.2f} × the padded volume (at most 1.1)\n")
+
+    split = [str(Path(arguments.build) / "bench" / "convolume-split-bench")]
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "split.json"
+        subprocess.run(split + ["--json", str(results)], check=True)
+        figures["split"] = json.loads(results.read_text())
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
