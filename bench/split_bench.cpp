@@ -133,7 +133,8 @@ void run(const Settings& settings) {
     const ExecutionContext context;
     std::vector<Case> cases;
     const auto copy_case = [&](const char* name, auto copy) {
-        cases.push_back({name, 0,
+        cases.push_back({name,
+                         0,
                          [&, copy] {
                              copy_pieces(image.as<char>(), bytes, merged.as<char>(),
                                          settings.threads, copy);
@@ -146,13 +147,15 @@ void run(const Settings& settings) {
     });
     for (const int parts : {1, 2, 4, 8, 16}) {
         const decompose::SplitLayout layout{false, parts, shape.z, shape.y, shape.x};
-        cases.push_back({"split, P = " + std::to_string(parts), parts,
+        cases.push_back({"split, P = " + std::to_string(parts),
+                         parts,
                          [&, layout] {
                              decompose::split(input, layout, split_volume.as<float>(),
                                               settings.threads, context);
                          },
                          {}});
-        cases.push_back({"merge, P = " + std::to_string(parts), parts,
+        cases.push_back({"merge, P = " + std::to_string(parts),
+                         parts,
                          [&, layout] {
                              decompose::merge(split_volume.as<const float>(), layout, 0, output,
                                               settings.threads, context);

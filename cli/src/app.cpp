@@ -31,8 +31,7 @@ int run(int argc, const char* const* argv) {
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
     CLI::App app("Convolves 3D images, also those larger than memory of a device.", "convolume");
     app.set_version_flag("--version", std::string("convolume ") + version);
-    app.require_subcommand(1);
-    app.fallthrough(false);
+    app.require_subcommand(0, 1);
     Action action;
     add_convolve_command(app, action);
     add_info_command(app, action);
@@ -40,12 +39,16 @@ int run(int argc, const char* const* argv) {
     add_doctor_command(app, action);
     try {
         app.parse(argc, argv);
+        if (!action)
+            throw InvalidArgument(
+                "no subcommand was named; give convolve, info, preview or doctor, or --help");
         action();
         return static_cast<int>(ExitCode::ok);
     } catch (const CLI::Success& help_or_version) {
         return app.exit(help_or_version);
     } catch (const CLI::ParseError& error) {
-        console.error(one_line(error.what()) + "; see convolume --help or convolume COMMAND --help");
+        console.error(one_line(error.what()) +
+                      "; see convolume --help or convolume COMMAND --help");
         return static_cast<int>(ExitCode::usage);
     } catch (const std::exception& error) {
         console.error(one_line(sentence_of(error)));

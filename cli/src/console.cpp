@@ -17,16 +17,22 @@ void Console::text(std::string_view text) const {
     if (!quiet()) out_ << text << std::flush;
 }
 
-void Console::warning(std::string_view text) const { tagged("warning", "\033[33m", text); }
+void Console::warning(std::string_view text) const {
+    tagged("warning", "\033[33m", text);
+}
 
-void Console::error(std::string_view text) const { tagged("error", "\033[31m", text); }
+void Console::error(std::string_view text) const {
+    tagged("error", "\033[31m", text);
+}
 
 void Console::tagged(std::string_view tag, const char* color, std::string_view text) const {
     out_ << "convolume: " << (colors_ ? color : "") << tag << ':' << (colors_ ? "\033[0m" : "")
          << ' ' << text << std::endl;
 }
 
-bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+bool stderr_is_terminal() {
+    return isatty(STDERR_FILENO) == 1;
+}
 
 bool stderr_wants_colors() {
     const char* no_color = std::getenv("NO_COLOR");

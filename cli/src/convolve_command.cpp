@@ -14,8 +14,7 @@ namespace convolume::cli {
 namespace {
 
 void check_outputs(const ConvolveRequest& request) {
-    if (!request.timeline.empty())
-        check_output_path(request.timeline, request.create.overwrite);
+    if (!request.timeline.empty()) check_output_path(request.timeline, request.create.overwrite);
     if (request.output.empty()) return;
     const std::string output = io::parse_path(request.output).file;
     for (const std::string& input : {request.image, request.kernel}) {

@@ -54,8 +54,7 @@ void add_execution(CLI::App& app, ConvolveRequest& request) {
                "Of the computation (default float32)")
         ->group(group);
     app.add_option_function<std::string>(
-           "--device",
-           [&request](const std::string& text) { parse_device(text, request.engines); },
+           "--device", [&request](const std::string& text) { parse_device(text, request.engines); },
            "Where to compute (default auto)")
         ->type_name("auto|cpu|gpu|gpu:0,1")
         ->group(group);
@@ -125,7 +124,8 @@ void add_convolve_command(CLI::App& app, Action& action) {
     add_output(*command, *request);
     command->callback([request, &action] {
         if (request->output.empty() && !request->dry_run)
-            throw InvalidArgument("no output was named; give -o OUT, or --dry-run for the plan alone");
+            throw InvalidArgument(
+                "no output was named; give -o OUT, or --dry-run for the plan alone");
         action = [request] { run_convolve(*request); };
     });
 }

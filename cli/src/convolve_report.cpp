@@ -14,15 +14,19 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr Phase phases[] = {Phase::read,       Phase::pad,            Phase::decompose,
-                            Phase::allocate,   Phase::host_to_device, Phase::convolve,
-                            Phase::device_to_host, Phase::compose,    Phase::write};
+constexpr Phase phases[] = {
+    Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
+    Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
+    Phase::write};
 
 const char* normalization_words(KernelNormalization normalization) {
     switch (normalization) {
-        case KernelNormalization::sum: return "normalised to sum 1";
-        case KernelNormalization::peak: return "normalised to peak 1";
-        case KernelNormalization::none: break;
+        case KernelNormalization::sum:
+            return "normalised to sum 1";
+        case KernelNormalization::peak:
+            return "normalised to peak 1";
+        case KernelNormalization::none:
+            break;
     }
     return "not normalised";
 }
@@ -31,7 +35,8 @@ std::string plan_line(const Plan& plan, index_t volumes) {
     const Candidate& chosen = plan.chosen;
     std::ostringstream text;
     text << to_string(chosen.method);
-    if (chosen.algorithm != Algorithm::fft) text << " (" << to_string(chosen.algorithm) << ')';
+    if (chosen.algorithm == Algorithm::separable)
+        text << " (" << to_string(chosen.algorithm) << ')';
     if (chosen.method == Method::dif) text << ", " << chosen.parts << " parts";
     if (chosen.method == Method::tiled) text << ", z,y,x " << to_string(chosen.tiles) << " tiles";
     text << ", grid z,y,x " << to_string(chosen.grid) << " on";
@@ -87,7 +92,7 @@ void report_plan(const Console& console, const ConvolveRequest& request, const C
                  const Plan& plan) {
     console.fact("image", message(request.image, ": ", one_line(facts.input)));
     console.fact("kernel", message(request.kernel, ": ", one_line(facts.kernel), ", sum ",
-                                   format_number(facts.kernel_sum), ", ",
+                                   format_number(facts.kernel_sum, 9), ", ",
                                    normalization_words(request.options.normalization)));
     if (const std::string mismatch = voxel_size_mismatch(facts.input, facts.kernel);
         !mismatch.empty())

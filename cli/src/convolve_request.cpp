@@ -31,8 +31,8 @@ void parse_device(std::string_view text, EngineChoice& choice) {
         int gpu = -1;
         const auto [end, error] =
             std::from_chars(number.data(), number.data() + number.size(), gpu);
-        const bool repeated = std::find(choice.gpus.begin(), choice.gpus.end(), gpu) !=
-                              choice.gpus.end();
+        const bool repeated =
+            std::find(choice.gpus.begin(), choice.gpus.end(), gpu) != choice.gpus.end();
         if (error != std::errc() || end != number.data() + number.size() || gpu < 0 || repeated)
             refuse();
         choice.gpus.push_back(gpu);
@@ -89,14 +89,14 @@ Shape3 planned_image_shape(const Shape3& input, const Shape3& kernel, const Opti
     Shape3 image;
     for (int axis = 0; axis < 3; ++axis) {
         const index_t extra = kernel[axis] - 1;
-        image[axis] = options.mode == Mode::full ? input[axis] - extra
-                                                 : checked_add(input[axis], extra);
+        image[axis] =
+            options.mode == Mode::full ? input[axis] - extra : checked_add(input[axis], extra);
         if (image[axis] < 1)
-            throw InvalidArgument(message("the adjoint of mode full takes images at least as large "
-                                          "as the kernel, but along ",
-                                          axis_name(axis), " the image has ", input[axis],
-                                          " and the kernel ", kernel[axis],
-                                          " samples; choose another --mode"));
+            throw InvalidArgument(
+                message("the adjoint of mode full takes images at least as large "
+                        "as the kernel, but along ",
+                        axis_name(axis), " the image has ", input[axis], " and the kernel ",
+                        kernel[axis], " samples; choose another --mode"));
     }
     return image;
 }

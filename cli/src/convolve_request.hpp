@@ -36,8 +36,8 @@ int parse_parts(std::string_view text);
 
 io::Compression parse_compression(std::string_view text);
 
-/// The type of the pixels written for a request's `output_type`; natural: complex where an input is,
-/// floating point of the given precision.
+/// The type of the pixels written for a request's `output_type`; natural: complex where an input
+/// is, floating point of the given precision.
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision);
 

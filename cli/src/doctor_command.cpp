@@ -32,9 +32,8 @@ Diagnosis diagnose() {
     Diagnosis diagnosis;
     constexpr index_t buffer_bytes = index_t{256} << 20;
     const index_t affordable = diagnosis.memory.available_bytes / 8;
-    diagnosis.copy_bytes_per_s =
-        measure_copy_bandwidth(std::clamp<index_t>(affordable, 1 << 20, buffer_bytes),
-                               diagnosis.threads);
+    diagnosis.copy_bytes_per_s = measure_copy_bandwidth(
+        std::clamp<index_t>(affordable, 1 << 20, buffer_bytes), diagnosis.threads);
     return diagnosis;
 }
 
@@ -67,8 +66,8 @@ std::string to_text(const Diagnosis& diagnosis) {
     fact("threads", message(diagnosis.threads, " of ", diagnosis.processors, " processors"));
     fact("host memory", message(format_bytes(diagnosis.memory.total_bytes), ", ",
                                 format_bytes(diagnosis.memory.available_bytes), " available"));
-    fact("memory copy", message(format_number(diagnosis.copy_bytes_per_s / 1e9),
-                                " GB/s, read plus written"));
+    fact("memory copy",
+         message(format_number(diagnosis.copy_bytes_per_s / 1e9), " GB/s, read plus written"));
     fact("cache folder", diagnosis.cache.empty()
                              ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
                              : diagnosis.cache);
@@ -78,8 +77,8 @@ std::string to_text(const Diagnosis& diagnosis) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Action& action) {
-    CLI::App* command =
-        app.add_subcommand("doctor", "Print what was built, what the machine has and how fast it is");
+    CLI::App* command = app.add_subcommand(
+        "doctor", "Print what was built, what the machine has and how fast it is");
     auto json = std::make_shared<bool>(false);
     command->add_flag("--json", *json, "Print a JSON object");
     command->callback([json, &action] {

@@ -6,17 +6,20 @@
 
 namespace convolume::cli {
 
-std::string format_number(double value) {
+std::string format_number(double value, int digits) {
     std::ostringstream text;
-    text << std::setprecision(6) << value;
+    text << std::setprecision(digits) << value;
     return text.str();
 }
 
 std::string format_duration(double seconds) {
     std::ostringstream text;
     if (seconds < 100) {
-        text << std::fixed << std::setprecision(seconds < 1 ? 3 : seconds < 10 ? 2 : 1) << seconds
-             << " s";
+        text << std::fixed
+             << std::setprecision(seconds < 1    ? 3
+                                  : seconds < 10 ? 2
+                                                 : 1)
+             << seconds << " s";
     } else {
         const long long whole = std::llround(seconds);
         if (whole < 3600)

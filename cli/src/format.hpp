@@ -9,8 +9,8 @@
 
 namespace convolume::cli {
 
-/// Six significant digits, no trailing zeros.
-std::string format_number(double value);
+/// `digits` significant ones, no trailing zeros.
+std::string format_number(double value, int digits = 6);
 /// "0.034 s", "12.3 s", "3 min 20 s", "2 h 5 min".
 std::string format_duration(double seconds);
 /// "voxel z,y,x 0.2×0.1×0.1 µm", '?' where an axis is unknown; "voxel size unknown" where all are.

@@ -42,8 +42,9 @@ nlohmann::ordered_json statistics_json(const PixelStatistics& statistics) {
 }
 
 std::string statistics_text(const PixelStatistics& statistics) {
-    return message("minimum: ", format_number(statistics.minimum), "\nmaximum: ",
-                   format_number(statistics.maximum), "\nmean: ", format_number(statistics.mean()),
+    return message("minimum: ", format_number(statistics.minimum),
+                   "\nmaximum: ", format_number(statistics.maximum),
+                   "\nmean: ", format_number(statistics.mean()),
                    "\nsum: ", format_number(statistics.sum), "\nNaN: ", statistics.nan_count, '\n');
 }
 
@@ -67,7 +68,8 @@ void run_info(const InfoRequest& request) {
 void add_info_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("info", "Print what a file says about its pixels");
     auto request = std::make_shared<InfoRequest>();
-    command->add_option("FILE", request->file, "TIFF, NPY, file.h5 or file.h5:/dataset")->required();
+    command->add_option("FILE", request->file, "TIFF, NPY, file.h5 or file.h5:/dataset")
+        ->required();
     command->add_option("--axes", request->axes, "Meaning of the axes, slowest first, e.g. TYX")
         ->type_name("AXES");
     command->add_flag("--stats", request->statistics,

@@ -57,9 +57,13 @@ std::string processor_name() {
     return "unknown";
 }
 
-int processor_count() { return static_cast<int>(std::thread::hardware_concurrency()); }
+int processor_count() {
+    return static_cast<int>(std::thread::hardware_concurrency());
+}
 
-int default_threads() { return omp_get_max_threads(); }
+int default_threads() {
+    return omp_get_max_threads();
+}
 
 HostMemory host_memory() {
     HostMemory memory;

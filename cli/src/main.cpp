@@ -1,3 +1,5 @@
 #include "app.hpp"
 
-int main(int argc, char** argv) { return convolume::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+    return convolume::cli::run(argc, argv);
+}

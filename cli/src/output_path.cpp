@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 void check_output_path(const std::string& file, bool overwrite) {
     std::error_code unreadable;  // then the checks below say no, and access() says why
     if (fs::is_directory(file, unreadable))
-        throw CannotCreate(message("cannot write \"", file, "\": it is a folder; name a file in it"));
+        throw CannotCreate(
+            message("cannot write \"", file, "\": it is a folder; name a file in it"));
     const fs::path parent = fs::path(file).parent_path();
     const std::string folder = parent.empty() ? "." : parent.string();
     if (!fs::is_directory(folder, unreadable))

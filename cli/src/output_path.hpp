@@ -10,7 +10,8 @@ namespace convolume::cli {
 /// or not writable.
 void check_output_path(const std::string& file, bool overwrite);
 
-/// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or IoError.
+/// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or
+/// IoError.
 void write_whole_file(const std::string& file, std::span<const char> bytes);
 
 /// Writes `text` to stdout and makes sure it arrived. Throws IoError.

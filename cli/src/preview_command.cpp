@@ -42,14 +42,16 @@ GreyLimits parse_limits(const std::string& text) {
     } catch (const std::exception&) {
         // Falls through to the message below.
     }
-    throw InvalidArgument(message("--limits takes LOW,HIGH with LOW below HIGH, e.g. 0,4095, not \"",
-                                  text, "\"; correct it"));
+    throw InvalidArgument(
+        message("--limits takes LOW,HIGH with LOW below HIGH, e.g. 0,4095, not \"", text,
+                "\"; correct it"));
 }
 
 void check_number(const char* option, index_t asked, index_t available, const std::string& path) {
     if (asked < 0 || asked >= available)
-        throw InvalidArgument(message(option, ' ', asked, " was asked of \"", path, "\", which has ",
-                                      available, "; choose from 0 to ", available - 1));
+        throw InvalidArgument(message(option, ' ', asked, " was asked of \"", path,
+                                      "\", which has ", available, "; choose from 0 to ",
+                                      available - 1));
 }
 
 // Distances of samples; where only z is unknown it is taken to be that of x.
@@ -68,7 +70,8 @@ PreviewStack load(const std::string& role, const std::string& path, const Previe
     check_number("--frame", request.frame, metadata.frames, path);
     const std::string name = std::filesystem::path(path).filename().string();
     PreviewStack stack{role + name,
-                       to_string(metadata.shape) + " " + name_of(metadata.type),
+                       message(to_string(metadata.shape), ' ', name_of(metadata.type), ", ",
+                               format_voxel_size(metadata.voxel_size_um)),
                        Projections(metadata.shape)};
     for_each_slab(*reader, request.frame, request.channel,
                   [&stack](const ConstImageView& slab, index_t z_begin) {
@@ -98,14 +101,17 @@ void run_preview(const PreviewRequest& request) {
 }  // namespace
 
 void add_preview_command(CLI::App& app, Action& action) {
-    CLI::App* command = app.add_subcommand(
-        "preview", "Draw maximum projections along z, y and x as a PNG picture");
+    CLI::App* command =
+        app.add_subcommand("preview", "Draw maximum projections along z, y and x as a PNG picture");
     auto request = std::make_shared<PreviewRequest>();
     command->add_option("STACK", request->stack, "The image to draw")->required();
     command->add_option("--after", request->after, "A second image, drawn beside the first")
         ->type_name("STACK2");
-    command->add_option("-o,--output", request->output, "The picture")->required()->type_name("PNG");
-    command->add_option("--scale", request->style.zoom, "Picture pixels for the smallest voxel side")
+    command->add_option("-o,--output", request->output, "The picture")
+        ->required()
+        ->type_name("PNG");
+    command
+        ->add_option("--scale", request->style.zoom, "Picture pixels for the smallest voxel side")
         ->check(CLI::PositiveNumber)
         ->type_name("PIXELS");
     command->add_option("--channel", request->channel, "Channel, from 0 (default 0)")

@@ -22,7 +22,7 @@ constexpr int text_height = glyph_height * text_size;
 constexpr int line = text_height + 8;
 constexpr int ramp_height = 10;
 constexpr int least_column = 400;
-constexpr double handy_side = 560;
+constexpr double handy_side = 900;
 constexpr double largest_side = 16384;
 
 // Pixels of one stack's panels.
@@ -123,8 +123,8 @@ void draw_scale_bar(Canvas& canvas, const PreviewStack& stack, double zoom, int 
 
 // A grey ramp between its limits.
 void draw_ramp(Canvas& canvas, int left, int top, const PreviewStack& stack, double gamma) {
-    const std::string low = format_number(stack.limits.low);
-    std::string high = format_number(stack.limits.high);
+    const std::string low = format_number(stack.limits.low, 4);
+    std::string high = format_number(stack.limits.high, 4);
     if (gamma != 1) high += "  gamma " + format_number(gamma);
     constexpr int ramp = 120;
     canvas.text(left, top, low, dim, text_size);

@@ -21,7 +21,8 @@ struct PreviewStack {
 };
 
 struct PreviewStyle {
-    double zoom = 0;  ///< picture pixels for the smallest sample distance; 0: a picture of handy size
+    double zoom =
+        0;  ///< picture pixels for the smallest sample distance; 0: a picture of handy size
     double gamma = 1;
 };
 

@@ -32,13 +32,14 @@ ProgressMeter::ProgressMeter(std::ostream& out, Style style, double voxels,
       start_s_(clock_s_()),
       last_s_(start_s_) {}
 
-ProgressMeter::~ProgressMeter() { clear(); }
+ProgressMeter::~ProgressMeter() {
+    clear();
+}
 
 void ProgressMeter::update(double fraction) {
     if (style_ == Style::none) return;
     const double now_s = clock_s_();
-    const double interval_s =
-        style_ == Style::terminal ? terminal_interval_s : plain_interval_s;
+    const double interval_s = style_ == Style::terminal ? terminal_interval_s : plain_interval_s;
     if (now_s - last_s_ < interval_s || !(fraction > 0)) return;
     last_s_ = now_s;
     fraction = std::min(fraction, 1.0);

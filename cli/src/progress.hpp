@@ -1,5 +1,6 @@
 #pragma once
-// How far an execution is: one line that updates on a terminal, a plain line now and then elsewhere.
+// How far an execution is: one line that updates on a terminal, a plain line now and then
+// elsewhere.
 
 #include <functional>
 #include <iosfwd>

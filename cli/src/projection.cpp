@@ -31,7 +31,8 @@ std::vector<Taps> triangle_taps(index_t source, index_t target) {
         taps.begin = std::max<index_t>(begin, 0);
         double sum = 0;
         for (index_t s = taps.begin; s < std::min(end, source); ++s) {
-            const double weight = std::max(0.0, 1 - std::abs(static_cast<double>(s) - center) / reach);
+            const double weight =
+                std::max(0.0, 1 - std::abs(static_cast<double>(s) - center) / reach);
             taps.weights.push_back(weight);
             sum += weight;
         }

@@ -8,8 +8,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "contiguous.cpp"
-#include <hwy/foreach_target.h>
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -163,7 +163,8 @@ ClampCount store_integers_typed(const T* in, index_t count, T add, S* out) {
         const auto high = hn::Gt(v, largest);
         const auto inside = hn::Min(hn::Max(v, least), largest);
         store_integers(d, hn::IfThenElseZero(number, inside), high, out + i);
-        clamped.low += static_cast<index_t>(hn::CountTrue(d, low) + hn::CountTrue(d, hn::Not(number)));
+        clamped.low +=
+            static_cast<index_t>(hn::CountTrue(d, low) + hn::CountTrue(d, hn::Not(number)));
         clamped.high += static_cast<index_t>(hn::CountTrue(d, high));
     }
     for (; i < count; ++i) out[i] = to_integer<S>(in[i] + add, clamped);
@@ -191,7 +192,8 @@ void store_reals_typed(const T* in, index_t count, T add, S* out) {
 }
 
 template <class T>
-index_t load_any(PixelType type, const void* in, index_t count, const LoadOptions& options, T* out) {
+index_t load_any(PixelType type, const void* in, index_t count, const LoadOptions& options,
+                 T* out) {
     return visit_pixel_type(type, [&](auto tag) -> index_t {
         using S = typename decltype(tag)::type;
         if constexpr (is_complex_v<S>) {
@@ -298,7 +300,9 @@ void stream_copy(const void* in, index_t bytes, void* out) {
     std::memcpy(target + head + body, source + head + body, static_cast<std::size_t>(tail));
 }
 
-void stream_fence() { hwy::FlushStream(); }
+void stream_fence() {
+    hwy::FlushStream();
+}
 
 }  // namespace convolume::decompose
 #endif

@@ -86,8 +86,8 @@ index_t count_nonfinite(const ConstImageView& image, int threads) {
             index_t count = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : count)
             for (index_t row = 0; row < rows; ++row) {
-                const auto* elements = static_cast<const T*>(
-                    image.at(row / image.shape.y, row % image.shape.y, 0));
+                const auto* elements =
+                    static_cast<const T*>(image.at(row / image.shape.y, row % image.shape.y, 0));
                 for (index_t x = 0; x < image.shape.x; ++x)
                     count += !is_finite(elements[x * image.strides.x]);
             }

@@ -9,12 +9,12 @@ namespace {
 
 void check_output(const SplitLayout& layout, index_t z_begin, const ImageView& target) {
     check_layout(layout);
-    if (z_begin < 0 || z_begin + target.shape.z > layout.z_grid ||
-        target.shape.y > layout.rows || target.shape.x > layout.columns) {
-        throw InvalidArgument(message(
-            "an output of ", to_string(target.shape), " from plane ", z_begin,
-            " on does not lie within a split volume of ",
-            to_string({layout.z_grid, layout.rows, layout.columns}), "; enlarge the grid"));
+    if (z_begin < 0 || z_begin + target.shape.z > layout.z_grid || target.shape.y > layout.rows ||
+        target.shape.x > layout.columns) {
+        throw InvalidArgument(message("an output of ", to_string(target.shape), " from plane ",
+                                      z_begin, " on does not lie within a split volume of ",
+                                      to_string({layout.z_grid, layout.rows, layout.columns}),
+                                      "; enlarge the grid"));
     }
     if (layout.complex_data && !is_complex(target.type)) {
         throw InvalidArgument(message("complex data cannot be stored as ", name_of(target.type),
@@ -32,14 +32,16 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout, index_t z_be
     const auto undivided = static_cast<std::size_t>(geometry.rows.undivided);
     const auto parts = static_cast<std::size_t>(geometry.rows.parts);
     const ImageView& target = output.target;
-    const bool plain = target.type == pixel_type_of_v<T> && target.strides.x == 1 && output.add == 0.0;
-    const bool streamed = plain && element_count(target.shape) * static_cast<index_t>(sizeof(T)) >=
-                                       stream_bytes;
+    const bool plain =
+        target.type == pixel_type_of_v<T> && target.strides.x == 1 && output.add == 0.0;
+    const bool streamed =
+        plain && element_count(target.shape) * static_cast<index_t>(sizeof(T)) >= stream_bytes;
     std::vector<ClampCount> clamped(static_cast<std::size_t>(threads));
 
+    const index_t step = geometry.block_for(target.shape.x);
+
     for_each_row(
-        geometry.networks, target.shape.y, threads, context,
-        [&](int thread, index_t n, index_t y) {
+        geometry.networks, target.shape.y, threads, context, [&](int thread, index_t n, index_t y) {
             std::array<index_t, max_rows> plane;  // of the target, or -1
             bool needed = false;
             for (std::size_t q = 0; q < undivided; ++q) {
@@ -48,8 +50,8 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout, index_t z_be
                 needed = needed || plane[q] >= 0;
             }
             if (!needed) return;
-            for (index_t x = 0; x < target.shape.x; x += geometry.block) {
-                const index_t count = std::min(geometry.block, target.shape.x - x);
+            for (index_t x = 0; x < target.shape.x; x += step) {
+                const index_t count = std::min(step, target.shape.x - x);
                 const bool whole = count % row_quantum == 0;
                 NetworkBlock<Real> block;
                 block.samples = round_up(count, row_quantum);
@@ -69,8 +71,8 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout, index_t z_be
                     block.stream[q] = streamed && is_line_aligned(address);
                     if (block.stream[q] || !streamed) block.out[q] = address;
                 }
-                merge_block(layout.complex_data, layout.parts,
-                            factors[static_cast<std::size_t>(n)], block);
+                merge_block(layout.complex_data, layout.parts, factors[static_cast<std::size_t>(n)],
+                            block);
                 for (std::size_t q = 0; q < undivided; ++q) {
                     if (plane[q] < 0 || block.out[q] != workspace.out(thread, q)) continue;
                     if (plain) {

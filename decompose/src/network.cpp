@@ -27,7 +27,9 @@ constexpr double cosine32(std::size_t k) {
     if (k > 16) k = 32 - k;
     return k <= 8 ? quarter[k] : -quarter[16 - k];
 }
-constexpr double sine32(std::size_t k) { return cosine32(k + 24); }
+constexpr double sine32(std::size_t k) {
+    return cosine32(k + 24);
+}
 
 }  // namespace convolume::decompose
 #endif
@@ -122,8 +124,7 @@ HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, Complex<D
         Complex<D>* odd = parts + (P / 2 - 1);
 #pragma GCC unroll 16
         for (std::size_t q = 0; q < P / 2; ++q) {
-            const Complex<D> pair{hn::Sub(x[q], x[q + P]),
-                                  hn::Sub(x[q + P + P / 2], x[q + P / 2])};
+            const Complex<D> pair{hn::Sub(x[q], x[q + P]), hn::Sub(x[q + P + P / 2], x[q + P / 2])};
             odd[q] = rotate<false>(d, pair, q * (16 / P));
         }
         dft<P / 2, false>(d, odd);
@@ -154,6 +155,15 @@ HWY_INLINE void merge_real(D d, const hn::Vec<D>* real, Complex<D>* parts, hn::V
     }
 }
 
+/// Asks for what the row holds a few lines on: up to 32 rows are read at once, more than hardware
+/// follows by itself.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_row(D d, const T* in) {
+    constexpr std::size_t bytes_ahead = 256;
+    hwy::Prefetch(in + bytes_ahead / sizeof(T));
+    return hn::LoadU(d, in);
+}
+
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store(D d, hn::Vec<D> v, T* out, bool stream) {
     if (stream) {
@@ -162,40 +172,97 @@ HWY_INLINE void store(D d, hn::Vec<D> v, T* out, bool stream) {
         hn::StoreU(v, d, out);
     }
 }
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void store(D d, const Complex<D>& v, T* out, bool stream) {
-    if (stream) {
-        HWY_ALIGN T pair[2 * hn::MaxLanes(d)];
-        hn::StoreInterleaved2(v.re, v.im, d, pair);
-        hn::Stream(hn::Load(d, pair), d, out);
-        hn::Stream(hn::Load(d, pair + hn::Lanes(d)), d, out + hn::Lanes(d));
-    } else {
-        hn::StoreInterleaved2(v.re, v.im, d, out);
-    }
-}
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE Complex<D> load(D d, const T* in) {
-    Complex<D> v;
-    hn::LoadInterleaved2(d, in, v.re, v.im);
+
+// Complex rows are taken apart and put together within 128-bit blocks, which is cheap, but leaves
+// the samples of two vectors in an order of their own: that of the first half of the samples and of
+// the second half, taking turns in pieces of half a block. Butterflies do not mind.
+
+#if HWY_TARGET == HWY_SCALAR
+template <class D>
+HWY_INLINE Complex<D> pair_up(D /*d*/, const Complex<D>& v) {
     return v;
 }
+template <class D>
+HWY_INLINE Complex<D> take_apart(D /*d*/, const Complex<D>& v) {
+    return v;
+}
+#else
+template <class D>
+HWY_INLINE Complex<D> pair_up(D d, const Complex<D>& v) {
+    return {hn::InterleaveLower(d, v.re, v.im), hn::InterleaveUpper(d, v.re, v.im)};
+}
+template <class D>
+HWY_INLINE Complex<D> take_apart(D d, const Complex<D>& v) {
+    const Complex<D> once = pair_up(d, v);
+    if constexpr (sizeof(hn::TFromD<D>) == 8) return once;
+    return pair_up(d, once);
+}
+#endif
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store(D d, const Complex<D>& v, T* out, bool stream) {
+    const Complex<D> memory = pair_up(d, v);
+    store(d, memory.re, out, stream);
+    store(d, memory.im, out + hn::Lanes(d), stream);
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE Complex<D> load_complex_row(D d, const T* in) {
+    return take_apart(d, Complex<D>{load_row(d, in), load_row(d, in + hn::Lanes(d))});
+}
+
+/// Brings real rows into the order of complex ones, and back.
+template <class D>
+class LaneOrder {
+  public:
+    explicit LaneOrder(D d) {
+        constexpr Index piece = lanes * sizeof(T) <= 16 ? lanes : 8 / sizeof(T);
+        Index there[lanes];
+        Index back[lanes];
+        for (Index i = 0; i < lanes; ++i) {
+            const Index turn = i / piece;
+            there[i] = lanes <= piece ? i : turn / 2 * piece + i % piece + turn % 2 * (lanes / 2);
+            back[there[i]] = i;
+        }
+        there_ = hn::SetTableIndices(d, there);
+        back_ = hn::SetTableIndices(d, back);
+    }
+    HWY_INLINE hn::Vec<D> complex_order(hn::Vec<D> v) const {
+        if constexpr (lanes * sizeof(T) <= 16) return v;
+        return hn::TableLookupLanes(v, there_);
+    }
+    HWY_INLINE hn::Vec<D> memory_order(hn::Vec<D> v) const {
+        if constexpr (lanes * sizeof(T) <= 16) return v;
+        return hn::TableLookupLanes(v, back_);
+    }
+
+  private:
+    using T = hn::TFromD<D>;
+    using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    static constexpr Index lanes = hn::MaxLanes(D());
+    using Table = decltype(hn::SetTableIndices(D(), static_cast<const Index*>(nullptr)));
+    Table there_;
+    Table back_;
+};
 
 template <std::size_t P, class T>
 void split_real_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& block) {
     const hn::ScalableTag<T> d;
     using D = hn::ScalableTag<T>;
+    const LaneOrder<D> order(d);
     for (index_t i = 0; i < block.samples; i += static_cast<index_t>(hn::Lanes(d))) {
         hn::Vec<D> x[2 * P];
         hn::Vec<D> real[2];
         Complex<D> parts[P - 1];
 #pragma GCC unroll 32
         for (std::size_t q = 0; q < 2 * P; ++q) {
-            hwy::Prefetch(block.in[q] + i + 256);
-            x[q] = hn::LoadU(d, block.in[q] + i);
+            x[q] = order.complex_order(load_row(d, block.in[q] + i));
         }
         split_real<P>(d, x, real, parts);
 #pragma GCC unroll 2
-        for (std::size_t q = 0; q < 2; ++q) store(d, real[q], block.out[q] + i, block.stream[q]);
+        for (std::size_t q = 0; q < 2; ++q) {
+            store(d, order.memory_order(real[q]), block.out[q] + i, block.stream[q]);
+        }
 #pragma GCC unroll 16
         for (std::size_t p = 1; p < P; ++p) {
             store(d, multiply(d, parts[p - 1], factors[p]), block.out[p + 1] + 2 * i,
@@ -208,6 +275,7 @@ template <std::size_t P, class T>
 void merge_real_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& block) {
     const hn::ScalableTag<T> d;
     using D = hn::ScalableTag<T>;
+    const LaneOrder<D> order(d);
     const auto scale = hn::Set(d, factors[0].real());
     for (index_t i = 0; i < block.samples; i += static_cast<index_t>(hn::Lanes(d))) {
         hn::Vec<D> x[2 * P];
@@ -215,19 +283,16 @@ void merge_real_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& blo
         Complex<D> parts[P - 1];
 #pragma GCC unroll 2
         for (std::size_t q = 0; q < 2; ++q) {
-            hwy::Prefetch(block.in[q] + i + 256);
-            real[q] = hn::Mul(hn::LoadU(d, block.in[q] + i), scale);
+            real[q] = order.complex_order(hn::Mul(load_row(d, block.in[q] + i), scale));
         }
 #pragma GCC unroll 16
         for (std::size_t p = 1; p < P; ++p) {
-            hwy::Prefetch(block.in[p+1] + 2*i + 256);
-            hwy::Prefetch(block.in[p+1] + 2*i + 16+256);
-            parts[p - 1] = multiply(d, load(d, block.in[p + 1] + 2 * i), factors[p]);
+            parts[p - 1] = multiply(d, load_complex_row(d, block.in[p + 1] + 2 * i), factors[p]);
         }
         merge_real<P>(d, real, parts, x);
 #pragma GCC unroll 32
         for (std::size_t q = 0; q < 2 * P; ++q) {
-            store(d, x[q], block.out[q] + i, block.stream[q]);
+            store(d, order.memory_order(x[q]), block.out[q] + i, block.stream[q]);
         }
     }
 }
@@ -240,7 +305,7 @@ void complex_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& block)
         Complex<D> x[P];
 #pragma GCC unroll 16
         for (std::size_t p = 0; p < P; ++p) {
-            x[p] = load(d, block.in[p] + 2 * i);
+            x[p] = load_complex_row(d, block.in[p] + 2 * i);
             if constexpr (Inverse) x[p] = multiply(d, x[p], factors[p]);
         }
         dft<P, Inverse>(d, x);
@@ -256,7 +321,7 @@ template <class T>
 void copy_block(index_t values, const NetworkBlock<T>& block) {
     const hn::ScalableTag<T> d;
     for (index_t i = 0; i < values; i += static_cast<index_t>(hn::Lanes(d))) {
-        store(d, hn::LoadU(d, block.in[0] + i), block.out[0] + i, block.stream[0]);
+        store(d, load_row(d, block.in[0] + i), block.out[0] + i, block.stream[0]);
     }
 }
 
@@ -267,14 +332,20 @@ void run_network(bool complex_data, int parts, const PlaneFactors<T>& factors,
     const auto run = [&](auto count) {
         constexpr std::size_t P = decltype(count)::value;
         if (complex_data) return complex_block<P, Inverse>(factors, block);
-        if constexpr (Inverse) return merge_real_block<P>(factors, block);
-        else return split_real_block<P>(factors, block);
+        if constexpr (Inverse)
+            return merge_real_block<P>(factors, block);
+        else
+            return split_real_block<P>(factors, block);
     };
     switch (parts) {
-        case 2: return run(std::integral_constant<std::size_t, 2>());
-        case 4: return run(std::integral_constant<std::size_t, 4>());
-        case 8: return run(std::integral_constant<std::size_t, 8>());
-        default: return run(std::integral_constant<std::size_t, 16>());
+        case 2:
+            return run(std::integral_constant<std::size_t, 2>());
+        case 4:
+            return run(std::integral_constant<std::size_t, 4>());
+        case 8:
+            return run(std::integral_constant<std::size_t, 8>());
+        default:
+            return run(std::integral_constant<std::size_t, 16>());
     }
 }
 

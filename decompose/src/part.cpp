@@ -18,10 +18,10 @@ PartShape part_shape(bool complex_data, const PartId& part) {
     }
     const index_t divisor = complex_data || count == 1 ? count : 2 * count;
     if (part.z_grid < 1 || part.z_grid % divisor != 0) {
-        throw InvalidArgument(message("splitting ", complex_data ? "complex" : "real", " data into ",
-                                      count, " parts needs a grid of z planes divisible by ",
-                                      divisor, ", not ", part.z_grid,
-                                      "; pad z or use fewer parts"));
+        throw InvalidArgument(message("splitting ", complex_data ? "complex" : "real",
+                                      " data into ", count,
+                                      " parts needs a grid of z planes divisible by ", divisor,
+                                      ", not ", part.z_grid, "; pad z or use fewer parts"));
     }
     if (complex_data) return {true, part.z_grid / count};
     if (part.index == 0) return {false, part.z_grid / count};
@@ -31,8 +31,8 @@ PartShape part_shape(bool complex_data, const PartId& part) {
 PartFrequencies part_frequencies(bool complex_data, int index, int count) {
     if (complex_data) return {index, count};
     if (index == 0) return {0, count};
-    // Level by level the first half of the parts belongs to r, the second half to c, whose j-th part
-    // carries 4(ν·half + j) + 1 in units of the level's own frequency step.
+    // Level by level the first half of the parts belongs to r, the second half to c, whose j-th
+    // part carries 4(ν·half + j) + 1 in units of the level's own frequency step.
     index_t unit = 1;
     int half = count / 2;
     for (; index < half; half /= 2) unit *= 2;
@@ -65,20 +65,19 @@ void check_layout(const SplitLayout& layout) {
     }
 }
 
-index_t SplitLayout::samples() const { return element_count({z_grid, rows, columns}); }
+index_t SplitLayout::samples() const {
+    return element_count({z_grid, rows, columns});
+}
 
 ImageView SplitLayout::part(void* data, int index, Precision precision) const {
     const PartShape part = part_shape(complex_data, {index, parts, z_grid});
     const bool single = precision == Precision::float32;
-    const PixelType sample =
-        complex_data ? (single ? PixelType::complex64 : PixelType::complex128)
-                     : (single ? PixelType::float32 : PixelType::float64);
-    const PixelType type = part.complex_data
-                               ? (single ? PixelType::complex64 : PixelType::complex128)
-                               : sample;
+    const PixelType sample = complex_data ? (single ? PixelType::complex64 : PixelType::complex128)
+                                          : (single ? PixelType::float32 : PixelType::float64);
+    const PixelType type =
+        part.complex_data ? (single ? PixelType::complex64 : PixelType::complex128) : sample;
     const Shape3 shape{part.planes, rows, columns};
-    const index_t bytes_of_part =
-        samples() / parts * static_cast<index_t>(size_of(sample));
+    const index_t bytes_of_part = samples() / parts * static_cast<index_t>(size_of(sample));
     return {static_cast<char*>(data) + index * bytes_of_part, type, shape,
             contiguous_strides(shape)};
 }

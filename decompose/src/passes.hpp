@@ -54,8 +54,11 @@ struct Geometry {
 
     /// Offset of sample (n, y, x) of a part's row.
     index_t part_offset(std::size_t row, index_t n, index_t y, index_t x) const {
-        return part_begin[row] +
-               ((n * layout.rows + y) * layout.columns + x) * part_reals[row];
+        return part_begin[row] + ((n * layout.rows + y) * layout.columns + x) * part_reals[row];
+    }
+    /// Samples of a block when a row of `columns` is cut into equal ones.
+    index_t block_for(index_t columns) const {
+        return round_up(ceil_div(columns, ceil_div(columns, block)), row_quantum);
     }
     /// Factors of all networks, n = 0 … M-1.
     std::vector<PlaneFactors<Real>> factors(bool inverse) const {
@@ -73,10 +76,10 @@ struct Geometry {
     }
 
     SplitLayout layout;
-    index_t reals;     ///< of one undivided sample
+    index_t reals;  ///< of one undivided sample
     NetworkRows rows;
     index_t networks;  ///< planes between undivided rows, M
-    index_t block;     ///< samples of x that go through a network at a time
+    index_t block;     ///< most samples of x that go through a network at a time
     std::array<index_t, max_rows> part_reals{};  ///< of one sample of a part's row
     std::array<index_t, max_rows> part_begin{};  ///< of a part's row at n = 0
 };
@@ -86,24 +89,27 @@ template <class Real>
 class Workspace {
   public:
     Workspace(const Geometry<Real>& geometry, int threads)
-        : row_reals_(2 * geometry.block + padding),
+        : rows_(static_cast<std::size_t>(geometry.rows.undivided)),
+          row_reals_(2 * geometry.block + padding),
           buffer_(checked_multiply(threads, thread_reals() * static_cast<index_t>(sizeof(Real))),
                   "the rows of a split") {
         buffer_.touch(1);
     }
     Real* in(int thread, std::size_t row) const { return at(thread, row); }
-    Real* out(int thread, std::size_t row) const { return at(thread, max_rows + row); }
-    const Real* zeros(int thread) const { return at(thread, 2 * max_rows); }
+    Real* out(int thread, std::size_t row) const { return at(thread, rows_ + row); }
+    const Real* zeros(int thread) const { return at(thread, 2 * rows_); }
 
   private:
     static constexpr index_t padding = 16;  // keeps rows from meeting in one set of a cache
 
-    index_t thread_reals() const { return (2 * max_rows + 1) * row_reals_; }
+    // There are never more part rows than undivided ones.
+    index_t thread_reals() const { return static_cast<index_t>(2 * rows_ + 1) * row_reals_; }
     Real* at(int thread, std::size_t row) const {
         return buffer_.template as<Real>() + thread * thread_reals() +
                static_cast<index_t>(row) * row_reals_;
     }
 
+    std::size_t rows_;
     index_t row_reals_;
     Buffer buffer_;
 };

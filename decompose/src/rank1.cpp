@@ -17,7 +17,8 @@ void for_each_sample(const ConstImageView& kernel, F f) {
             for (index_t z = 0; z < kernel.shape.z; ++z)
                 for (index_t y = 0; y < kernel.shape.y; ++y)
                     for (index_t x = 0; x < kernel.shape.x; ++x)
-                        f(static_cast<double>(*static_cast<const T*>(kernel.at(z, y, x))), Index3{z, y, x});
+                        f(static_cast<double>(*static_cast<const T*>(kernel.at(z, y, x))),
+                          Index3{z, y, x});
         } else {
             throw InternalError("rank 1 is asked of real kernels only");
         }
@@ -27,7 +28,8 @@ void for_each_sample(const ConstImageView& kernel, F f) {
 double product_without(const Factors& factors, const Index3& at, int axis) {
     double product = 1;
     for (int a = 0; a < 3; ++a)
-        if (a != axis) product *= factors[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])];
+        if (a != axis)
+            product *= factors[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])];
     return product;
 }
 
@@ -43,12 +45,16 @@ std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
     });
     if (peak == 0) return {};
     Factors factors;
-    for (int a = 0; a < 3; ++a) factors[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(kernel.shape[a]));
+    for (int a = 0; a < 3; ++a)
+        factors[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(kernel.shape[a]));
     for_each_sample(kernel, [&](double value, const Index3& at) {
         for (int a = 0; a < 3; ++a) {
             bool on_line = true;
-            for (int other = 0; other < 3; ++other) on_line = on_line && (other == a || at[other] == peak_at[other]);
-            if (on_line) factors[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])] = a == 0 ? value : value / peak;
+            for (int other = 0; other < 3; ++other)
+                on_line = on_line && (other == a || at[other] == peak_at[other]);
+            if (on_line)
+                factors[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])] =
+                    a == 0 ? value : value / peak;
         }
     });
     return factors;
@@ -67,7 +73,8 @@ void improve(const ConstImageView& kernel, Factors& factors, int axis) {
         for (const double value : factors[static_cast<std::size_t>(a)]) squares += value * value;
         norm *= squares;
     }
-    for (std::size_t i = 0; i < numerator.size(); ++i) factors[static_cast<std::size_t>(axis)][i] = numerator[i] / norm;
+    for (std::size_t i = 0; i < numerator.size(); ++i)
+        factors[static_cast<std::size_t>(axis)][i] = numerator[i] / norm;
 }
 
 double relative_distance(const ConstImageView& kernel, const Factors& factors) {

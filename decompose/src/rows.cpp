@@ -12,9 +12,13 @@ namespace convolume::decompose {
 namespace {
 
 template <class T>
-struct real_of { using type = T; };
+struct real_of {
+    using type = T;
+};
 template <class T>
-struct real_of<std::complex<T>> { using type = T; };
+struct real_of<std::complex<T>> {
+    using type = T;
+};
 
 /// One sample as T, minus `subtract`; counts and zeroes it when asked and not finite.
 template <class T, class S>
@@ -112,8 +116,7 @@ void store_sample(const T& value, const T& add, S& out, ClampCount& clamped) {
 
 void check_kinds(bool complex_from, bool complex_to) {
     if (complex_from && !complex_to) {
-        throw InvalidArgument(
-            "complex samples cannot become real ones; ask for a complex type");
+        throw InvalidArgument("complex samples cannot become real ones; ask for a complex type");
     }
 }
 
@@ -185,9 +188,8 @@ ClampCount store_row(const T* values, index_t count, std::complex<double> add,
         if constexpr (is_complex_v<T>) {
             using Real = typename T::value_type;
             if (plus == T(0)) {
-                const PixelType component = target.type == PixelType::complex64
-                                                ? PixelType::float32
-                                                : PixelType::float64;
+                const PixelType component =
+                    target.type == PixelType::complex64 ? PixelType::float32 : PixelType::float64;
                 return store_contiguous(reinterpret_cast<const Real*>(values), 2 * count, Real(0),
                                         component, first);
             }
@@ -206,12 +208,12 @@ ClampCount store_row(const T* values, index_t count, std::complex<double> add,
     return clamped;
 }
 
-#define CONVOLUME_INSTANTIATE(T)                                                                  \
+#define CONVOLUME_INSTANTIATE(T)                                                                   \
     template index_t load_span(const ConstImageView&, index_t, index_t, const RowGather&, index_t, \
-                               index_t, const LoadOptions&, T*);                                  \
-    template index_t load_row(const ConstImageView&, index_t, index_t, const RowGather&,          \
-                              const LoadOptions&, T*);                                            \
-    template ClampCount store_row(const T*, index_t, std::complex<double>, const ImageView&,      \
+                               index_t, const LoadOptions&, T*);                                   \
+    template index_t load_row(const ConstImageView&, index_t, index_t, const RowGather&,           \
+                              const LoadOptions&, T*);                                             \
+    template ClampCount store_row(const T*, index_t, std::complex<double>, const ImageView&,       \
                                   index_t, index_t, index_t);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)

@@ -16,9 +16,9 @@ void check_input(const BlockInput& input, const SplitLayout& layout) {
                          static_cast<index_t>(input.gather[1].size()),
                          static_cast<index_t>(input.gather[2].size())};
     if (extents.z > layout.z_grid || extents.y > layout.rows || extents.x > layout.columns) {
-        throw InvalidArgument(message(
-            "an image of ", to_string(extents), " samples does not fit a split volume of ",
-            to_string({layout.z_grid, layout.rows, layout.columns}), "; enlarge the grid"));
+        throw InvalidArgument(
+            message("an image of ", to_string(extents), " samples does not fit a split volume of ",
+                    to_string({layout.z_grid, layout.rows, layout.columns}), "; enlarge the grid"));
     }
     if (is_complex(input.source.type) && !layout.complex_data) {
         throw InvalidArgument(
@@ -40,8 +40,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
     const ConstImageView& source = input.source;
     const bool readable_in_place = source.type == pixel_type_of_v<T> && source.strides.x == 1 &&
                                    input.subtract == 0 && !input.nonfinite_to_zero;
-    const bool streamed =
-        layout.samples() * static_cast<index_t>(sizeof(T)) >= stream_bytes;
+    const bool streamed = layout.samples() * static_cast<index_t>(sizeof(T)) >= stream_bytes;
     std::vector<index_t> replaced(static_cast<std::size_t>(threads), 0);
 
     const auto source_plane = [&](index_t z) {
@@ -49,50 +48,52 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
         return z < static_cast<index_t>(planes.size()) ? planes[static_cast<std::size_t>(z)] : -1;
     };
 
-    for_each_row(
-        geometry.networks, static_cast<index_t>(input.gather[1].size()), threads, context,
-        [&](int thread, index_t n, index_t y) {
-            const index_t row = input.gather[1][static_cast<std::size_t>(y)];
-            for (index_t x = 0; x < gather.size(); x += geometry.block) {
-                const index_t count = std::min(geometry.block, gather.size() - x);
-                const bool whole = count % row_quantum == 0;
-                const bool in_place = readable_in_place && whole && x >= gather.run_begin() &&
-                                      x + count <= gather.run_end();
-                NetworkBlock<Real> block;
-                block.samples = round_up(count, row_quantum);
-                for (std::size_t q = 0; q < undivided; ++q) {
-                    const index_t plane =
-                        source_plane(n + static_cast<index_t>(q) * geometry.networks);
-                    if (plane < 0 || row < 0) {
-                        block.in[q] = workspace.zeros(thread);
-                    } else if (in_place) {
-                        block.in[q] = static_cast<const Real*>(
-                            source.at(plane, row, gather.run_source() + x - gather.run_begin()));
-                    } else {
-                        Real* loaded = workspace.in(thread, q);
-                        replaced[static_cast<std::size_t>(thread)] +=
-                            load_span(source, plane, row, gather, x, count, options,
-                                      reinterpret_cast<T*>(loaded));
-                        block.in[q] = loaded;
-                    }
-                }
-                std::array<Real*, max_rows> target;
-                for (std::size_t p = 0; p < parts; ++p) {
-                    target[p] = data + geometry.part_offset(p, n, y, x);
-                    block.stream[p] = whole && streamed && is_line_aligned(target[p]);
-                    const bool direct = whole && (block.stream[p] || !streamed);
-                    block.out[p] = direct ? target[p] : workspace.out(thread, p);
-                }
-                split_block(layout.complex_data, layout.parts,
-                            factors[static_cast<std::size_t>(n)], block);
-                for (std::size_t p = 0; p < parts; ++p) {
-                    if (block.out[p] == target[p]) continue;
-                    const index_t reals = count * geometry.part_reals[p];
-                    write_row(block.out[p], reals * static_cast<index_t>(sizeof(Real)), target[p],
-                              streamed);
-                }
-            }
-        });
+    const index_t step = geometry.block_for(gather.size());
+
+    for_each_row(geometry.networks, static_cast<index_t>(input.gather[1].size()), threads, context,
+                 [&](int thread, index_t n, index_t y) {
+                     const index_t row = input.gather[1][static_cast<std::size_t>(y)];
+                     for (index_t x = 0; x < gather.size(); x += step) {
+                         const index_t count = std::min(step, gather.size() - x);
+                         const bool whole = count % row_quantum == 0;
+                         const bool in_place = readable_in_place && whole &&
+                                               x >= gather.run_begin() &&
+                                               x + count <= gather.run_end();
+                         NetworkBlock<Real> block;
+                         block.samples = round_up(count, row_quantum);
+                         for (std::size_t q = 0; q < undivided; ++q) {
+                             const index_t plane =
+                                 source_plane(n + static_cast<index_t>(q) * geometry.networks);
+                             if (plane < 0 || row < 0) {
+                                 block.in[q] = workspace.zeros(thread);
+                             } else if (in_place) {
+                                 block.in[q] = static_cast<const Real*>(source.at(
+                                     plane, row, gather.run_source() + x - gather.run_begin()));
+                             } else {
+                                 Real* loaded = workspace.in(thread, q);
+                                 replaced[static_cast<std::size_t>(thread)] +=
+                                     load_span(source, plane, row, gather, x, count, options,
+                                               reinterpret_cast<T*>(loaded));
+                                 block.in[q] = loaded;
+                             }
+                         }
+                         std::array<Real*, max_rows> target;
+                         for (std::size_t p = 0; p < parts; ++p) {
+                             target[p] = data + geometry.part_offset(p, n, y, x);
+                             block.stream[p] = whole && streamed && is_line_aligned(target[p]);
+                             const bool direct = whole && (block.stream[p] || !streamed);
+                             block.out[p] = direct ? target[p] : workspace.out(thread, p);
+                         }
+                         split_block(layout.complex_data, layout.parts,
+                                     factors[static_cast<std::size_t>(n)], block);
+                         for (std::size_t p = 0; p < parts; ++p) {
+                             if (block.out[p] == target[p]) continue;
+                             const index_t reals = count * geometry.part_reals[p];
+                             write_row(block.out[p], reals * static_cast<index_t>(sizeof(Real)),
+                                       target[p], streamed);
+                         }
+                     }
+                 });
     index_t total = 0;
     for (const index_t r : replaced) total += r;
     return total;

@@ -49,9 +49,9 @@ Volume split_kernel(const ConstImageView& taps, bool complex_data, const PartId&
             "a complex kernel cannot be split as real data; ask for complex parts");
     }
     const bool single = precision == Precision::float32;
-    const PixelType type =
-        shape.complex_data ? (single ? PixelType::complex64 : PixelType::complex128)
-                           : (single ? PixelType::float32 : PixelType::float64);
+    const PixelType type = shape.complex_data
+                               ? (single ? PixelType::complex64 : PixelType::complex128)
+                               : (single ? PixelType::float32 : PixelType::float64);
     Volume folded({std::min(taps.shape.z, shape.planes), taps.shape.y, taps.shape.x}, type);
     const auto frequencies = part_frequencies(complex_data, part.index, part.count);
     if (shape.complex_data) {

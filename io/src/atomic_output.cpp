@@ -36,8 +36,9 @@ index_t free_bytes(const std::string& path) {
 }
 
 std::string exists_text(const std::string& path) {
-    return message(path, " exists already; choose another name or allow it to be overwritten "
-                         "(--overwrite)");
+    return message(path,
+                   " exists already; choose another name or allow it to be overwritten "
+                   "(--overwrite)");
 }
 
 /// A name beside the target that no other output of any process uses.
@@ -47,7 +48,8 @@ std::string temporary_name(const std::string& target) {
     // Names end at 255 bytes on Linux.
     const std::string name = path.filename().string().substr(0, 200);
     return (path.parent_path() /
-            message(".", name, ".partial-", ::getpid(), "-", counter.fetch_add(1))).string();
+            message(".", name, ".partial-", ::getpid(), "-", counter.fetch_add(1)))
+        .string();
 }
 
 /// rename() that never replaces: 0, or an errno.

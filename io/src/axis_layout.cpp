@@ -11,7 +11,8 @@ const std::string all_axes = "TCZYX";
 /// Letters among TCZYX, none twice, X always and Y unless alone.
 bool is_axes(const std::string& axes) {
     for (std::size_t i = 0; i < axes.size(); ++i)
-        if (all_axes.find(axes[i]) == std::string::npos || axes.find(axes[i], i + 1) != std::string::npos)
+        if (all_axes.find(axes[i]) == std::string::npos ||
+            axes.find(axes[i], i + 1) != std::string::npos)
             return false;
     return axes.find('X') != std::string::npos &&
            (axes.size() == 1 || axes.find('Y') != std::string::npos);
@@ -60,7 +61,8 @@ AxisLayout axis_layout(std::vector<index_t> dims, const std::string& file_axes,
     fit_rank(dims, axes.size());
     if (axes.size() != dims.size() || !is_axes(axes))
         throw InvalidArgument(message("axes \"", asked, "\" do not fit ", what, " of shape ",
-                                      shape_text, "; give one letter of T, C, Z, Y, X for each "
+                                      shape_text,
+                                      "; give one letter of T, C, Z, Y, X for each "
                                       "dimension, slowest first, such as ZYX"));
     return {axes, std::move(dims)};
 }

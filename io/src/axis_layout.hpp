@@ -9,7 +9,7 @@
 namespace convolume::io {
 
 struct AxisLayout {
-    std::string axes;           ///< one letter of T, C, Z, Y, X for each dimension, slowest first
+    std::string axes;  ///< one letter of T, C, Z, Y, X for each dimension, slowest first
     std::vector<index_t> dims;
 
     /// Dimension with that letter, or -1.

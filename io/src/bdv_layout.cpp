@@ -1,5 +1,5 @@
-// BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid; int16 that means uint16.
-// Voxel sizes stand in the XML file of the same name.
+// BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid; int16 that means
+// uint16. Voxel sizes stand in the XML file of the same name.
 
 #include <cstdio>
 #include <filesystem>
@@ -21,8 +21,10 @@ struct BdvName {
 std::optional<BdvName> parse_name(const std::string& name) {
     BdvName parts;
     int length = -1;
-    if (std::sscanf(name.c_str(), "t%9d/s%9d/%9d/cells%n", &parts.time, &parts.setup, &parts.level, &length) != 3 ||
-        length != static_cast<int>(name.size()) || parts.time < 0 || parts.setup < 0 || parts.level < 0)
+    if (std::sscanf(name.c_str(), "t%9d/s%9d/%9d/cells%n", &parts.time, &parts.setup, &parts.level,
+                    &length) != 3 ||
+        length != static_cast<int>(name.size()) || parts.time < 0 || parts.setup < 0 ||
+        parts.level < 0)
         return std::nullopt;
     return parts;
 }
@@ -38,17 +40,22 @@ std::array<double, 3> level_factors(hid_t file, int setup, int level) {
     H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
     if (dims[0] > 100 || dims[1] != 3 || static_cast<hsize_t>(level) >= dims[0]) return {1, 1, 1};
     std::vector<double> factors(dims[0] * 3);
-    if (H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, factors.data()) < 0) return {1, 1, 1};
+    if (H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, factors.data()) <
+        0)
+        return {1, 1, 1};
     const double* row = factors.data() + level * 3;
     return {row[0], row[1], row[2]};
 }
 
 void read_voxel_size(const Hdf5Source& source, const BdvName& name, ImageMetadata& metadata) {
     pugi::xml_document document;
-    const std::string path = std::filesystem::path(source.file.path()).replace_extension(".xml").string();
+    const std::string path =
+        std::filesystem::path(source.file.path()).replace_extension(".xml").string();
     if (!document.load_file(path.c_str())) return;
-    for (const pugi::xml_node& setup :
-         document.child("SpimData").child("SequenceDescription").child("ViewSetups").children("ViewSetup")) {
+    for (const pugi::xml_node& setup : document.child("SpimData")
+                                           .child("SequenceDescription")
+                                           .child("ViewSetups")
+                                           .children("ViewSetup")) {
         if (setup.child("id").text().as_int(-1) != name.setup) continue;
         const pugi::xml_node voxel = setup.child("voxelSize");
         const auto micrometres = micrometres_per(voxel.child_value("unit"));
@@ -67,7 +74,8 @@ void read_voxel_size(const Hdf5Source& source, const BdvName& name, ImageMetadat
 
 }  // namespace
 
-std::optional<Hdf5Series> find_bdv(const Hdf5Source& source, const std::vector<std::string>& datasets) {
+std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
+                                   const std::vector<std::string>& datasets) {
     std::vector<PlacedDataset> placed;
     std::optional<BdvName> first;
     for (const std::string& name : datasets) {

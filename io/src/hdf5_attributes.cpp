@@ -9,7 +9,8 @@ constexpr hssize_t most_characters = 1 << 16;
 
 std::optional<std::string> variable_text(hid_t attribute, hid_t type, hid_t space) {
     char* value = nullptr;
-    if (H5Sget_simple_extent_npoints(space) != 1 || H5Aread(attribute, type, &value) < 0 || value == nullptr)
+    if (H5Sget_simple_extent_npoints(space) != 1 || H5Aread(attribute, type, &value) < 0 ||
+        value == nullptr)
         return std::nullopt;
     std::string text(value);
     H5Dvlen_reclaim(type, space, H5P_DEFAULT, &value);
@@ -17,7 +18,8 @@ std::optional<std::string> variable_text(hid_t attribute, hid_t type, hid_t spac
 }
 
 void check(bool done, const std::string& name) {
-    if (!done) throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_reason()));
+    if (!done)
+        throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_reason()));
 }
 
 }  // namespace
@@ -29,10 +31,12 @@ std::optional<std::string> text_attribute(hid_t object, const std::string& name)
     const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
     const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
     if (!type || !space || H5Tget_class(type.get()) != H5T_STRING) return std::nullopt;
-    if (H5Tis_variable_str(type.get()) > 0) return variable_text(attribute.get(), type.get(), space.get());
+    if (H5Tis_variable_str(type.get()) > 0)
+        return variable_text(attribute.get(), type.get(), space.get());
     const hssize_t count = H5Sget_simple_extent_npoints(space.get());
     const std::size_t bytes = H5Tget_size(type.get());
-    if (count < 1 || bytes < 1 || bytes > most_characters || count > most_characters / static_cast<hssize_t>(bytes))
+    if (count < 1 || bytes < 1 || bytes > most_characters ||
+        count > most_characters / static_cast<hssize_t>(bytes))
         return std::nullopt;
     std::string text(static_cast<std::size_t>(count) * bytes, '\0');
     if (H5Aread(attribute.get(), type.get(), text.data()) < 0) return std::nullopt;
@@ -60,8 +64,8 @@ std::map<std::string, std::string> text_attributes(hid_t object) {
     if (H5Oget_info(object, &info) < 0) return texts;
     for (hsize_t i = 0; i < info.num_attrs; ++i) {
         std::string name(256, '\0');
-        const ssize_t length = H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, name.data(),
-                                                  name.size(), H5P_DEFAULT);
+        const ssize_t length = H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i,
+                                                  name.data(), name.size(), H5P_DEFAULT);
         if (length < 1 || length >= static_cast<ssize_t>(name.size())) continue;
         name.resize(static_cast<std::size_t>(length));
         if (auto text = text_attribute(object, name)) texts.emplace(name, std::move(*text));
@@ -72,11 +76,14 @@ std::map<std::string, std::string> text_attributes(hid_t object) {
 void write_text_attribute(hid_t object, const std::string& name, const std::string& value) {
     const Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
     // h5py gives texts of variable length as str, others as bytes.
-    check(type && H5Tset_size(type.get(), H5T_VARIABLE) >= 0 && H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0, name);
+    check(type && H5Tset_size(type.get(), H5T_VARIABLE) >= 0 &&
+              H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0,
+          name);
     const char* text = value.c_str();
     const Hdf5Id space(H5Screate(H5S_SCALAR), H5Sclose);
     const Hdf5Id attribute(
-        H5Acreate2(object, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+        H5Acreate2(object, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
+        H5Aclose);
     check(attribute && H5Awrite(attribute.get(), type.get(), &text) >= 0, name);
 }
 
@@ -84,12 +91,13 @@ void write_number_attribute(hid_t object, const std::string& name, hid_t type,
                             const std::vector<double>& values) {
     const hsize_t count = values.size();
     const Hdf5Id space(H5Screate_simple(1, &count, nullptr), H5Sclose);
-    const Hdf5Id attribute(H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
-                           H5Aclose);
+    const Hdf5Id attribute(
+        H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     check(attribute && H5Awrite(attribute.get(), H5T_NATIVE_DOUBLE, values.data()) >= 0, name);
 }
 
-std::optional<std::string> text_attribute_at(hid_t file, const std::string& path, const std::string& name) {
+std::optional<std::string> text_attribute_at(hid_t file, const std::string& path,
+                                             const std::string& name) {
     const Hdf5Id object(H5Oopen(file, path.c_str(), H5P_DEFAULT), H5Oclose);
     if (!object) return std::nullopt;
     return text_attribute(object.get(), name);

@@ -23,6 +23,7 @@ void write_number_attribute(hid_t object, const std::string& name, hid_t type,
                             const std::vector<double>& values);
 
 /// The same of the object at `path`; missing where there is no such object.
-std::optional<std::string> text_attribute_at(hid_t file, const std::string& path, const std::string& name);
+std::optional<std::string> text_attribute_at(hid_t file, const std::string& path,
+                                             const std::string& name);
 
 }  // namespace convolume::io

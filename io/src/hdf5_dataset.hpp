@@ -30,7 +30,8 @@ class Hdf5Dataset {
   private:
     void check_storage(hid_t properties, const RawFile& file);
     void check_filters(hid_t properties) const;
-    void read_slab(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, void* target) const;
+    void read_slab(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                   void* target) const;
 
     Hdf5Id dataset_;
     std::string full_name_;

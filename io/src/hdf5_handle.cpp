@@ -5,6 +5,9 @@ namespace {
 
 std::recursive_mutex& library_mutex() {
     static std::recursive_mutex mutex;
+    // At exit the library would close once more what it failed to close, and crash.
+    static const herr_t all_closed_here = H5dont_atexit();
+    static_cast<void>(all_closed_here);
     return mutex;
 }
 
@@ -15,7 +18,9 @@ Hdf5Turn::Hdf5Turn() : lock_(library_mutex()) {
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-Hdf5Turn::~Hdf5Turn() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
+Hdf5Turn::~Hdf5Turn() {
+    H5Eset_auto2(H5E_DEFAULT, print_, print_data_);
+}
 
 std::string hdf5_reason() {
     std::string reason;

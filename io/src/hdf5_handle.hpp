@@ -9,8 +9,8 @@
 
 namespace convolume::io {
 
-/// While it lives the thread has HDF5, which is not built for several threads everywhere, to itself,
-/// and HDF5 prints no errors.
+/// While it lives the thread has HDF5, which is not built for several threads everywhere, to
+/// itself, and HDF5 prints no errors.
 class Hdf5Turn {
   public:
     Hdf5Turn();

@@ -15,7 +15,8 @@ std::string list_text(const std::vector<std::string>& datasets) {
     std::string text;
     for (std::size_t i = 0; i < std::min(datasets.size(), most_listed); ++i)
         text += (i > 0 ? ", /" : "/") + datasets[i];
-    if (datasets.size() > most_listed) text += message(" and ", datasets.size() - most_listed, " more");
+    if (datasets.size() > most_listed)
+        text += message(" and ", datasets.size() - most_listed, " more");
     return text.empty() ? "none" : text;
 }
 
@@ -55,7 +56,8 @@ std::string axes_of_tags(const std::string& text) {
     return axes;
 }
 
-Hdf5Series plain_series(const Hdf5Source& source, const std::string& name, const std::string& axes) {
+Hdf5Series plain_series(const Hdf5Source& source, const std::string& name,
+                        const std::string& axes) {
     const Hdf5Dataset dataset(source.id, source.file, name);
     Hdf5Series series;
     ImageMetadata& metadata = series.metadata;
@@ -83,7 +85,8 @@ Hdf5Series plain_series(const Hdf5Source& source, const std::string& name, const
 }
 
 /// The n-th of the values there are.
-std::vector<index_t> ordered(const std::vector<PlacedDataset>& placed, index_t PlacedDataset::*which) {
+std::vector<index_t> ordered(const std::vector<PlacedDataset>& placed,
+                             index_t PlacedDataset::*which) {
     std::set<index_t> values;
     for (const PlacedDataset& dataset : placed) values.insert(dataset.*which);
     return {values.begin(), values.end()};
@@ -91,38 +94,47 @@ std::vector<index_t> ordered(const std::vector<PlacedDataset>& placed, index_t P
 
 }  // namespace
 
-void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed, Hdf5Series& series) {
+void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed,
+                    Hdf5Series& series) {
     const std::vector<index_t> times = ordered(placed, &PlacedDataset::time);
     const std::vector<index_t> channels = ordered(placed, &PlacedDataset::channel);
     if (times.size() * channels.size() != placed.size())
-        throw BadData(message(source.file.path(), " has ", placed.size(), " volumes for ", times.size(), " times and ",
-                              channels.size(), " channels; name one of them as ", source.file.path(), ":/",
+        throw BadData(message(source.file.path(), " has ", placed.size(), " volumes for ",
+                              times.size(), " times and ", channels.size(),
+                              " channels; name one of them as ", source.file.path(), ":/",
                               placed.front().name));
     series.metadata.frames = static_cast<index_t>(times.size());
     series.metadata.channels = static_cast<index_t>(channels.size());
     series.datasets.assign(placed.size(), "");
     for (const PlacedDataset& dataset : placed) {
         const auto t = std::lower_bound(times.begin(), times.end(), dataset.time) - times.begin();
-        const auto c = std::lower_bound(channels.begin(), channels.end(), dataset.channel) - channels.begin();
-        series.datasets[static_cast<std::size_t>(t) * channels.size() + static_cast<std::size_t>(c)] = dataset.name;
+        const auto c =
+            std::lower_bound(channels.begin(), channels.end(), dataset.channel) - channels.begin();
+        series
+            .datasets[static_cast<std::size_t>(t) * channels.size() + static_cast<std::size_t>(c)] =
+            dataset.name;
     }
     const Hdf5Dataset first(source.id, source.file, series.datasets[0]);
     series.metadata.type = first.type();
     series.layout = axis_layout(first.dims(), "ZYX", "", first.full_name());
     if (series.layout.axes != "ZYX")
-        throw BadData(message(first.full_name(), " is of shape ", dims_text(first.dims()), ", not z, y, x"));
+        throw BadData(
+            message(first.full_name(), " is of shape ", dims_text(first.dims()), ", not z, y, x"));
     series.metadata.shape = {first.dims()[0], first.dims()[1], first.dims()[2]};
     for (const std::string& name : series.datasets) {
         const Hdf5Dataset dataset(source.id, source.file, name);
         if (dataset.dims() != first.dims() || dataset.type() != first.type())
-            throw BadData(message(dataset.full_name(), " is ", dims_text(dataset.dims()), " ", name_of(dataset.type()),
-                                  ", but ", first.full_name(), " is ", dims_text(first.dims()), " ",
-                                  name_of(first.type()), "; name one of them"));
+            throw BadData(message(dataset.full_name(), " is ", dims_text(dataset.dims()), " ",
+                                  name_of(dataset.type()), ", but ", first.full_name(), " is ",
+                                  dims_text(first.dims()), " ", name_of(first.type()),
+                                  "; name one of them"));
     }
-    series.metadata.axes = std::string(times.size() > 1 ? "T" : "") + (channels.size() > 1 ? "C" : "") + "ZYX";
+    series.metadata.axes =
+        std::string(times.size() > 1 ? "T" : "") + (channels.size() > 1 ? "C" : "") + "ZYX";
 }
 
-Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset, const std::string& axes) {
+Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset,
+                       const std::string& axes) {
     std::vector<std::string> all;
     std::vector<std::string> candidates;
     if (dataset.empty()) {
@@ -130,14 +142,15 @@ Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset, con
     } else {
         candidates = {plain_name(dataset)};
         if (!is_dataset(source.id, candidates[0]))
-            throw BadData(message(source.file.path(), " has no dataset ", dataset, "; it holds: ",
-                                  list_text(list_datasets(source.id))));
+            throw BadData(message(source.file.path(), " has no dataset ", dataset,
+                                  "; it holds: ", list_text(list_datasets(source.id))));
     }
     if (axes.empty()) {
         if (auto series = find_bdv(source, candidates)) return *std::move(series);
         if (auto series = find_imaris(source, candidates)) return *std::move(series);
     }
-    return plain_series(source, dataset.empty() ? default_dataset(source, all) : candidates[0], axes);
+    return plain_series(source, dataset.empty() ? default_dataset(source, all) : candidates[0],
+                        axes);
 }
 
 }  // namespace convolume::io

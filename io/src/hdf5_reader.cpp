@@ -33,7 +33,8 @@ class Hdf5Reader : public ImageReader {
         const Hdf5Turn turn;
         const bool one = series_.datasets.size() == 1;
         const index_t number = one ? 0 : t * series_.metadata.channels + c;
-        const Hdf5Dataset dataset(file_.get(), raw_, series_.datasets[static_cast<std::size_t>(number)]);
+        const Hdf5Dataset dataset(file_.get(), raw_,
+                                  series_.datasets[static_cast<std::size_t>(number)]);
         dataset.read(series_.layout, series_.layout.position(t, c, z_begin), target);
     }
 

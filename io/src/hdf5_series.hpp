@@ -20,13 +20,16 @@ struct Hdf5Source {
     const RawFile& file;
 };
 
-/// A series of the BigDataViewer or Imaris layout among `datasets`, if their names are of that kind.
-/// Throw BadData when they are, but contradict each other.
-std::optional<Hdf5Series> find_bdv(const Hdf5Source& source, const std::vector<std::string>& datasets);
-std::optional<Hdf5Series> find_imaris(const Hdf5Source& source, const std::vector<std::string>& datasets);
+/// A series of the BigDataViewer or Imaris layout among `datasets`, if their names are of that
+/// kind. Throw BadData when they are, but contradict each other.
+std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
+                                   const std::vector<std::string>& datasets);
+std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
+                                      const std::vector<std::string>& datasets);
 
 /// The series of `dataset`, or of the file when that is empty (see open_image()).
-Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset, const std::string& axes);
+Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset,
+                       const std::string& axes);
 
 /// A dataset of a layout with one for each time and channel.
 struct PlacedDataset {
@@ -34,8 +37,9 @@ struct PlacedDataset {
     index_t channel;
     std::string name;
 };
-/// Puts them in the order of Hdf5Series::datasets and sets frames and channels, counting only the times and
-/// channels there are. Throws BadData that names a missing one.
-void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed, Hdf5Series& series);
+/// Puts them in the order of Hdf5Series::datasets and sets frames and channels, counting only the
+/// times and channels there are. Throws BadData that names a missing one.
+void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed,
+                    Hdf5Series& series);
 
 }  // namespace convolume::io

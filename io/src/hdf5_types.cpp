@@ -7,16 +7,24 @@ namespace {
 
 hid_t native_number(PixelType type) {
     switch (type) {
-        case PixelType::uint8: return H5T_NATIVE_UINT8;
-        case PixelType::int8: return H5T_NATIVE_INT8;
-        case PixelType::uint16: return H5T_NATIVE_UINT16;
-        case PixelType::int16: return H5T_NATIVE_INT16;
-        case PixelType::uint32: return H5T_NATIVE_UINT32;
-        case PixelType::int32: return H5T_NATIVE_INT32;
+        case PixelType::uint8:
+            return H5T_NATIVE_UINT8;
+        case PixelType::int8:
+            return H5T_NATIVE_INT8;
+        case PixelType::uint16:
+            return H5T_NATIVE_UINT16;
+        case PixelType::int16:
+            return H5T_NATIVE_INT16;
+        case PixelType::uint32:
+            return H5T_NATIVE_UINT32;
+        case PixelType::int32:
+            return H5T_NATIVE_INT32;
         case PixelType::float32:
-        case PixelType::complex64: return H5T_NATIVE_FLOAT;
+        case PixelType::complex64:
+            return H5T_NATIVE_FLOAT;
         case PixelType::float64:
-        case PixelType::complex128: return H5T_NATIVE_DOUBLE;
+        case PixelType::complex128:
+            return H5T_NATIVE_DOUBLE;
     }
     throw InternalError("a pixel type outside its enumeration");
 }
@@ -29,7 +37,8 @@ bool member_is(hid_t compound, unsigned member, const char* name) {
 }
 
 std::optional<PixelType> complex_type(hid_t compound) {
-    if (H5Tget_nmembers(compound) != 2 || !member_is(compound, 0, "r") || !member_is(compound, 1, "i"))
+    if (H5Tget_nmembers(compound) != 2 || !member_is(compound, 0, "r") ||
+        !member_is(compound, 1, "i"))
         return std::nullopt;
     const Hdf5Id real(H5Tget_member_type(compound, 0), H5Tclose);
     const Hdf5Id imaginary(H5Tget_member_type(compound, 1), H5Tclose);
@@ -66,8 +75,10 @@ std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type) {
             if (bytes == 4) return PixelType::float32;
             if (bytes == 8) return PixelType::float64;
             return std::nullopt;
-        case H5T_COMPOUND: return complex_type(file_type);
-        default: return std::nullopt;
+        case H5T_COMPOUND:
+            return complex_type(file_type);
+        default:
+            return std::nullopt;
     }
 }
 

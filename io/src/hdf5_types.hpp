@@ -11,7 +11,8 @@ namespace convolume::io {
 /// The type as it lies in this machine's memory.
 Hdf5Id memory_type(PixelType type);
 
-/// The pixel type that holds elements of `file_type`, whatever its byte order; nothing if none does.
+/// The pixel type that holds elements of `file_type`, whatever its byte order; nothing if none
+/// does.
 std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type);
 
 }  // namespace convolume::io

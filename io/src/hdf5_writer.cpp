@@ -23,7 +23,8 @@ Shape3 chunk_shape(const Shape3& shape, PixelType type) {
     Shape3 chunk;
     chunk.y = even(shape.y, chunk_edge);
     chunk.x = even(shape.x, chunk_edge);
-    chunk.z = even(shape.z, chunk_bytes / (chunk.y * chunk.x * static_cast<index_t>(size_of(type))));
+    chunk.z =
+        even(shape.z, chunk_bytes / (chunk.y * chunk.x * static_cast<index_t>(size_of(type))));
     return chunk;
 }
 
@@ -38,21 +39,28 @@ std::string axis_tags(bool stack) {
     std::string axes;
     for (const char axis : std::string(stack ? "tczyx" : "zyx"))
         axes += message(axes.empty() ? "" : ", ", "{\"key\": \"", axis, "\", \"typeFlags\": ",
-                        axis == 't' ? 8 : axis == 'c' ? 1 : 2, ", \"resolution\": 0, \"description\": \"\"}");
+                        axis == 't'   ? 8
+                        : axis == 'c' ? 1
+                                      : 2,
+                        ", \"resolution\": 0, \"description\": \"\"}");
     return "{\"axes\": [" + axes + "]}";
 }
 
 class Hdf5Writer : public ImageWriter {
   public:
     Hdf5Writer(const PathSpec& spec, const ImageMetadata& metadata, const CreateOptions& options)
-        : metadata_(metadata), chunk_(chunk_shape(metadata.shape, metadata.type)),
+        : metadata_(metadata),
+          chunk_(chunk_shape(metadata.shape, metadata.type)),
           stack_(metadata.frames > 1 || metadata.channels > 1),
           output_(spec.file, options.overwrite,
                   options.compression == Compression::none
-                      ? checked_add(bytes_in_chunks(metadata, chunk_), header_bytes) : 0) {
+                      ? checked_add(bytes_in_chunks(metadata, chunk_), header_bytes)
+                      : 0) {
         const Hdf5Turn turn;
         try {
-            file_ = Hdf5Id(H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+            file_ = Hdf5Id(
+                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                H5Fclose);
             check(static_cast<bool>(file_));
             create_dataset(spec.dataset.empty() ? "/data" : spec.dataset, options);
             write_attributes(options);
@@ -71,7 +79,8 @@ class Hdf5Writer : public ImageWriter {
         progress_.accept(metadata_, t, c, source);
         const Hdf5Turn turn;
         const Shape3& shape = metadata_.shape;
-        const index_t plane_bytes = shape.y * shape.x * static_cast<index_t>(size_of(metadata_.type));
+        const index_t plane_bytes =
+            shape.y * shape.x * static_cast<index_t>(size_of(metadata_.type));
         // Whole layers of chunks: none is compressed twice.
         const index_t layers = std::max<index_t>(slab_bytes / plane_bytes / chunk_.z, 1) * chunk_.z;
         std::vector<char> buffer;
@@ -81,7 +90,8 @@ class Hdf5Writer : public ImageWriter {
             const void* data = slab.data;
             if (!is_contiguous(slab)) {
                 buffer.resize(static_cast<std::size_t>((end - z) * plane_bytes));
-                copy_view(slab, {buffer.data(), slab.type, slab.shape, contiguous_strides(slab.shape)});
+                copy_view(slab,
+                          {buffer.data(), slab.type, slab.shape, contiguous_strides(slab.shape)});
                 data = buffer.data();
             }
             write_slab(t, c, z, slab.shape, data);
@@ -113,7 +123,8 @@ class Hdf5Writer : public ImageWriter {
     }
 
     void create_dataset(const std::string& name, const CreateOptions& options) {
-        const std::vector<hsize_t> dims = dims_of(metadata_.frames, metadata_.channels, metadata_.shape);
+        const std::vector<hsize_t> dims =
+            dims_of(metadata_.frames, metadata_.channels, metadata_.shape);
         const std::vector<hsize_t> chunk = dims_of(1, 1, chunk_);
         const int rank = static_cast<int>(dims.size());
         const Hdf5Id space(H5Screate_simple(rank, dims.data(), nullptr), H5Sclose);
@@ -124,20 +135,24 @@ class Hdf5Writer : public ImageWriter {
         check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER) >= 0);
         check(H5Pset_create_intermediate_group(links.get(), 1) >= 0);
         if (options.compression == Compression::deflate)
-            check(H5Pset_shuffle(properties.get()) >= 0 && H5Pset_deflate(properties.get(), 4) >= 0);
+            check(H5Pset_shuffle(properties.get()) >= 0 &&
+                  H5Pset_deflate(properties.get(), 4) >= 0);
         const Hdf5Id type = memory_type(metadata_.type);
-        dataset_ = Hdf5Id(H5Dcreate2(file_.get(), name.c_str(), type.get(), space.get(), links.get(), properties.get(),
-                                     H5P_DEFAULT), H5Dclose);
+        dataset_ = Hdf5Id(H5Dcreate2(file_.get(), name.c_str(), type.get(), space.get(),
+                                     links.get(), properties.get(), H5P_DEFAULT),
+                          H5Dclose);
         if (!dataset_)
-            throw CannotCreate(message("cannot create the dataset ", name, " in ", output_.target(), ": ", hdf5_reason()));
+            throw CannotCreate(message("cannot create the dataset ", name, " in ", output_.target(),
+                                       ": ", hdf5_reason()));
     }
 
     void write_attributes(const CreateOptions& options) {
         const auto& sizes = metadata_.voxel_size_um;
         if (sizes[0] || sizes[1] || sizes[2]) {
             // 0 stands for an axis whose size is unknown.
-            write_number_attribute(dataset_.get(), "element_size_um", H5T_IEEE_F32LE,
-                                   {sizes[0].value_or(0), sizes[1].value_or(0), sizes[2].value_or(0)});
+            write_number_attribute(
+                dataset_.get(), "element_size_um", H5T_IEEE_F32LE,
+                {sizes[0].value_or(0), sizes[1].value_or(0), sizes[2].value_or(0)});
         }
         if (metadata_.frame_interval_s)
             write_number_attribute(dataset_.get(), "frame_interval_s", H5T_IEEE_F64LE,
@@ -147,7 +162,8 @@ class Hdf5Writer : public ImageWriter {
         if (!metadata_.unit.empty()) texts["unit"] = metadata_.unit;
         if (!options.software.empty()) texts["software"] = options.software;
         for (const auto& [name, text] : texts)
-            if (!name.empty() && text.size() < longest_attribute && H5Aexists(dataset_.get(), name.c_str()) == 0)
+            if (!name.empty() && text.size() < longest_attribute &&
+                H5Aexists(dataset_.get(), name.c_str()) == 0)
                 write_text_attribute(dataset_.get(), name, text);
     }
 
@@ -155,11 +171,14 @@ class Hdf5Writer : public ImageWriter {
         std::vector<hsize_t> start = dims_of(t, c, {z, 0, 0});
         const std::vector<hsize_t> count = dims_of(1, 1, shape);
         const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
-        const Hdf5Id memory_space(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+        const Hdf5Id memory_space(
+            H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
         const Hdf5Id type = memory_type(metadata_.type);
         check(file_space && memory_space &&
-              H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
-              H5Dwrite(dataset_.get(), type.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, data) >= 0);
+              H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                  count.data(), nullptr) >= 0 &&
+              H5Dwrite(dataset_.get(), type.get(), memory_space.get(), file_space.get(),
+                       H5P_DEFAULT, data) >= 0);
     }
 
     ImageMetadata metadata_;

@@ -40,21 +40,23 @@ bool is_hdf5(const RawFile& file) {
 void check_channels(const ImageMetadata& metadata, index_t t, index_t c) {
     if (t < 0 || t >= metadata.frames || c < 0 || c >= metadata.channels)
         throw InvalidArgument(message("time ", t, ", channel ", c, " was asked of an image with ",
-                                      metadata.frames, " times and ", metadata.channels, " channels"));
+                                      metadata.frames, " times and ", metadata.channels,
+                                      " channels"));
 }
 
 }  // namespace
 
 index_t ImageMetadata::bytes() const {
-    const index_t voxels = checked_multiply(checked_multiply(frames, channels), element_count(shape));
+    const index_t voxels =
+        checked_multiply(checked_multiply(frames, channels), element_count(shape));
     return checked_multiply(voxels, static_cast<index_t>(size_of(type)));
 }
 
 std::string describe(const ImageMetadata& metadata) {
     std::string text = message("format: ", metadata.format, "\ntype: ", name_of(metadata.type),
                                "\naxes: ", metadata.axes, "\ntimes: ", metadata.frames,
-                               "\nchannels: ", metadata.channels, "\nshape (z,y,x): ",
-                               to_string(metadata.shape), "\n");
+                               "\nchannels: ", metadata.channels,
+                               "\nshape (z,y,x): ", to_string(metadata.shape), "\n");
     for (int axis = 0; axis < 3; ++axis) {
         const auto& size = metadata.voxel_size_um[static_cast<std::size_t>(axis)];
         text += message("voxel size ", axis_name(axis), ": ",
@@ -80,8 +82,8 @@ void check_request(const ImageMetadata& metadata, index_t t, index_t c, index_t 
     const Shape3& shape = metadata.shape;
     if (target.type != metadata.type || target.shape.y != shape.y || target.shape.x != shape.x ||
         z_begin < 0 || target.shape.z < 0 || z_begin > shape.z - target.shape.z)
-        throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(target.shape), " ",
-                                      name_of(target.type), " were asked of an image of ",
+        throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(target.shape),
+                                      " ", name_of(target.type), " were asked of an image of ",
                                       to_string(shape), " ", name_of(metadata.type)));
 }
 
@@ -93,14 +95,16 @@ void WriteProgress::accept(const ImageMetadata& metadata, index_t t, index_t c,
                                       name_of(source.type), " was given to a file of ",
                                       to_string(metadata.shape), " ", name_of(metadata.type)));
     if (t * metadata.channels + c != written_)
-        throw InvalidArgument(message("time ", t, ", channel ", c,
-                                      " was written out of order; write channels of a time in order"));
+        throw InvalidArgument(
+            message("time ", t, ", channel ", c,
+                    " was written out of order; write channels of a time in order"));
     ++written_;
 }
 
 void WriteProgress::finish(const ImageMetadata& metadata) const {
     if (written_ != metadata.frames * metadata.channels)
-        throw InvalidArgument(message("only ", written_, " of ", metadata.frames * metadata.channels,
+        throw InvalidArgument(message("only ", written_, " of ",
+                                      metadata.frames * metadata.channels,
                                       " channels were written before the file was completed"));
 }
 
@@ -127,8 +131,9 @@ std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptio
                                       spec.dataset, "; give the path of the file alone"));
     if (tiff) return open_tiff(spec.file, options);
     if (npy) return open_npy(spec.file, options);
-    throw BadData(message(spec.file, " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
-                                     "convert it, for example with Fiji"));
+    throw BadData(message(spec.file,
+                          " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
+                          "convert it, for example with Fiji"));
 }
 
 std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& metadata,
@@ -138,7 +143,8 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
     if (metadata.bytes() == 0)
         throw InvalidArgument(message("cannot write ", path, ": an image of ",
                                       to_string(metadata.shape), " has no pixels"));
-    if (ends_with(name, ".h5") || ends_with(name, ".hdf5")) return create_hdf5(spec, metadata, options);
+    if (ends_with(name, ".h5") || ends_with(name, ".hdf5"))
+        return create_hdf5(spec, metadata, options);
     if (!spec.dataset.empty())
         throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
                                       " names one; give the path of the file alone"));
@@ -147,7 +153,8 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
     for (const char* tiff : {".tif", ".tiff", ".tf2", ".tf8", ".btf"})
         if (ends_with(name, tiff)) return create_tiff(spec.file, metadata, options, false);
     if (ends_with(name, ".npy")) return create_npy(spec.file, metadata, options);
-    throw InvalidArgument(message("the extension of ", path, " names no format that can be written; "
+    throw InvalidArgument(message("the extension of ", path,
+                                  " names no format that can be written; "
                                   "use .tif, .ome.tif, .h5 or .npy"));
 }
 

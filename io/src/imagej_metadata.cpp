@@ -18,7 +18,8 @@ std::size_t number_bytes(std::string_view kind) {
 
 }  // namespace
 
-void swap_imagej_metadata(std::vector<std::uint8_t>& data, const std::vector<std::uint32_t>& counts) {
+void swap_imagej_metadata(std::vector<std::uint8_t>& data,
+                          const std::vector<std::uint32_t>& counts) {
     std::size_t total = 0;
     for (const std::uint32_t count : counts) total += count;
     if (counts.empty() || total != data.size() || counts[0] < 4 || counts[0] % 8 != 4) {

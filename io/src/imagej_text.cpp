@@ -39,8 +39,9 @@ index_t count_of(const Entries& entries, std::string_view key) {
 /// Keys this file writes itself, or whose meaning is lost when pixel values change.
 bool is_own_key(std::string_view key) {
     static constexpr std::string_view own[] = {
-        "ImageJ", "images", "channels", "slices", "frames", "hyperstack", "mode",  "unit", "yunit",
-        "zunit",  "spacing", "finterval", "fps",  "tunit",  "order",      "vunit", "cf"};
+        "ImageJ", "images", "channels", "slices", "frames",  "hyperstack",
+        "mode",   "unit",   "yunit",    "zunit",  "spacing", "finterval",
+        "fps",    "tunit",  "order",    "vunit",  "cf"};
     if (key.size() == 2 && key[0] == 'c' && key[1] >= '0' && key[1] <= '9') return true;
     return std::find(std::begin(own), std::end(own), key) != std::end(own);
 }
@@ -74,7 +75,8 @@ TiffStack imagej_stack(const std::string& description) {
 }
 
 void read_imagej_calibration(const std::string& description,
-                             const std::array<double, 2>& pixels_per_unit, ImageMetadata& metadata) {
+                             const std::array<double, 2>& pixels_per_unit,
+                             ImageMetadata& metadata) {
     const Entries entries = entries_of(description);
     metadata.unit = utf8_from_imagej(value_of(entries, "unit"));
     const auto unit_of = [&](const char* key) {
@@ -89,11 +91,15 @@ void read_imagej_calibration(const std::string& description,
     set(2, unit_of("unit"), pixels_per_unit[1] > 0 ? 1 / pixels_per_unit[1] : 0);
 
     const std::string time_unit = value_of(entries, "tunit");
-    const double seconds = time_unit == "ms" || time_unit == "msec" ? 1e-3 : time_unit == "min" ? 60 : 1;
+    const double seconds = time_unit == "ms" || time_unit == "msec" ? 1e-3
+                           : time_unit == "min"                     ? 60
+                                                                    : 1;
     const double interval = parse_number(value_of(entries, "finterval")).value_or(0);
     const double rate = parse_number(value_of(entries, "fps")).value_or(0);
-    if (interval > 0) metadata.frame_interval_s = interval * seconds;
-    else if (rate > 0) metadata.frame_interval_s = 1 / rate;
+    if (interval > 0)
+        metadata.frame_interval_s = interval * seconds;
+    else if (rate > 0)
+        metadata.frame_interval_s = 1 / rate;
 }
 
 ImagejUnit imagej_unit(const ImageMetadata& metadata) {
@@ -117,13 +123,15 @@ std::string imagej_description(const ImageMetadata& metadata) {
     if (metadata.channels > 1) add("channels", std::to_string(metadata.channels));
     if (slices > 1) add("slices", std::to_string(slices));
     if (metadata.frames > 1) add("frames", std::to_string(metadata.frames));
-    if ((metadata.channels > 1) + (slices > 1) + (metadata.frames > 1) > 1) add("hyperstack", "true");
+    if ((metadata.channels > 1) + (slices > 1) + (metadata.frames > 1) > 1)
+        add("hyperstack", "true");
     const std::string mode = value_of(source, "mode");
     add("mode", metadata.channels > 1 ? (mode.empty() ? "composite" : mode) : "grayscale");
 
     const ImagejUnit unit = imagej_unit(metadata);
     add("unit", unit.name.empty() ? (metadata.unit.empty() || micrometres_per(metadata.unit)
-                                         ? "pixel" : imagej_from_utf8(metadata.unit))
+                                         ? "pixel"
+                                         : imagej_from_utf8(metadata.unit))
                                   : imagej_from_utf8(unit.name));
     if (metadata.voxel_size_um[0] && !unit.name.empty())
         add("spacing", number_text(*metadata.voxel_size_um[0] / unit.micrometres));

@@ -11,13 +11,13 @@ bool is_imagej_description(const std::string& description);
 /// The planes as frames, slices and channels (channels fastest unless `order` says otherwise).
 TiffStack imagej_stack(const std::string& description);
 
-/// Sets unit, voxel sizes and frame interval. `pixels_per_unit` are y and x of the resolution tags, 0
-/// where they are missing.
+/// Sets unit, voxel sizes and frame interval. `pixels_per_unit` are y and x of the resolution tags,
+/// 0 where they are missing.
 void read_imagej_calibration(const std::string& description,
                              const std::array<double, 2>& pixels_per_unit, ImageMetadata& metadata);
 
-/// The description of a file that holds `metadata`'s planes with channels fastest. What the source's
-/// description says beyond shape and calibration is carried over.
+/// The description of a file that holds `metadata`'s planes with channels fastest. What the
+/// source's description says beyond shape and calibration is carried over.
 std::string imagej_description(const ImageMetadata& metadata);
 
 /// The word for lengths in that description, and µm in one of it.
@@ -29,6 +29,7 @@ ImagejUnit imagej_unit(const ImageMetadata& metadata);
 
 /// Reverses the byte order of the content of tag 50839; `counts` is tag 50838. Leaves `data` empty
 /// when they contradict each other.
-void swap_imagej_metadata(std::vector<std::uint8_t>& data, const std::vector<std::uint32_t>& counts);
+void swap_imagej_metadata(std::vector<std::uint8_t>& data,
+                          const std::vector<std::uint32_t>& counts);
 
 }  // namespace convolume::io

@@ -1,5 +1,5 @@
-// Imaris: /DataSet/ResolutionLevel 0/TimePoint t/Channel c/Data, padded to whole chunks; sizes are texts in
-// attributes.
+// Imaris: /DataSet/ResolutionLevel 0/TimePoint t/Channel c/Data, padded to whole chunks; sizes are
+// texts in attributes.
 
 #include <cstdio>
 
@@ -19,9 +19,10 @@ struct ImarisName {
 std::optional<ImarisName> parse_name(const std::string& name) {
     ImarisName parts;
     int length = -1;
-    if (std::sscanf(name.c_str(), "DataSet/ResolutionLevel %9d/TimePoint %9d/Channel %9d/Data%n", &parts.level,
-                    &parts.time, &parts.channel, &length) != 3 ||
-        length != static_cast<int>(name.size()) || parts.level < 0 || parts.time < 0 || parts.channel < 0)
+    if (std::sscanf(name.c_str(), "DataSet/ResolutionLevel %9d/TimePoint %9d/Channel %9d/Data%n",
+                    &parts.level, &parts.time, &parts.channel, &length) != 3 ||
+        length != static_cast<int>(name.size()) || parts.level < 0 || parts.time < 0 ||
+        parts.channel < 0)
         return std::nullopt;
     return parts;
 }
@@ -48,8 +49,8 @@ void read_calibration(const Hdf5Source& source, ImageMetadata& metadata) {
     const auto micrometres = micrometres_per(metadata.unit);
     for (int axis = 0; axis < 3 && micrometres; ++axis) {
         const std::string digit(1, static_cast<char>('2' - axis));
-        const double extent =
-            number_at(source.id, image, "ExtMax" + digit) - number_at(source.id, image, "ExtMin" + digit);
+        const double extent = number_at(source.id, image, "ExtMax" + digit) -
+                              number_at(source.id, image, "ExtMin" + digit);
         if (extent > 0)
             metadata.voxel_size_um[static_cast<std::size_t>(axis)] =
                 extent * *micrometres / static_cast<double>(metadata.shape[axis]);
@@ -58,7 +59,8 @@ void read_calibration(const Hdf5Source& source, ImageMetadata& metadata) {
 
 }  // namespace
 
-std::optional<Hdf5Series> find_imaris(const Hdf5Source& source, const std::vector<std::string>& datasets) {
+std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
+                                      const std::vector<std::string>& datasets) {
     std::vector<PlacedDataset> placed;
     for (const std::string& name : datasets) {
         const auto parts = parse_name(name);

@@ -41,14 +41,15 @@ std::string_view value_after(const RawFile& file, std::string_view header, const
 
 PixelType parse_type(const RawFile& file, std::string_view text, bool& swapped) {
     const std::string name(text.substr(0, std::min<std::size_t>(text.size(), 12)));
-    if (name.size() < 5 || (name[0] != '\'' && name[0] != '"') || name.find(name[0], 1) == std::string::npos)
+    if (name.size() < 5 || (name[0] != '\'' && name[0] != '"') ||
+        name.find(name[0], 1) == std::string::npos)
         refuse(file, "structured elements");
     const std::string code = name.substr(1, name.find(name[0], 1) - 1);
     if (code.size() < 3) refuse(file, "an unknown element type '" + code + "'");
     static constexpr std::pair<std::string_view, PixelType> types[] = {
-        {"u1", PixelType::uint8},    {"b1", PixelType::uint8},     {"i1", PixelType::int8},
-        {"u2", PixelType::uint16},   {"i2", PixelType::int16},     {"u4", PixelType::uint32},
-        {"i4", PixelType::int32},    {"f4", PixelType::float32},   {"f8", PixelType::float64},
+        {"u1", PixelType::uint8},     {"b1", PixelType::uint8},      {"i1", PixelType::int8},
+        {"u2", PixelType::uint16},    {"i2", PixelType::int16},      {"u4", PixelType::uint32},
+        {"i4", PixelType::int32},     {"f4", PixelType::float32},    {"f8", PixelType::float64},
         {"c8", PixelType::complex64}, {"c16", PixelType::complex128}};
     for (const auto& [suffix, type] : types)
         if (code.substr(1) == suffix) {
@@ -83,7 +84,9 @@ std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
 NpyHeader read_header(const RawFile& file) {
     const std::string start = file.head(12);
     if (start.size() < 12) refuse(file, "no header");
-    const auto byte = [&](std::size_t i) { return static_cast<index_t>(static_cast<unsigned char>(start[i])); };
+    const auto byte = [&](std::size_t i) {
+        return static_cast<index_t>(static_cast<unsigned char>(start[i]));
+    };
     const index_t version = byte(6);
     if (version < 1 || version > 3) refuse(file, message("format version ", version));
     const index_t prefix = version == 1 ? 10 : 12;
@@ -109,15 +112,16 @@ NpyHeader read_header(const RawFile& file) {
         bytes *= extent;
     }
     if (bytes > file.size() - header.data_offset)
-        throw BadData(message(file.path(), " holds ", file.size() - header.data_offset, " of the ", bytes,
-                              " bytes its header names; it is truncated, copy it again"));
+        throw BadData(message(file.path(), " holds ", file.size() - header.data_offset, " of the ",
+                              bytes, " bytes its header names; it is truncated, copy it again"));
     return header;
 }
 
 class NpyReader : public ImageReader {
   public:
     NpyReader(const std::string& path, const OpenOptions& options)
-        : file_(path), header_(read_header(file_)),
+        : file_(path),
+          header_(read_header(file_)),
           layout_(axis_layout(header_.dims, "", options.axes, path)) {
         metadata_.format = "NPY";
         metadata_.type = header_.type;
@@ -139,8 +143,10 @@ class NpyReader : public ImageReader {
         index_t first = 0;
         const std::vector<index_t> at = layout_.position(t, c, z_begin);
         for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
-        const FileArray array{header_.data_offset + first * static_cast<index_t>(size_of(header_.type)),
-                              {stride('Z'), stride('Y'), stride('X')}, header_.swapped};
+        const FileArray array{
+            header_.data_offset + first * static_cast<index_t>(size_of(header_.type)),
+            {stride('Z'), stride('Y'), stride('X')},
+            header_.swapped};
         read_array(file_, array, target);
     }
 

@@ -43,7 +43,8 @@ std::string npy_header(const ImageMetadata& metadata) {
 class NpyWriter : public ImageWriter {
   public:
     NpyWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options)
-        : metadata_(metadata), header_(npy_header(metadata)),
+        : metadata_(metadata),
+          header_(npy_header(metadata)),
           output_(path, options.overwrite,
                   checked_add(metadata.bytes(), static_cast<index_t>(header_.size()))),
           offset_(static_cast<index_t>(header_.size())) {

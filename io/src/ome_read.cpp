@@ -33,7 +33,8 @@ index_t whole_number(const pugi::xml_node& node, const char* name, index_t other
 
 std::optional<double> length_um(const pugi::xml_node& pixels, const char* name, std::string& unit) {
     const auto size = parse_number(pixels.attribute(name).value());
-    const std::string unit_name = pixels.attribute((std::string(name) + "Unit").c_str()).as_string("µm");
+    const std::string unit_name =
+        pixels.attribute((std::string(name) + "Unit").c_str()).as_string("µm");
     const auto micrometres = micrometres_per(unit_name);
     if (!size || !micrometres || *size <= 0) return std::nullopt;
     unit = unit_name;
@@ -45,7 +46,10 @@ void read_calibration(const pugi::xml_node& pixels, ImageMetadata& metadata) {
                               length_um(pixels, "PhysicalSizeY", metadata.unit),
                               length_um(pixels, "PhysicalSizeX", metadata.unit)};
     const std::string time_unit = pixels.attribute("TimeIncrementUnit").as_string("s");
-    const double seconds = time_unit == "ms" ? 1e-3 : time_unit == "min" ? 60 : time_unit == "s" ? 1 : 0;
+    const double seconds = time_unit == "ms"    ? 1e-3
+                           : time_unit == "min" ? 60
+                           : time_unit == "s"   ? 1
+                                                : 0;
     const double interval = parse_number(pixels.attribute("TimeIncrement").value()).value_or(0);
     if (interval * seconds > 0) metadata.frame_interval_s = interval * seconds;
 }
@@ -53,7 +57,8 @@ void read_calibration(const pugi::xml_node& pixels, ImageMetadata& metadata) {
 /// Whether a TiffData element speaks of another file than `path`.
 bool is_elsewhere(const pugi::xml_node& data, const std::string& path) {
     const std::string file = child(data, "UUID").attribute("FileName").value();
-    return !file.empty() && std::filesystem::path(file).filename() != std::filesystem::path(path).filename();
+    return !file.empty() &&
+           std::filesystem::path(file).filename() != std::filesystem::path(path).filename();
 }
 
 /// Position of a plane in the order of `stack`.
@@ -61,7 +66,11 @@ index_t plane_index(const TiffStack& stack, const pugi::xml_node& data, index_t 
     index_t index = 0;
     for (std::size_t d = 0; d < stack.dims.size(); ++d) {
         const char axis = stack.axes[d];
-        index_t first = whole_number(data, axis == 'T' ? "FirstT" : axis == 'C' ? "FirstC" : "FirstZ", 0);
+        index_t first = whole_number(data,
+                                     axis == 'T'   ? "FirstT"
+                                     : axis == 'C' ? "FirstC"
+                                                   : "FirstZ",
+                                     0);
         if (axis == 'C') first /= samples;
         if (first < 0 || first >= stack.dims[d]) return -1;
         index = index * stack.dims[d] + first;
@@ -69,8 +78,8 @@ index_t plane_index(const TiffStack& stack, const pugi::xml_node& data, index_t 
     return index;
 }
 
-void place_planes(const pugi::xml_node& pixels, const std::string& path, index_t pages, index_t samples,
-                  TiffStack& stack) {
+void place_planes(const pugi::xml_node& pixels, const std::string& path, index_t pages,
+                  index_t samples, TiffStack& stack) {
     const index_t planes = stack.planes();
     if (!child(pixels, "TiffData")) return;
     stack.page_of_plane.assign(static_cast<std::size_t>(planes), -1);
@@ -85,26 +94,30 @@ void place_planes(const pugi::xml_node& pixels, const std::string& path, index_t
         const index_t page = whole_number(data, "IFD", 0);
         if (first < 0 || page < 0) continue;
         const index_t all = data.attribute("IFD") ? 1 : planes;
-        const index_t count = std::clamp<index_t>(whole_number(data, "PlaneCount", all), 0,
-                                                  std::min(planes - first, std::max<index_t>(pages - page, 0)));
-        for (index_t i = 0; i < count; ++i) stack.page_of_plane[static_cast<std::size_t>(first + i)] = page + i;
+        const index_t count =
+            std::clamp<index_t>(whole_number(data, "PlaneCount", all), 0,
+                                std::min(planes - first, std::max<index_t>(pages - page, 0)));
+        for (index_t i = 0; i < count; ++i)
+            stack.page_of_plane[static_cast<std::size_t>(first + i)] = page + i;
     }
     const auto missing = std::count(stack.page_of_plane.begin(), stack.page_of_plane.end(), -1);
     if (missing == 0) return;
     throw BadData(message(path, " lacks ", missing, " of the ", planes, " planes its OME-XML names",
-                          elsewhere ? "; the others are in other files, join them first (bfconvert can)"
-                                    : "; it is truncated or was never completed"));
+                          elsewhere
+                              ? "; the others are in other files, join them first (bfconvert can)"
+                              : "; it is truncated or was never completed"));
 }
 
 }  // namespace
 
 bool is_ome_description(const std::string& description) {
-    return description.find("<OME") != std::string::npos || description.find("<ome:OME") != std::string::npos ||
+    return description.find("<OME") != std::string::npos ||
+           description.find("<ome:OME") != std::string::npos ||
            description.find("<OME:OME") != std::string::npos;
 }
 
-OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages, index_t samples,
-                      ImageMetadata& metadata) {
+OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages,
+                      index_t samples, ImageMetadata& metadata) {
     pugi::xml_document document;
     const pugi::xml_parse_result parsed = document.load_string(xml.c_str());
     if (!parsed)
@@ -129,13 +142,15 @@ OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t p
         index_t extent = whole_number(pixels, name, 0);
         if (axis == 'C') extent = extent % samples == 0 ? extent / samples : 0;
         if (extent < 1)
-            throw BadData(message("the OME-XML of ", path, " has no usable ", name, "; save the file again"));
+            throw BadData(
+                message("the OME-XML of ", path, " has no usable ", name, "; save the file again"));
         image.stack.axes += axis;
         image.stack.dims.push_back(extent);
     }
     if (image.stack.planes() > pages)
-        throw BadData(message("the OME-XML of ", path, " names ", image.stack.planes(), " planes, but the file has ",
-                              pages, " pages; it is truncated or one of several files"));
+        throw BadData(message("the OME-XML of ", path, " names ", image.stack.planes(),
+                              " planes, but the file has ", pages,
+                              " pages; it is truncated or one of several files"));
     place_planes(pixels, path, pages, samples, image.stack);
 
     read_calibration(pixels, metadata);

@@ -20,11 +20,16 @@ constexpr const char* empty_document =
 
 const char* ome_type(PixelType type) {
     switch (type) {
-        case PixelType::float32: return "float";
-        case PixelType::float64: return "double";
-        case PixelType::complex64: return "complex";
-        case PixelType::complex128: return "double-complex";
-        default: return name_of(type);
+        case PixelType::float32:
+            return "float";
+        case PixelType::float64:
+            return "double";
+        case PixelType::complex64:
+            return "complex";
+        case PixelType::complex128:
+            return "double-complex";
+        default:
+            return name_of(type);
     }
 }
 
@@ -74,7 +79,8 @@ void set_calibration(pugi::xml_node pixels, const ImageMetadata& metadata) {
     constexpr const char* names[] = {"PhysicalSizeZ", "PhysicalSizeY", "PhysicalSizeX"};
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const std::string unit_name = std::string(names[axis]) + "Unit";
-        const auto micrometres = micrometres_per(pixels.attribute(unit_name.c_str()).as_string("µm"));
+        const auto micrometres =
+            micrometres_per(pixels.attribute(unit_name.c_str()).as_string("µm"));
         const auto& size = metadata.voxel_size_um[axis];
         if (!size) {
             pixels.remove_attribute(names[axis]);
@@ -90,12 +96,14 @@ void set_calibration(pugi::xml_node pixels, const ImageMetadata& metadata) {
 }
 
 void set_channels(pugi::xml_node pixels, const ImageMetadata& metadata) {
-    const auto known = std::distance(pixels.children("Channel").begin(), pixels.children("Channel").end());
+    const auto known =
+        std::distance(pixels.children("Channel").begin(), pixels.children("Channel").end());
     if (known != metadata.channels) {
         remove_all(pixels, "Channel");
         pugi::xml_node last;
         for (index_t c = 0; c < metadata.channels; ++c) {
-            last = last ? pixels.insert_child_after("Channel", last) : pixels.prepend_child("Channel");
+            last =
+                last ? pixels.insert_child_after("Channel", last) : pixels.prepend_child("Channel");
             set(last, "ID", message("Channel:0:", c).c_str());
         }
     }
@@ -122,7 +130,8 @@ void set_planes(pugi::xml_node pixels, const ImageMetadata& metadata) {
     for (const pugi::xml_node& channel : pixels.children("Channel")) last_channel = channel;
     pugi::xml_node data = pixels.insert_child_after("TiffData", last_channel);
     set(data, "IFD", 0);
-    set(data, "PlaneCount", static_cast<long long>(metadata.frames * metadata.channels * metadata.shape.z));
+    set(data, "PlaneCount",
+        static_cast<long long>(metadata.frames * metadata.channels * metadata.shape.z));
 }
 
 }  // namespace

@@ -15,11 +15,11 @@ struct OmeImage {
     index_t width = 0;
 };
 
-/// Reads the first image and sets voxel sizes, frame interval and channel names. `pages` is the number
-/// of pages in the file, `samples` those of one page; `path` names the file in messages and among
-/// the files of a series. Throws BadData.
-OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages, index_t samples,
-                      ImageMetadata& metadata);
+/// Reads the first image and sets voxel sizes, frame interval and channel names. `pages` is the
+/// number of pages in the file, `samples` those of one page; `path` names the file in messages and
+/// among the files of a series. Throws BadData.
+OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages,
+                      index_t samples, ImageMetadata& metadata);
 
 /// A document for planes written with z fastest, then c, then t. It is the source's document, where
 /// there is one, with only the first image and changed where size and type demand it.

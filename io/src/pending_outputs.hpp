@@ -5,8 +5,8 @@
 
 namespace convolume::io {
 
-/// Remembers `path`; the slot is -1 when the table is full or the path too long: such a file is only
-/// removed by its owner.
+/// Remembers `path`; the slot is -1 when the table is full or the path too long: such a file is
+/// only removed by its owner.
 int register_pending(const std::string& path) noexcept;
 void unregister_pending(int slot) noexcept;
 

@@ -15,21 +15,24 @@ namespace convolume::io {
 RawFile::RawFile(const std::string& path) : path_(path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0)
-        throw InputNotFound(message("cannot open ", path, ": ", std::strerror(errno),
-                                    "; check the path"));
+        throw InputNotFound(
+            message("cannot open ", path, ": ", std::strerror(errno), "; check the path"));
     // Opening a pipe would wait for a writer.
     if (!S_ISREG(status.st_mode))
-        throw InputNotFound(message(path, " is not a regular file; give the path of an image file"));
+        throw InputNotFound(
+            message(path, " is not a regular file; give the path of an image file"));
     if (status.st_size == 0)
         throw BadData(message(path, " is empty (0 bytes); write or copy it again"));
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0)
-        throw InputNotFound(message("cannot open ", path, ": ", std::strerror(errno),
-                                    "; check its permissions"));
+        throw InputNotFound(
+            message("cannot open ", path, ": ", std::strerror(errno), "; check its permissions"));
     size_ = status.st_size;
 }
 
-RawFile::~RawFile() { ::close(descriptor_); }
+RawFile::~RawFile() {
+    ::close(descriptor_);
+}
 
 void RawFile::read(index_t offset, void* target, index_t bytes) const {
     if (offset < 0 || bytes < 0 || bytes > size_ || offset > size_ - bytes)
@@ -42,10 +45,11 @@ void RawFile::read(index_t offset, void* target, index_t bytes) const {
         const ssize_t got = ::pread(descriptor_, to, piece, offset);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
-            throw IoError(message("reading ", path_, " at offset ", offset, " failed: ",
-                                  std::strerror(errno)));
+            throw IoError(message("reading ", path_, " at offset ", offset,
+                                  " failed: ", std::strerror(errno)));
         if (got == 0)
-            throw IoError(message(path_, " became shorter while it was read; let nobody else write it"));
+            throw IoError(
+                message(path_, " became shorter while it was read; let nobody else write it"));
         to += got;
         offset += got;
         bytes -= got;

@@ -28,9 +28,15 @@ void swap_all(void* data, index_t count) {
     }
 }
 
-std::uint16_t reverse16(std::uint16_t v) { return __builtin_bswap16(v); }
-std::uint32_t reverse32(std::uint32_t v) { return __builtin_bswap32(v); }
-std::uint64_t reverse64(std::uint64_t v) { return __builtin_bswap64(v); }
+std::uint16_t reverse16(std::uint16_t v) {
+    return __builtin_bswap16(v);
+}
+std::uint32_t reverse32(std::uint32_t v) {
+    return __builtin_bswap32(v);
+}
+std::uint64_t reverse64(std::uint64_t v) {
+    return __builtin_bswap64(v);
+}
 
 /// Axis with more than one element and the largest stride, or -1.
 int slowest_axis(const Shape3& shape, const Index3& strides) {
@@ -61,11 +67,16 @@ void copy_view(const ConstImageView& from, const ImageView& to) {
             const index_t t = to.strides.x;
             if (count == 1 || (s == 1 && t == 1))
                 std::memcpy(target, source, static_cast<std::size_t>(count) * bytes);
-            else if (bytes == 1) copy_row<1>(source, s, target, t, count);
-            else if (bytes == 2) copy_row<2>(source, s, target, t, count);
-            else if (bytes == 4) copy_row<4>(source, s, target, t, count);
-            else if (bytes == 8) copy_row<8>(source, s, target, t, count);
-            else copy_row<16>(source, s, target, t, count);
+            else if (bytes == 1)
+                copy_row<1>(source, s, target, t, count);
+            else if (bytes == 2)
+                copy_row<2>(source, s, target, t, count);
+            else if (bytes == 4)
+                copy_row<4>(source, s, target, t, count);
+            else if (bytes == 8)
+                copy_row<8>(source, s, target, t, count);
+            else
+                copy_row<16>(source, s, target, t, count);
         }
 }
 

@@ -12,11 +12,16 @@ constexpr index_t strip_bytes = 256 << 10;
 
 std::uint16_t scheme_of(Compression compression) {
     switch (compression) {
-        case Compression::deflate: return COMPRESSION_ADOBE_DEFLATE;
-        case Compression::lzw: return COMPRESSION_LZW;
-        case Compression::zstd: return COMPRESSION_ZSTD;
-        case Compression::packbits: return COMPRESSION_PACKBITS;
-        case Compression::none: break;
+        case Compression::deflate:
+            return COMPRESSION_ADOBE_DEFLATE;
+        case Compression::lzw:
+            return COMPRESSION_LZW;
+        case Compression::zstd:
+            return COMPRESSION_ZSTD;
+        case Compression::packbits:
+            return COMPRESSION_PACKBITS;
+        case Compression::none:
+            break;
     }
     return COMPRESSION_NONE;
 }
@@ -29,10 +34,13 @@ std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
 
 class CodedTiffWriter : public ImageWriter {
   public:
-    CodedTiffWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options,
-                    const TiffText& text)
-        : metadata_(metadata), text_(text), scheme_(scheme_of(options.compression)),
-          output_(path, options.overwrite, 0), tiff_(output_.temporary(), text.big ? "w8" : "w", 0) {
+    CodedTiffWriter(const std::string& path, const ImageMetadata& metadata,
+                    const CreateOptions& options, const TiffText& text)
+        : metadata_(metadata),
+          text_(text),
+          scheme_(scheme_of(options.compression)),
+          output_(path, options.overwrite, 0),
+          tiff_(output_.temporary(), text.big ? "w8" : "w", 0) {
         const index_t row_bytes = metadata.shape.x * static_cast<index_t>(size_of(metadata.type));
         rows_ = std::clamp<index_t>(strip_bytes / row_bytes, 1, metadata.shape.y);
     }
@@ -54,7 +62,8 @@ class CodedTiffWriter : public ImageWriter {
   private:
     void check(bool done) const {
         if (!done)
-            throw IoError(output_.failure(tiff_.error().empty() ? "libtiff gave no reason" : tiff_.error()));
+            throw IoError(
+                output_.failure(tiff_.error().empty() ? "libtiff gave no reason" : tiff_.error()));
     }
 
     template <class... Values>
@@ -110,10 +119,12 @@ class CodedTiffWriter : public ImageWriter {
 
 }  // namespace
 
-std::unique_ptr<ImageWriter> create_coded_tiff(const std::string& path, const ImageMetadata& metadata,
+std::unique_ptr<ImageWriter> create_coded_tiff(const std::string& path,
+                                               const ImageMetadata& metadata,
                                                const CreateOptions& options, const TiffText& text) {
     if (!TIFFIsCODECConfigured(scheme_of(options.compression)))
-        throw Unavailable("the installed libtiff lacks the compression asked for; use deflate or lzw");
+        throw Unavailable(
+            "the installed libtiff lacks the compression asked for; use deflate or lzw");
     return std::make_unique<CodedTiffWriter>(path, metadata, options, text);
 }
 

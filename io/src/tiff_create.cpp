@@ -5,7 +5,8 @@
 namespace convolume::io {
 namespace {
 
-/// Classic TIFF ends at 4 GiB; the decision is made before anything is compressed, with room to spare.
+/// Classic TIFF ends at 4 GiB; the decision is made before anything is compressed, with room to
+/// spare.
 constexpr index_t classic_limit_bytes = (index_t{1} << 32) - (index_t{32} << 20);
 constexpr index_t directory_bytes = 256;
 
@@ -26,16 +27,19 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
                                          const CreateOptions& options, bool ome) {
     const Shape3& shape = metadata.shape;
     if (shape.y > UINT32_MAX || shape.x > UINT32_MAX)
-        throw InvalidArgument(message("a TIFF cannot hold planes of ", shape.y, "×", shape.x,
-                                      "; write HDF5 (.h5)"));
+        throw InvalidArgument(
+            message("a TIFF cannot hold planes of ", shape.y, "×", shape.x, "; write HDF5 (.h5)"));
     TiffText text;
     text.ome = ome || !imagej_holds(metadata.type) || options.compression != Compression::none;
-    text.description = text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata);
+    text.description =
+        text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata);
     text.software = options.software;
-    const index_t pages = checked_multiply(checked_multiply(metadata.frames, metadata.channels), shape.z);
-    const index_t carried = static_cast<index_t>(text.description.size() + metadata.imagej_metadata.size());
-    const index_t total = checked_add(metadata.bytes(),
-                                      checked_add(checked_multiply(pages, directory_bytes), carried));
+    const index_t pages =
+        checked_multiply(checked_multiply(metadata.frames, metadata.channels), shape.z);
+    const index_t carried =
+        static_cast<index_t>(text.description.size() + metadata.imagej_metadata.size());
+    const index_t total = checked_add(
+        metadata.bytes(), checked_add(checked_multiply(pages, directory_bytes), carried));
     text.big = total >= classic_limit_bytes;
 
     // In OME files the tags repeat the XML, in a unit that TIFF knows.
@@ -45,8 +49,9 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
             text.pixels_per_unit[i] = micrometres / *size;
             if (text.ome) text.resolution_unit = 3;
         }
-    return options.compression == Compression::none ? create_raw_tiff(path, metadata, options, text)
-                                                    : create_coded_tiff(path, metadata, options, text);
+    return options.compression == Compression::none
+               ? create_raw_tiff(path, metadata, options, text)
+               : create_coded_tiff(path, metadata, options, text);
 }
 
 }  // namespace convolume::io

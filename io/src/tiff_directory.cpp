@@ -6,14 +6,23 @@
 namespace convolume::io {
 namespace {
 
-enum Type : std::uint16_t { type_byte = 1, type_ascii = 2, type_short = 3, type_long = 4, type_rational = 5, type_long8 = 16 };
+enum Type : std::uint16_t {
+    type_byte = 1,
+    type_ascii = 2,
+    type_short = 3,
+    type_long = 4,
+    type_rational = 5,
+    type_long8 = 16
+};
 
 template <class T>
 void append(std::string& bytes, T value) {
     bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
-std::size_t even(std::size_t bytes) { return bytes + bytes % 2; }
+std::size_t even(std::size_t bytes) {
+    return bytes + bytes % 2;
+}
 
 /// Continued fractions give the closest value for the size of the denominator.
 std::pair<std::uint32_t, std::uint32_t> closest_fraction(double value) {
@@ -43,7 +52,9 @@ void TiffDirectory::add_short(std::uint16_t tag, std::uint16_t value) {
     append(entries_.back().value, value);
 }
 
-void TiffDirectory::add_long(std::uint16_t tag, std::uint32_t value) { add_longs(tag, {value}); }
+void TiffDirectory::add_long(std::uint16_t tag, std::uint32_t value) {
+    add_longs(tag, {value});
+}
 
 void TiffDirectory::add_longs(std::uint16_t tag, const std::vector<std::uint32_t>& values) {
     entries_.push_back({tag, type_long, values.size(), {}});
@@ -85,11 +96,15 @@ std::string TiffDirectory::at(index_t offset, index_t next) const {
     std::string table;
     std::string values;
     const auto append_offset = [&](std::uint64_t value) {
-        if (big_) append(table, value);
-        else append(table, static_cast<std::uint32_t>(value));
+        if (big_)
+            append(table, value);
+        else
+            append(table, static_cast<std::uint32_t>(value));
     };
-    if (big_) append(table, static_cast<std::uint64_t>(entries_.size()));
-    else append(table, static_cast<std::uint16_t>(entries_.size()));
+    if (big_)
+        append(table, static_cast<std::uint64_t>(entries_.size()));
+    else
+        append(table, static_cast<std::uint16_t>(entries_.size()));
     const std::uint64_t values_at = static_cast<std::uint64_t>(offset) + even(table_bytes());
     for (const Entry& entry : entries_) {
         append(table, entry.tag);

@@ -37,7 +37,9 @@ class TiffDirectory {
         std::string value;
     };
     std::size_t inline_bytes() const { return big_ ? 8 : 4; }
-    std::size_t table_bytes() const { return big_ ? 8 + entries_.size() * 20 + 8 : 2 + entries_.size() * 12 + 4; }
+    std::size_t table_bytes() const {
+        return big_ ? 8 + entries_.size() * 20 + 8 : 2 + entries_.size() * 12 + 4;
+    }
 
     bool big_;
     std::vector<Entry> entries_;

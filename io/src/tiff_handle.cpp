@@ -7,9 +7,10 @@
 
 namespace convolume::io {
 
-TiffHandle::TiffHandle(const std::string& path, const char* mode, index_t largest_allocation_bytes) {
-    const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(),
-                                                                               TIFFOpenOptionsFree);
+TiffHandle::TiffHandle(const std::string& path, const char* mode, index_t largest_allocation_bytes)
+    : path_(path) {
+    const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(
+        TIFFOpenOptionsAlloc(), TIFFOpenOptionsFree);
     if (!options) throw OutOfMemory("no memory for opening a TIFF file");
     TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_error, this);
     TIFFOpenOptionsSetWarningHandlerExtR(options.get(), drop_warning, nullptr);
@@ -18,7 +19,8 @@ TiffHandle::TiffHandle(const std::string& path, const char* mode, index_t larges
     if (tiff_ != nullptr) return;
     const std::string reason = error_.empty() ? "its first directory is damaged" : error_;
     if (mode[0] == 'r')
-        throw BadData(message(path, " cannot be read as a TIFF: ", reason, "; copy or write it again"));
+        throw BadData(
+            message(path, " cannot be read as a TIFF: ", reason, "; copy or write it again"));
     throw CannotCreate(message("cannot create ", path, ": ", reason));
 }
 
@@ -33,11 +35,13 @@ std::string TiffHandle::text(std::uint32_t tag) const {
 }
 
 int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, va_list values) {
-    auto& error = static_cast<TiffHandle*>(self)->error_;
+    const std::string name = static_cast<TiffHandle*>(self)->path_ + ": ";
+    std::string& error = static_cast<TiffHandle*>(self)->error_;
     if (!error.empty()) return 1;
     std::array<char, 500> text{};
     std::vsnprintf(text.data(), text.size(), format, values);
     error = text.data();
+    if (error.compare(0, name.size(), name) == 0) error.erase(0, name.size());
     while (!error.empty() && (error.back() == '.' || error.back() == '\n')) error.pop_back();
     return 1;
 }

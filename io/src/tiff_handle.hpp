@@ -12,8 +12,8 @@ namespace convolume::io {
 
 class TiffHandle {
   public:
-    /// `mode` as of TIFFOpen. `largest_allocation_bytes` bounds what libtiff may allocate at once (0: no
-    /// bound). Throws BadData (reading) or CannotCreate (writing).
+    /// `mode` as of TIFFOpen. `largest_allocation_bytes` bounds what libtiff may allocate at once
+    /// (0: no bound). Throws BadData (reading) or CannotCreate (writing).
     TiffHandle(const std::string& path, const char* mode, index_t largest_allocation_bytes);
     ~TiffHandle() { close(); }
     TiffHandle(const TiffHandle&) = delete;
@@ -36,9 +36,11 @@ class TiffHandle {
     std::string text(std::uint32_t tag) const;
 
   private:
-    static int keep_error(TIFF*, void* self, const char* module, const char* format, va_list values);
+    static int keep_error(TIFF*, void* self, const char* module, const char* format,
+                          va_list values);
     static int drop_warning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
+    std::string path_;
     TIFF* tiff_ = nullptr;
     std::string error_;
 };

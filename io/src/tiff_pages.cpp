@@ -1,9 +1,9 @@
 #include "tiff_pages.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "convolume/error.hpp"
+#include "tiff_tags.hpp"
 
 namespace convolume::io {
 namespace {
@@ -19,7 +19,8 @@ class PageScan {
     TiffPage read() {
         TiffPage page;
         page.directory = TIFFCurrentDirOffset(tiff_);
-        page.reduced = (tiff_.get<std::uint32_t>(TIFFTAG_SUBFILETYPE, 0) & FILETYPE_REDUCEDIMAGE) != 0;
+        page.reduced =
+            (tiff_.get<std::uint32_t>(TIFFTAG_SUBFILETYPE, 0) & FILETYPE_REDUCEDIMAGE) != 0;
         if (page.reduced) return page;
         page.width = tiff_.get<std::uint32_t>(TIFFTAG_IMAGEWIDTH, 0);
         page.height = tiff_.get<std::uint32_t>(TIFFTAG_IMAGELENGTH, 0);
@@ -62,7 +63,8 @@ class PageScan {
         if (!TIFFIsCODECConfigured(compression))
             refuse(message("uses TIFF compression ", compression,
                            ", which the installed libtiff lacks; save it without or with LZW"));
-        if (tiff_.get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) == PHOTOMETRIC_YCBCR)
+        if (tiff_.get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) ==
+            PHOTOMETRIC_YCBCR)
             refuse("has YCbCr colours, which are not supported; save it as RGB or grey");
 
         const index_t pixel_bytes = static_cast<index_t>(size_of(page.type)) * page.samples;
@@ -96,18 +98,21 @@ class PageScan {
             }
         }
         if (page.least_file_bytes > coded + slack) refuse_size(page, coded);
-        if (largest_piece < 1 || largest_piece / limit > longest + slack) refuse_size(page, longest);
+        if (largest_piece < 1 || largest_piece / limit > longest + slack)
+            refuse_size(page, longest);
     }
 
     [[noreturn]] void refuse_size(const TiffPage& page, index_t coded) const {
         refuse(message("claims ", page.samples, "×", page.height, "×", page.width, " ",
                        name_of(page.type), " pixels, but its ", coded, " bytes in a file of ",
-                       file_.size(), " cannot hold them; it is truncated or damaged, copy it again"));
+                       file_.size(),
+                       " cannot hold them; it is truncated or damaged, copy it again"));
     }
 
     /// Offset of the first strip if all others follow it without gaps, else -1.
     index_t contiguous_strips(const TiffPage& page, index_t strips) const {
-        if (tiff_.get<std::uint16_t>(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) != FILLORDER_MSB2LSB) return -1;
+        if (tiff_.get<std::uint16_t>(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) != FILLORDER_MSB2LSB)
+            return -1;
         const index_t rows = std::min<index_t>(
             std::max<std::uint32_t>(tiff_.get<std::uint32_t>(TIFFTAG_ROWSPERSTRIP, UINT32_MAX), 1),
             page.height);
@@ -118,7 +123,8 @@ class PageScan {
         const index_t first = static_cast<index_t>(TIFFGetStrileOffset(tiff_, 0));
         index_t expected = first;
         for (index_t i = 0; i < strips; ++i) {
-            if (static_cast<index_t>(TIFFGetStrileOffset(tiff_, static_cast<std::uint32_t>(i))) != expected)
+            if (static_cast<index_t>(TIFFGetStrileOffset(tiff_, static_cast<std::uint32_t>(i))) !=
+                expected)
                 return -1;
             const index_t begin = i % strips_a_plane * rows;
             expected += std::min(rows, page.height - begin) * row_bytes;
@@ -135,12 +141,17 @@ class PageScan {
 
 index_t expansion_limit(std::uint16_t compression) {
     switch (compression) {
-        case COMPRESSION_NONE: return 1;
-        case COMPRESSION_PACKBITS: return 64;  // 2 bytes make 128
+        case COMPRESSION_NONE:
+            return 1;
+        case COMPRESSION_PACKBITS:
+            return 64;  // 2 bytes make 128
         case COMPRESSION_DEFLATE:
-        case COMPRESSION_ADOBE_DEFLATE: return 1032;  // 2 bits make 258 bytes
-        case COMPRESSION_LZW: return 2731;            // 12 bits make at most 4096 bytes
-        default: return 32768;  // zstd: 4 bytes make a block of 128 KiB
+        case COMPRESSION_ADOBE_DEFLATE:
+            return 1032;  // 2 bits make 258 bytes
+        case COMPRESSION_LZW:
+            return 2731;  // 12 bits make at most 4096 bytes
+        default:
+            return 32768;  // zstd: 4 bytes make a block of 128 KiB
     }
 }
 
@@ -155,13 +166,16 @@ std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
             throw BadData(message("the first ", pages.size(), " pages of ", file.path(),
                                   " claim more than a file of ", file.size(),
                                   " bytes can hold; it is damaged, write it again"));
-        if (TIFFLastDirectory(tiff) != 0) break;
+        if (TIFFLastDirectory(tiff) != 0) {
+            next_directory(file, pages.back().directory);
+            break;
+        }
         tiff.clear_error();
         if (TIFFReadDirectory(tiff) == 0)
-            throw BadData(message("page ", pages.size(), " of ", file.path(), " cannot be read",
-                                  tiff.error().empty() ? " (its directories may form a loop)"
-                                                       : ": " + tiff.error(),
-                                  "; the file is truncated or damaged, copy it again"));
+            throw BadData(message(
+                "page ", pages.size(), " of ", file.path(), " cannot be read",
+                tiff.error().empty() ? " (its directories may form a loop)" : ": " + tiff.error(),
+                "; the file is truncated or damaged, copy it again"));
     }
     return pages;
 }

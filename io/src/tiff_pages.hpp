@@ -16,9 +16,9 @@ struct TiffPage {
     index_t height = 0;
     index_t samples = 1;
     PixelType type = PixelType::uint8;
-    bool planar = false;      ///< samples in planes of their own, not side by side
-    bool reduced = false;     ///< a thumbnail or a level of a pyramid
-    index_t raw_offset = -1;  ///< where its pixels lie as they are; -1: coded, or in pieces
+    bool planar = false;           ///< samples in planes of their own, not side by side
+    bool reduced = false;          ///< a thumbnail or a level of a pyramid
+    index_t raw_offset = -1;       ///< where its pixels lie as they are; -1: coded, or in pieces
     index_t least_file_bytes = 0;  ///< bytes of the file its pixels take at the least
 
     index_t plane_bytes() const { return width * height * static_cast<index_t>(size_of(type)); }
@@ -29,8 +29,8 @@ struct TiffPage {
     }
 };
 
-/// All pages in the order of the file. Pages that are not reduced are checked: supported type, and no
-/// more pixels than the file's bytes can stand for. Throws BadData that names the page.
+/// All pages in the order of the file. Pages that are not reduced are checked: supported type, and
+/// no more pixels than the file's bytes can stand for. Throws BadData that names the page.
 std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file);
 
 /// How many bytes one byte of the file can stand for in that compression, at the most: what codes

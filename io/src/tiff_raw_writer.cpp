@@ -12,9 +12,10 @@ constexpr index_t data_offset = 16;  // behind the header of either kind
 
 class RawTiffWriter : public ImageWriter {
   public:
-    RawTiffWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options,
-                  const TiffText& text)
-        : metadata_(metadata), text_(text),
+    RawTiffWriter(const std::string& path, const ImageMetadata& metadata,
+                  const CreateOptions& options, const TiffText& text)
+        : metadata_(metadata),
+          text_(text),
           pages_(metadata.frames * metadata.channels * metadata.shape.z),
           plane_bytes_(metadata.bytes() / pages_),
           // Directories hold offsets that 32 bits can take, on even addresses.
@@ -39,7 +40,8 @@ class RawTiffWriter : public ImageWriter {
             directories += directory.at(at, page + 1 < pages_ ? next : 0);
             at = next;
             if (directories.size() > (1u << 20) || page + 1 == pages_) {
-                output_.write(written_to, directories.data(), static_cast<index_t>(directories.size()));
+                output_.write(written_to, directories.data(),
+                              static_cast<index_t>(directories.size()));
                 written_to = at;
                 directories.clear();
             }

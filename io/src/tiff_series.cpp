@@ -17,10 +17,13 @@ constexpr double largest_pixel_um = 40;
 void read_plain_calibration(const TiffHandle& tiff, const std::array<double, 2>& pixels_per_unit,
                             ImageMetadata& metadata) {
     const int unit = tiff.get<std::uint16_t>(TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE);
-    const double micrometres = unit == RESUNIT_INCH ? 25400 : unit == RESUNIT_CENTIMETER ? 10000 : 0;
+    const double micrometres = unit == RESUNIT_INCH         ? 25400
+                               : unit == RESUNIT_CENTIMETER ? 10000
+                                                            : 0;
     for (std::size_t axis = 1; axis < 3; ++axis) {
         const double resolution = pixels_per_unit[axis - 1];
-        if (resolution <= 0 || micrometres <= 0 || micrometres / resolution >= largest_pixel_um) continue;
+        if (resolution <= 0 || micrometres <= 0 || micrometres / resolution >= largest_pixel_um)
+            continue;
         metadata.voxel_size_um[axis] = micrometres / resolution;
         metadata.unit = unit == RESUNIT_INCH ? "inch" : "cm";
     }
@@ -33,7 +36,8 @@ class SeriesFinder {
         for (std::size_t i = 0; i < pages.size(); ++i)
             if (!pages[i].reduced) full_.push_back(static_cast<index_t>(i));
         if (full_.empty())
-            throw BadData(message(file.path(), " holds thumbnails only; give the file with the full image"));
+            throw BadData(
+                message(file.path(), " holds thumbnails only; give the file with the full image"));
     }
 
     TiffSeries find(const std::string& axes) {
@@ -58,13 +62,16 @@ class SeriesFinder {
         if (is_ome_description(description)) {
             metadata.format = "OME-TIFF";
             metadata.ome_xml = description;
-            OmeImage image = read_ome_xml(description, file_.path(), static_cast<index_t>(pages_.size()),
-                                          first_page().samples, metadata);
+            OmeImage image =
+                read_ome_xml(description, file_.path(), static_cast<index_t>(pages_.size()),
+                             first_page().samples, metadata);
             if (image.width != first_page().width || image.height != first_page().height)
                 throw BadData(message("the OME-XML of ", file_.path(), " says ", image.height, "×",
-                                      image.width, " pixels, but its first page has ", first_page().height,
-                                      "×", first_page().width, "; save the file again"));
-            if (image.stack.page_of_plane.empty() && image.stack.planes() != static_cast<index_t>(full_.size()))
+                                      image.width, " pixels, but its first page has ",
+                                      first_page().height, "×", first_page().width,
+                                      "; save the file again"));
+            if (image.stack.page_of_plane.empty() &&
+                image.stack.planes() != static_cast<index_t>(full_.size()))
                 return plain_stack();
             return image.stack;
         }
@@ -84,7 +91,8 @@ class SeriesFinder {
         }
         metadata.format = "TIFF";
         read_plain_calibration(tiff_, resolution, metadata);
-        if (const auto shaped = shaped_stack(description, first_page(), resolution, metadata)) return *shaped;
+        if (const auto shaped = shaped_stack(description, first_page(), resolution, metadata))
+            return *shaped;
         if (!description.empty()) metadata.text["ImageDescription"] = utf8_from_imagej(description);
         return plain_stack();
     }
@@ -96,7 +104,8 @@ class SeriesFinder {
         const auto count = static_cast<index_t>(full_.size());
         if (planes <= count) return full_;
         const TiffPage& page = series.page;
-        const bool room = page.raw_offset >= 0 && planes <= (file_.size() - page.raw_offset) / page.bytes();
+        const bool room =
+            page.raw_offset >= 0 && planes <= (file_.size() - page.raw_offset) / page.bytes();
         if (count > 1 || !room)
             throw BadData(message(file_.path(), " promises ", planes, " planes, but holds ", count,
                                   "; it is truncated, copy it again"));
@@ -107,10 +116,11 @@ class SeriesFinder {
     }
 
     /// Sets extents and planes from the meaning of the stack's dimensions.
-    void arrange(const TiffStack& stack, const std::vector<index_t>& ordered, const std::string& axes,
-                 TiffSeries& series) const {
+    void arrange(const TiffStack& stack, const std::vector<index_t>& ordered,
+                 const std::string& axes, TiffSeries& series) const {
         const bool fits = stack.planes() == static_cast<index_t>(ordered.size());
-        const TiffStack used = fits ? stack : TiffStack{"Z", {static_cast<index_t>(ordered.size())}, {}};
+        const TiffStack used =
+            fits ? stack : TiffStack{"Z", {static_cast<index_t>(ordered.size())}, {}};
         std::vector<index_t> dims;
         std::string letters;
         for (std::size_t d = 0; d < used.dims.size(); ++d)
@@ -131,24 +141,26 @@ class SeriesFinder {
                 for (index_t z = 0; z < m.shape.z; ++z) {
                     const std::vector<index_t> at = layout.position(t, c, z);
                     index_t index = 0;
-                    for (std::size_t d = 0; d + 2 < at.size(); ++d) index = index * layout.dims[d] + at[d];
+                    for (std::size_t d = 0; d + 2 < at.size(); ++d)
+                        index = index * layout.dims[d] + at[d];
                     series.planes.push_back(ordered[static_cast<std::size_t>(index)]);
                 }
         series.metadata.type = series.page.type;
         series.metadata.channels *= series.page.samples;
         if (series.page.samples > 1) series.metadata.axes += 'S';
-        if (static_cast<index_t>(m.channel_names.size()) != m.channels) series.metadata.channel_names.clear();
+        if (static_cast<index_t>(m.channel_names.size()) != m.channels)
+            series.metadata.channel_names.clear();
     }
 
     void check_equal(const TiffSeries& series) const {
         for (const index_t number : series.planes) {
             const TiffPage& page = pages_[static_cast<std::size_t>(number)];
             if (page.reduced || !page.same_pixels(series.page))
-                throw BadData(message("page ", number, " of ", file_.path(), " has ", page.samples, "×",
-                                      page.height, "×", page.width, " ", name_of(page.type),
-                                      " pixels where the stack has ", series.page.samples, "×",
-                                      series.page.height, "×", series.page.width, " ",
-                                      name_of(series.page.type), "; save pages of one size and type"));
+                throw BadData(message(
+                    "page ", number, " of ", file_.path(), " has ", page.samples, "×", page.height,
+                    "×", page.width, " ", name_of(page.type), " pixels where the stack has ",
+                    series.page.samples, "×", series.page.height, "×", series.page.width, " ",
+                    name_of(series.page.type), "; save pages of one size and type"));
         }
     }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The pages of a TIFF made one image: by its OME-XML, ImageJ or tifffile description, or as they come.
+// The pages of a TIFF made one image: by its OME-XML, ImageJ or tifffile description, or as they
+// come.
 
 #include "axis_layout.hpp"
 #include "tiff_pages.hpp"

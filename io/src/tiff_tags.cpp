@@ -18,6 +18,12 @@ class NumberReader {
         big_ = mark[2] == '+' || mark[3] == '+';
     }
     bool big() const { return big_; }
+    index_t entry_bytes() const { return big_ ? 20 : 12; }
+    /// Entries of the directory at `start`, and where the first of them is.
+    index_t entry_count(index_t start) const {
+        return big_ ? static_cast<index_t>(at<std::uint64_t>(start)) : at<std::uint16_t>(start);
+    }
+    index_t first_entry(index_t start) const { return start + (big_ ? 8 : 2); }
 
     template <class T>
     T at(index_t offset) const {
@@ -53,26 +59,34 @@ std::array<double, 2> read_resolution(const RawFile& file, std::uint64_t directo
     const NumberReader numbers(file);
     std::array<double, 2> resolution{};
     const auto start = static_cast<index_t>(directory);
-    const index_t count = numbers.big() ? static_cast<index_t>(numbers.at<std::uint64_t>(start))
-                                        : numbers.at<std::uint16_t>(start);
-    const index_t entry_bytes = numbers.big() ? 20 : 12;
     // libtiff has read this directory before, so that its entries lie within the file.
-    for (index_t i = 0; i < count; ++i) {
-        const index_t entry = start + (numbers.big() ? 8 : 2) + i * entry_bytes;
+    for (index_t i = 0; i < numbers.entry_count(start); ++i) {
+        const index_t entry = numbers.first_entry(start) + i * numbers.entry_bytes();
         const int tag = numbers.at<std::uint16_t>(entry);
         if (tag > TIFFTAG_YRESOLUTION) break;
         if (tag < TIFFTAG_XRESOLUTION || numbers.at<std::uint16_t>(entry + 2) != rational) continue;
-        const index_t at = numbers.big() ? entry + 12 : static_cast<index_t>(numbers.at<std::uint32_t>(entry + 8));
+        const index_t at =
+            numbers.big() ? entry + 12 : static_cast<index_t>(numbers.at<std::uint32_t>(entry + 8));
         if (at > file.size() - 8) continue;
         const double numerator = numbers.at<std::uint32_t>(at);
         const double denominator = numbers.at<std::uint32_t>(at + 4);
-        if (denominator > 0) resolution[tag == TIFFTAG_YRESOLUTION ? 0 : 1] = numerator / denominator;
+        if (denominator > 0)
+            resolution[tag == TIFFTAG_YRESOLUTION ? 0 : 1] = numerator / denominator;
     }
     return resolution;
 }
 
+std::uint64_t next_directory(const RawFile& file, std::uint64_t directory) {
+    const NumberReader numbers(file);
+    const auto start = static_cast<index_t>(directory);
+    const index_t end =
+        numbers.first_entry(start) + numbers.entry_count(start) * numbers.entry_bytes();
+    return numbers.big() ? numbers.at<std::uint64_t>(end) : numbers.at<std::uint32_t>(end);
+}
+
 void read_imagej_tags(const TiffHandle& tiff, ImageMetadata& metadata) {
-    metadata.imagej_metadata_counts = anonymous_tag<std::uint32_t>(tiff, tag_imagej_counts, TIFF_LONG);
+    metadata.imagej_metadata_counts =
+        anonymous_tag<std::uint32_t>(tiff, tag_imagej_counts, TIFF_LONG);
     metadata.imagej_metadata = anonymous_tag<std::uint8_t>(tiff, tag_imagej_metadata, TIFF_BYTE);
     std::uint64_t total = 0;
     for (const std::uint32_t count : metadata.imagej_metadata_counts) total += count;

@@ -23,7 +23,8 @@ std::uint16_t sample_format(PixelType type);
 std::unique_ptr<ImageWriter> create_raw_tiff(const std::string& path, const ImageMetadata& metadata,
                                              const CreateOptions& options, const TiffText& text);
 /// Pages compressed by libtiff, z fastest, then c, then t.
-std::unique_ptr<ImageWriter> create_coded_tiff(const std::string& path, const ImageMetadata& metadata,
+std::unique_ptr<ImageWriter> create_coded_tiff(const std::string& path,
+                                               const ImageMetadata& metadata,
                                                const CreateOptions& options, const TiffText& text);
 
 }  // namespace convolume::io

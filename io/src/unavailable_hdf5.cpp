@@ -5,13 +5,16 @@ namespace convolume::io {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path) {
-    throw Unavailable(message(path, " is an HDF5 file and convolume was built without HDF5; install "
-                                    "libhdf5-dev and libpugixml-dev, then build it again"));
+    throw Unavailable(message(path,
+                              " is an HDF5 file and convolume was built without HDF5; install "
+                              "libhdf5-dev and libpugixml-dev, then build it again"));
 }
 
 }  // namespace
 
-std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions&) { refuse(spec.file); }
+std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions&) {
+    refuse(spec.file);
+}
 
 std::unique_ptr<ImageWriter> create_hdf5(const PathSpec& spec, const ImageMetadata&,
                                          const CreateOptions&) {

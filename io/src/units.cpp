@@ -10,14 +10,37 @@ namespace convolume::io {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, double>, 31> lengths{{
-    {"um", 1},          {"\u00B5m", 1},      {"\u03BCm", 1},     {"micron", 1},
-    {"microns", 1},     {"micrometer", 1},   {"micrometers", 1}, {"micrometre", 1},
-    {"micrometres", 1}, {"nm", 1e-3},        {"nanometer", 1e-3}, {"nanometers", 1e-3},
-    {"nanometre", 1e-3}, {"nanometres", 1e-3}, {"mm", 1e3},      {"millimeter", 1e3},
-    {"millimeters", 1e3}, {"millimetre", 1e3}, {"millimetres", 1e3}, {"cm", 1e4},
-    {"centimeter", 1e4}, {"centimetre", 1e4}, {"m", 1e6},        {"meter", 1e6},
-    {"metre", 1e6},     {"inch", 25400},     {"in", 25400},      {"pm", 1e-6},
-    {"\u00C5", 1e-4},   {"angstrom", 1e-4},  {"A", 1e-4},
+    {"um", 1},
+    {"\u00B5m", 1},
+    {"\u03BCm", 1},
+    {"micron", 1},
+    {"microns", 1},
+    {"micrometer", 1},
+    {"micrometers", 1},
+    {"micrometre", 1},
+    {"micrometres", 1},
+    {"nm", 1e-3},
+    {"nanometer", 1e-3},
+    {"nanometers", 1e-3},
+    {"nanometre", 1e-3},
+    {"nanometres", 1e-3},
+    {"mm", 1e3},
+    {"millimeter", 1e3},
+    {"millimeters", 1e3},
+    {"millimetre", 1e3},
+    {"millimetres", 1e3},
+    {"cm", 1e4},
+    {"centimeter", 1e4},
+    {"centimetre", 1e4},
+    {"m", 1e6},
+    {"meter", 1e6},
+    {"metre", 1e6},
+    {"inch", 25400},
+    {"in", 25400},
+    {"pm", 1e-6},
+    {"\u00C5", 1e-4},
+    {"angstrom", 1e-4},
+    {"A", 1e-4},
 }};
 
 void append_utf8(std::string& text, std::uint32_t code) {
@@ -98,7 +121,8 @@ std::optional<double> parse_number(std::string_view text) {
     while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
     double value = 0;
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || !std::isfinite(value))
+    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
+        !std::isfinite(value))
         return std::nullopt;
     return value;
 }

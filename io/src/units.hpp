@@ -7,8 +7,8 @@
 
 namespace convolume::io {
 
-/// µm in one unit of that name ("um", "µm", "micron", "nm", "mm", "inch", …); nothing for words that
-/// are no length, such as "pixel".
+/// µm in one unit of that name ("um", "µm", "micron", "nm", "mm", "inch", …); nothing for words
+/// that are no length, such as "pixel".
 std::optional<double> micrometres_per(std::string_view unit);
 
 /// ImageJ's text as UTF-8: bytes that are not UTF-8 are Latin-1, and \u00B5 is written out.

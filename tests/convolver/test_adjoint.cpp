@@ -26,7 +26,8 @@ TEST_CASE("the adjoint is exact for every mode, boundary and method") {
 
         ConvolverCase backward = forward;
         backward.options.operation = Operation::adjoint;
-        const Shape3 out = oracle_output_shape(forward.options.mode, forward.image_shape, forward.kernel.shape);
+        const Shape3 out =
+            oracle_output_shape(forward.options.mode, forward.image_shape, forward.kernel.shape);
         backward.image = random.array(out, forward.is_complex());
         backward.image_type = pixel_type(Precision::float64, forward.is_complex());
 
@@ -40,8 +41,10 @@ TEST_CASE("the adjoint is exact for every mode, boundary and method") {
         const Complex left = inner_product(ax, backward.image);
         Array adjoint = result_of(backward, engines);
         const Complex right = inner_product(forward.image, adjoint);
-        const double scale = norm(forward.kernel) * norm(forward.image) * norm(backward.image) + norm(offset) * norm(backward.image);
-        INFO("case " << number << ": " << forward.describe() << "\n<Ax,y> = " << left << " <x,A*y> = " << right);
+        const double scale = norm(forward.kernel) * norm(forward.image) * norm(backward.image) +
+                             norm(offset) * norm(backward.image);
+        INFO("case " << number << ": " << forward.describe() << "\n<Ax,y> = " << left
+                     << " <x,A*y> = " << right);
         CHECK(std::abs(left - right) < 1e-13 * scale);
     }
 }

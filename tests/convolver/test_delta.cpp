@@ -8,7 +8,8 @@ using namespace convolume::testing;
 
 namespace {
 
-const auto all_methods = {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct};
+const auto all_methods = {Method::automatic, Method::in_core, Method::dif, Method::tiled,
+                          Method::direct};
 
 EngineList cpu_engines() {
     EngineChoice choice;
@@ -23,7 +24,8 @@ TEST_CASE("a delta kernel returns the image") {
     const EngineList engines = cpu_engines();
     for (const Method method : all_methods)
         for (const auto kind : {KernelCenter::Kind::middle, KernelCenter::Kind::scipy})
-            for (const Shape3& kernel : {Shape3{1, 1, 1}, Shape3{3, 4, 5}, Shape3{2, 2, 2}, Shape3{1, 6, 20}}) {
+            for (const Shape3& kernel :
+                 {Shape3{1, 1, 1}, Shape3{3, 4, 5}, Shape3{2, 2, 2}, Shape3{1, 6, 20}}) {
                 ConvolverCase c = make_case(random, {5, 8, 11}, kernel);
                 c.options.method = method;
                 c.options.center.kind = kind;
@@ -56,7 +58,8 @@ TEST_CASE("a delta image returns the kernel") {
         for (index_t z = 0; z < 3; ++z)
             for (index_t y = 0; y < 4; ++y)
                 for (index_t x = 0; x < 5; ++x)  // full[2+z…] is same[2+z-1…], with k/2 = 1, 2, 2
-                    CHECK(std::abs(result(2 + z - 1, 3 + y - 2, 4 + x - 2) - shifted.kernel(z, y, x)) < 1e-6);
+                    CHECK(std::abs(result(2 + z - 1, 3 + y - 2, 4 + x - 2) -
+                                   shifted.kernel(z, y, x)) < 1e-6);
     }
 }
 
@@ -64,8 +67,9 @@ TEST_CASE("zeros stay zeros and constants scale by the kernel's sum") {
     Random random(test_seed("constants"));
     const EngineList engines = cpu_engines();
     for (const Method method : all_methods)
-        for (const BoundaryKind boundary : {BoundaryKind::nearest, BoundaryKind::reflect, BoundaryKind::mirror,
-                                            BoundaryKind::wrap, BoundaryKind::constant}) {
+        for (const BoundaryKind boundary :
+             {BoundaryKind::nearest, BoundaryKind::reflect, BoundaryKind::mirror,
+              BoundaryKind::wrap, BoundaryKind::constant}) {
             ConvolverCase c = make_case(random, {6, 5, 7}, {3, 3, 4});
             c.options.method = method;
             c.options.boundary = {boundary, 7};
@@ -74,7 +78,8 @@ TEST_CASE("zeros stay zeros and constants scale by the kernel's sum") {
             for (Complex& value : c.image.values) value = 7;
             Array want(c.image_shape);
             for (Complex& value : want.values) value = 7.0 * sum;
-            const auto comparison = compare(want, result_of(c, engines), c.norm_floor(want.count()));
+            const auto comparison =
+                compare(want, result_of(c, engines), c.norm_floor(want.count()));
             INFO(c.describe() << "\n" << comparison.report);
             CHECK(comparison.within(Precision::float32));
 

@@ -12,7 +12,8 @@ using namespace convolume;
 using namespace convolume::testing;
 
 static_assert(!std::is_copy_constructible_v<Convolver>);
-static_assert(std::is_nothrow_move_constructible_v<Convolver> && std::is_nothrow_move_assignable_v<Convolver>);
+static_assert(std::is_nothrow_move_constructible_v<Convolver> &&
+              std::is_nothrow_move_assignable_v<Convolver>);
 
 namespace {
 
@@ -37,7 +38,8 @@ ConvolverCase case_of(Method method, const Shape3& image = {20, 24, 28}) {
 
 Convolver convolver_of(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type());
-    return Convolver(c.image_shape, kernel.view(), c.options, engines, c.image_type, c.output_type());
+    return Convolver(c.image_shape, kernel.view(), c.options, engines, c.image_type,
+                     c.output_type());
 }
 
 /// Enough for one engine to hold a quarter of the whole.
@@ -99,7 +101,8 @@ TEST_CASE("a moved convolver works on, and outlives its kernel and engine list")
     CHECK(defect(c, assigned) == "");
 }
 
-TEST_CASE("a stop asked for before or during an execution throws Cancelled, and the next one works") {
+TEST_CASE(
+    "a stop asked for before or during an execution throws Cancelled, and the next one works") {
     for (const Method method : all_methods) {
         const ConvolverCase c = case_of(method);
         const Convolver convolver = convolver_of(c, engines_for(c));
@@ -154,7 +157,8 @@ TEST_CASE("progress rises to 1, one call at a time") {
             CHECK_FALSE(overlap);
             CHECK(fractions.back() == 1);
             CHECK(fractions.front() >= 0);
-            for (std::size_t i = 1; i < fractions.size(); ++i) CHECK(fractions[i - 1] <= fractions[i]);
+            for (std::size_t i = 1; i < fractions.size(); ++i)
+                CHECK(fractions[i - 1] <= fractions[i]);
         }
     }
 }
@@ -177,7 +181,8 @@ TEST_CASE("the timeline holds the phases of the method") {
             CHECK(event.begin_s <= event.end_s);
             CHECK(event.engine >= -1);
             CHECK(event.engine < static_cast<int>(engines.size()));
-            if (event.phase == Phase::convolve && event.task >= 0) tasks.at(static_cast<std::size_t>(event.task)) = true;
+            if (event.phase == Phase::convolve && event.task >= 0)
+                tasks.at(static_cast<std::size_t>(event.task)) = true;
         }
         for (std::size_t t = 0; t < tasks.size(); ++t) CHECK(tasks[t]);
         if (method == Method::dif) {
@@ -193,7 +198,8 @@ TEST_CASE("the timeline holds the phases of the method") {
 TEST_CASE("the free function plans, executes and returns the natural type") {
     Random random(test_seed("free function"));
     ConvolverCase c = make_case(random, {6, 7, 8}, {3, 3, 4});
-    const Volume image = to_volume(c.image, PixelType::float32), kernel = to_volume(c.kernel, PixelType::float32);
+    const Volume image = to_volume(c.image, PixelType::float32),
+                 kernel = to_volume(c.kernel, PixelType::float32);
     const Volume result = convolve(image.view(), kernel.view(), c.options);
     CHECK(result.type() == PixelType::float32);
     CHECK(compare(c.expected(), to_array(result.view())).within(Precision::float32));

@@ -1,5 +1,5 @@
-// An image beyond 2^31 bytes and voxels: pages of zeros that the system provides when they are read,
-// with a few voxels set where 32-bit offsets would miss them.
+// An image beyond 2^31 bytes and voxels: pages of zeros that the system provides when they are
+// read, with a few voxels set where 32-bit offsets would miss them.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@ class ZeroPages {
   public:
     explicit ZeroPages(index_t bytes)
         : bytes_(static_cast<std::size_t>(bytes)),
-          data_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
+          data_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
     ~ZeroPages() {
         if (data_ != MAP_FAILED) munmap(data_, bytes_);
     }
@@ -63,12 +64,14 @@ TEST_CASE("voxels beyond 2^31 elements of a strided image are read where they ar
     ConvolverCase c = make_case(random, {3, 70, 50}, {2, 5, 4});
     c.image = random.integers(c.image_shape, 0, 200);
     c.image_type = PixelType::uint8;
-    const ImageView image{pages.data(), PixelType::uint8, c.image_shape, {plane_stride, row_stride, 1}};
+    const ImageView image{
+        pages.data(), PixelType::uint8, c.image_shape, {plane_stride, row_stride, 1}};
     store(c.image, image);
     for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
         c.options.method = method;
         const Volume kernel = to_volume(c.kernel, PixelType::float32);
-        const Convolver convolver(c.image_shape, kernel.view(), c.options, cpu_engines(), PixelType::uint8);
+        const Convolver convolver(c.image_shape, kernel.view(), c.options, cpu_engines(),
+                                  PixelType::uint8);
         Volume output(c.image_shape, PixelType::float32);
         poison(output.view());
         convolver.execute(image, output.view());
@@ -78,15 +81,14 @@ TEST_CASE("voxels beyond 2^31 elements of a strided image are read where they ar
     }
 }
 
-TEST_CASE("an image of more than 2^31 voxels is convolved, in tiles") {
+TEST_CASE("an image of more than 2^31 voxels is convolved") {
     const Shape3 shape{5, 21000, 21000};  // 2.2e9 voxels
     const index_t voxels = element_count(shape);
     REQUIRE(voxels > (index_t{1} << 31));
     if (available_bytes() < 6 * gib) SKIP("less than 6 GiB of free memory");
     const ZeroPages image_pages(voxels);
     if (!image_pages.mapped()) SKIP("the system grants no mapping of 2.2 GiB");
-    // mode valid along y and x with a kernel that leaves few outputs would cost the transform of it
-    // all; mode valid along z leaves one plane.
+    // Mode valid with a kernel as deep as the image leaves one plane of results.
     Options options;
     options.mode = Mode::valid;
     options.method = Method::direct;
@@ -96,18 +98,22 @@ TEST_CASE("an image of more than 2^31 voxels is convolved, in tiles") {
     };
     at(0, 3, 7) = 10;
     at(4, 3, 7) = 4;
-    at(4, 20999, 20999) = 8;   // the last voxel of all
+    at(4, 20999, 20999) = 8;  // the last voxel of all
     at(0, 20999, 20998) = 6;
     at(4, 12345, 678) = 255;  // beyond 2^31 elements
 
     const ZeroPages output_pages(shape.y * shape.x);
     const ImageView output = view_of(output_pages.data(), Shape3{1, shape.y, shape.x});
-    const ConstImageView image = view_of(static_cast<const std::uint8_t*>(image_pages.data()), shape);
-    const Convolver convolver(shape, view_of(static_cast<const float*>(kernel.data()), Shape3{5, 1, 1}), options,
-                              cpu_engines(gib / 2), PixelType::uint8, PixelType::uint8);
+    const ConstImageView image =
+        view_of(static_cast<const std::uint8_t*>(image_pages.data()), shape);
+    const Convolver convolver(shape,
+                              view_of(static_cast<const float*>(kernel.data()), Shape3{5, 1, 1}),
+                              options, cpu_engines(gib / 2), PixelType::uint8, PixelType::uint8);
     const ExecutionReport report = convolver.execute(image, output);
     std::cout << convolver.plan().to_string() << report.seconds << " s\n";
-    const auto result = [&](index_t y, index_t x) { return int{output_pages.data()[y * shape.x + x]}; };
+    const auto result = [&](index_t y, index_t x) {
+        return int{output_pages.data()[y * shape.x + x]};
+    };
     // full[n] = sum h[j] f(n - j) at n = 4: h[0] meets plane 4, h[4] plane 0.
     CHECK(result(3, 7) == 2 + 20);
     CHECK(result(20999, 20999) == 4);

@@ -24,7 +24,8 @@ struct Measured {
     index_t peak;
     Plan plan;
 };
-Measured measure(const Shape3& image_shape, const Shape3& kernel_shape, const Options& options, const EngineList& engines) {
+Measured measure(const Shape3& image_shape, const Shape3& kernel_shape, const Options& options,
+                 const EngineList& engines) {
     Random random(9);
     Volume image(image_shape, PixelType::float32);
     for (index_t i = 0; i < element_count(image_shape); ++i)
@@ -36,7 +37,8 @@ Measured measure(const Shape3& image_shape, const Shape3& kernel_shape, const Op
     const index_t before = memory_use().current_bytes;
     reset_memory_peak();
     const Convolver convolver(image_shape, kernel.view(), options, engines);
-    for (int execution = 0; execution < 2; ++execution) convolver.execute(image.view(), output.view());
+    for (int execution = 0; execution < 2; ++execution)
+        convolver.execute(image.view(), output.view());
     return {memory_use().peak_bytes - before, convolver.plan()};
 }
 
@@ -55,13 +57,17 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
             const EngineList engines = cpu_engines(count, limit);
             try {
                 const Measured measured = measure(image, kernel, options, engines);
-                const double beyond = static_cast<double>(measured.peak - count * limit) / static_cast<double>(padded);
-                std::cout << "dif P=" << parts << ", " << count << " engines: peak " << measured.peak / mib
-                          << " MiB beyond image and output = engines' limits + " << beyond << " of the padded volume\n";
+                const double beyond = static_cast<double>(measured.peak - count * limit) /
+                                      static_cast<double>(padded);
+                std::cout << "dif P=" << parts << ", " << count << " engines: peak "
+                          << measured.peak / mib
+                          << " MiB beyond image and output = engines' limits + " << beyond
+                          << " of the padded volume\n";
                 INFO(measured.plan.to_string());
                 CHECK(beyond <= 1.1);
                 // And what the plan declares bounds what is taken.
-                const index_t declared = measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
+                const index_t declared =
+                    measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
                 CHECK(measured.peak <= declared + 2 * mib);
             } catch (const OutOfMemory& error) {
                 INFO(error.what());
@@ -72,16 +78,18 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
 
 TEST_CASE("every method keeps to what its plan declares") {
     const Shape3 image{48, 100, 110}, kernel{9, 11, 13};
-    for (const Method method : {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
+    for (const Method method :
+         {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
         for (const int count : {1, 2}) {
             Options options;
             options.method = method;
-            const EngineList engines =
-                cpu_engines(count, method == Method::tiled ? std::optional<index_t>(4 * mib) : std::nullopt);
+            const EngineList engines = cpu_engines(
+                count, method == Method::tiled ? std::optional<index_t>(4 * mib) : std::nullopt);
             const Measured measured = measure(image, kernel, options, engines);
             const index_t declared = measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
-            INFO(to_string(method) << ", " << count << " engines: peak " << measured.peak << " declared " << declared
-                                   << "\n" << measured.plan.to_string());
+            INFO(to_string(method) << ", " << count << " engines: peak " << measured.peak
+                                   << " declared " << declared << "\n"
+                                   << measured.plan.to_string());
             CHECK(measured.peak <= declared);
         }
 }
@@ -90,15 +98,18 @@ TEST_CASE("large kernels and continued images are part of what a plan declares")
     for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::mirror})
         for (const Operation operation : {Operation::convolve, Operation::adjoint})
             for (const Method method : {Method::in_core, Method::dif, Method::direct}) {
-                const Shape3 image{40, 60, 64}, kernel = method == Method::direct ? Shape3{5, 5, 5} : Shape3{31, 41, 41};
+                const Shape3 image{40, 60, 64},
+                    kernel = method == Method::direct ? Shape3{5, 5, 5} : Shape3{31, 41, 41};
                 Options options;
                 options.method = method;
                 options.operation = operation;
                 options.boundary.kind = boundary;
                 const Measured measured = measure(image, kernel, options, cpu_engines(1, {}));
-                const index_t declared = measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
-                INFO(to_string(operation) << " " << to_string(boundary) << ": peak " << measured.peak << " declared "
-                                          << declared << "\n" << measured.plan.to_string());
+                const index_t declared =
+                    measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
+                INFO(to_string(operation) << " " << to_string(boundary) << ": peak "
+                                          << measured.peak << " declared " << declared << "\n"
+                                          << measured.plan.to_string());
                 CHECK(measured.peak <= declared);
             }
 }

@@ -27,7 +27,8 @@ void check(const ConvolverCase& c, const EngineList& engines) {
 TEST_CASE("each option changes the answer") {
     Random random(test_seed("options matter"));
     const EngineList engines = cpu_engines();
-    for (const Method method : {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct}) {
+    for (const Method method :
+         {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct}) {
         ConvolverCase base = make_case(random, {9, 10, 12}, {4, 4, 6});
         base.options.method = method;
         base.options.boundary.kind = BoundaryKind::nearest;
@@ -43,7 +44,8 @@ TEST_CASE("each option changes the answer") {
         INFO(to_string(method));
         CHECK(differs([](Options& o) { o.mode = Mode::full; }));
         CHECK(differs([](Options& o) { o.mode = Mode::valid; }));
-        for (const BoundaryKind kind : {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::mirror, BoundaryKind::wrap})
+        for (const BoundaryKind kind :
+             {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::mirror, BoundaryKind::wrap})
             CHECK(differs([&](Options& o) { o.boundary.kind = kind; }));
         CHECK(differs([](Options& o) { o.boundary = {BoundaryKind::constant, 3}; }));
         CHECK(differs([](Options& o) { o.operation = Operation::correlate; }));
@@ -56,8 +58,10 @@ TEST_CASE("each option changes the answer") {
 TEST_CASE("normalisation divides by the kernel's sum or peak") {
     Random random(test_seed("normalisation"));
     const EngineList engines = cpu_engines();
-    for (const Operation operation : {Operation::convolve, Operation::correlate, Operation::adjoint})
-        for (const auto normalization : {KernelNormalization::none, KernelNormalization::sum, KernelNormalization::peak}) {
+    for (const Operation operation :
+         {Operation::convolve, Operation::correlate, Operation::adjoint})
+        for (const auto normalization :
+             {KernelNormalization::none, KernelNormalization::sum, KernelNormalization::peak}) {
             ConvolverCase c = make_case(random, {6, 7, 8}, {3, 4, 5});
             c.kernel = random.array({3, 4, 5}, false, 0.75);  // positive
             c.options.operation = operation;
@@ -68,14 +72,19 @@ TEST_CASE("normalisation divides by the kernel's sum or peak") {
                 sum += tap.real();
                 peak = std::max(peak, tap.real());
             }
-            const double divisor = normalization == KernelNormalization::none ? 1 : normalization == KernelNormalization::sum ? sum : peak;
+            const double divisor = normalization == KernelNormalization::none  ? 1
+                                   : normalization == KernelNormalization::sum ? sum
+                                                                               : peak;
             ConvolverCase divided = c;
             for (Complex& tap : divided.kernel.values) tap /= divisor;
             const auto comparison = compare(divided.expected(), result_of(c, engines));
-            INFO(to_string(normalization) << " " << to_string(operation) << "\n" << comparison.report);
+            INFO(to_string(normalization) << " " << to_string(operation) << "\n"
+                                          << comparison.report);
             CHECK(comparison.within(Precision::float32));
             const Volume kernel = to_volume(c.kernel, PixelType::float32);
-            CHECK(std::abs(Convolver(c.image_shape, kernel.view(), c.options, engines).kernel_sum() - sum) < 1e-6 * sum);
+            CHECK(
+                std::abs(Convolver(c.image_shape, kernel.view(), c.options, engines).kernel_sum() -
+                         sum) < 1e-6 * sum);
         }
 }
 

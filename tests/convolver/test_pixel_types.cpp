@@ -20,7 +20,7 @@ EngineList cpu_engines(std::optional<index_t> memory = {}) {
     return make_engines(choice);
 }
 
-constexpr PixelType integers[] = {PixelType::uint8,  PixelType::int8,  PixelType::uint16,
+constexpr PixelType integers[] = {PixelType::uint8, PixelType::int8,   PixelType::uint16,
                                   PixelType::int16, PixelType::uint32, PixelType::int32};
 
 /// A view of `array` in memory with gaps and reversed axes; `memory` keeps the bytes.
@@ -38,7 +38,8 @@ ImageView scattered(const Array& array, PixelType type, std::vector<char>& memor
         first += (s.x - 1) * strides.x;
         strides.x = -strides.x;
     }
-    const ImageView view{memory.data() + first * static_cast<index_t>(size_of(type)), type, s, strides};
+    const ImageView view{memory.data() + first * static_cast<index_t>(size_of(type)), type, s,
+                         strides};
     store(array, view);
     return view;
 }
@@ -52,20 +53,25 @@ TEST_CASE("integer images give what their values as floats give, for every metho
         for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct})
             for (int b = 0; b < 6; ++b) {
                 ConvolverCase c = make_case(random, {7, 9, 10}, {3, 4, 2});
-                const bool is_signed = type == PixelType::int8 || type == PixelType::int16 || type == PixelType::int32;
+                const bool is_signed =
+                    type == PixelType::int8 || type == PixelType::int16 || type == PixelType::int32;
                 c.image = random.integers(c.image_shape, is_signed ? -128 : 0, 127);
                 c.image_type = type;
                 c.options.method = method;
                 c.options.boundary = {static_cast<BoundaryKind>(b), b == 1 ? 11.0 : 0.0};
                 // int and uint32 beyond 2^24 would be rounded to float32: this range is exact.
                 const std::string wrong = [&] {
-                    const Volume kernel = to_volume(c.kernel, PixelType::float32), image = to_volume(c.image, type);
-                    const Convolver convolver(c.image_shape, kernel.view(), c.options, engines, type);
+                    const Volume kernel = to_volume(c.kernel, PixelType::float32),
+                                 image = to_volume(c.image, type);
+                    const Convolver convolver(c.image_shape, kernel.view(), c.options, engines,
+                                              type);
                     Volume output(c.image_shape, PixelType::float32);
                     poison(output.view());
                     convolver.execute(image.view(), output.view());
-                    const auto comparison = compare(c.expected(), to_array(output.view()), c.norm_floor(c.image.count()));
-                    return comparison.within(Precision::float32) ? std::string() : comparison.report;
+                    const auto comparison = compare(c.expected(), to_array(output.view()),
+                                                    c.norm_floor(c.image.count()));
+                    return comparison.within(Precision::float32) ? std::string()
+                                                                 : comparison.report;
                 }();
                 INFO(c.describe() << "\n" << wrong);
                 CHECK(wrong.empty());
@@ -90,14 +96,20 @@ TEST_CASE("integer results are rounded, clamped and counted, for every method an
                     using T = typename decltype(tag)::type;
                     if constexpr (std::is_integral_v<T>)
                         for (Complex& value : want.values) {
-                            low += value.real() < static_cast<double>(std::numeric_limits<T>::min());
-                            high += value.real() > static_cast<double>(std::numeric_limits<T>::max());
-                            value = std::min(std::max(value.real(), static_cast<double>(std::numeric_limits<T>::min())),
-                                             static_cast<double>(std::numeric_limits<T>::max()));
+                            low +=
+                                value.real() < static_cast<double>(std::numeric_limits<T>::min());
+                            high +=
+                                value.real() > static_cast<double>(std::numeric_limits<T>::max());
+                            value = std::min(
+                                std::max(value.real(),
+                                         static_cast<double>(std::numeric_limits<T>::min())),
+                                static_cast<double>(std::numeric_limits<T>::max()));
                         }
                 });
-                const Volume kernel = to_volume(c.kernel, PixelType::float32), image = to_volume(c.image, PixelType::int16);
-                const Convolver convolver(c.image_shape, kernel.view(), c.options, engines, PixelType::int16, type);
+                const Volume kernel = to_volume(c.kernel, PixelType::float32),
+                             image = to_volume(c.image, PixelType::int16);
+                const Convolver convolver(c.image_shape, kernel.view(), c.options, engines,
+                                          PixelType::int16, type);
                 for (int execution = 0; execution < 2; ++execution) {
                     Volume output(c.image_shape, type);
                     poison(output.view());
@@ -129,8 +141,10 @@ TEST_CASE("halves are rounded to even") {
 TEST_CASE("inputs and outputs may have gaps and negative strides") {
     Random random(test_seed("strides"));
     const EngineList whole = cpu_engines(), tiles = cpu_engines(index_t{40} << 10);
-    for (const Method method : {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
-        for (const PixelType type : {PixelType::uint8, PixelType::int16, PixelType::float32, PixelType::complex64})
+    for (const Method method :
+         {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
+        for (const PixelType type :
+             {PixelType::uint8, PixelType::int16, PixelType::float32, PixelType::complex64})
             for (const Operation operation : {Operation::convolve, Operation::adjoint})
                 for (int s = 0; s < 8; ++s) {
                     ConvolverCase c = make_case(random, {9, 10, 11}, {3, 2, 4});
@@ -142,15 +156,20 @@ TEST_CASE("inputs and outputs may have gaps and negative strides") {
                     c.options.boundary.kind = BoundaryKind::mirror;
                     const Volume kernel = to_volume(c.kernel, PixelType::float32);
                     std::vector<char> in, out, kernel_memory;
-                    const ImageView input = scattered(c.image, type, in, s & 1, s & 2, s & 4 ? 2 : 1);
+                    const ImageView input =
+                        scattered(c.image, type, in, s & 1, s & 2, s & 4 ? 2 : 1);
                     const Array want = c.expected();
-                    const ImageView output = scattered(want, c.output_type(), out, s & 2, s & 1, s & 4 ? 3 : 1);
-                    const ImageView taps = scattered(c.kernel, PixelType::float32, kernel_memory, s & 1, s & 4, s & 2 ? 2 : 1);
+                    const ImageView output =
+                        scattered(want, c.output_type(), out, s & 2, s & 1, s & 4 ? 3 : 1);
+                    const ImageView taps = scattered(c.kernel, PixelType::float32, kernel_memory,
+                                                     s & 1, s & 4, s & 2 ? 2 : 1);
                     poison(output);
                     std::vector<char> untouched = out;
-                    const Convolver convolver(c.image_shape, taps, c.options, method == Method::tiled ? tiles : whole, type);
+                    const Convolver convolver(c.image_shape, taps, c.options,
+                                              method == Method::tiled ? tiles : whole, type);
                     convolver.execute(input, output);
-                    const auto comparison = compare(want, to_array(output), c.norm_floor(want.count()));
+                    const auto comparison =
+                        compare(want, to_array(output), c.norm_floor(want.count()));
                     INFO(c.describe() << " strides " << s << "\n" << comparison.report);
                     CHECK(comparison.within(Precision::float32));
                     poison(output);
@@ -165,7 +184,8 @@ TEST_CASE("a stride of zero repeats a plane") {
     const Volume memory = to_volume(plane, PixelType::float32);
     ConvolverCase c = make_case(random, {5, 6, 7}, {3, 3, 3});
     for (index_t i = 0; i < c.image.count(); ++i)
-        c.image.values[static_cast<std::size_t>(i)] = plane.values[static_cast<std::size_t>(i % 42)];
+        c.image.values[static_cast<std::size_t>(i)] =
+            plane.values[static_cast<std::size_t>(i % 42)];
     const Volume kernel = to_volume(c.kernel, PixelType::float32);
     const ConstImageView repeated{memory.view().data, PixelType::float32, c.image_shape, {0, 7, 1}};
     Volume output(c.image_shape, PixelType::float32);
@@ -179,8 +199,10 @@ TEST_CASE("kernels of every type") {
     for (int t = 0; t < 10; ++t) {
         const auto type = static_cast<PixelType>(t);
         ConvolverCase c = make_case(random, {5, 6, 7}, {2, 3, 4});
-        c.kernel = is_complex(type) ? random.array({2, 3, 4}, true) : random.integers({2, 3, 4}, 0, 100);
-        const Volume kernel = to_volume(c.kernel, type), image = to_volume(c.image, PixelType::float32);
+        c.kernel =
+            is_complex(type) ? random.array({2, 3, 4}, true) : random.integers({2, 3, 4}, 0, 100);
+        const Volume kernel = to_volume(c.kernel, type),
+                     image = to_volume(c.image, PixelType::float32);
         const Convolver convolver(c.image_shape, kernel.view(), {}, engines);
         CHECK(convolver.natural_output_type() == pixel_type(Precision::float32, is_complex(type)));
         Volume output(c.image_shape, convolver.natural_output_type());

@@ -22,7 +22,8 @@ Array gaussian(const Shape3& shape, double sigma) {
         for (index_t y = 0; y < shape.y; ++y)
             for (index_t x = 0; x < shape.x; ++x) {
                 const auto d = [](index_t i, index_t k) { return static_cast<double>(i - k / 2); };
-                const double r2 = std::pow(d(z, shape.z), 2) + std::pow(d(y, shape.y), 2) + std::pow(d(x, shape.x), 2);
+                const double r2 = std::pow(d(z, shape.z), 2) + std::pow(d(y, shape.y), 2) +
+                                  std::pow(d(x, shape.x), 2);
                 kernel(z, y, x) = std::exp(-r2 / (2 * sigma * sigma));
             }
     return kernel;
@@ -51,12 +52,16 @@ TEST_CASE("Gaussians are recognised in both precisions and agree with the oracle
     Random random(test_seed("rank 1"));
     const EngineList engines = cpu_engines();
     for (const PixelType type : {PixelType::float32, PixelType::float64})
-        for (const Shape3& shape : {Shape3{5, 5, 5}, Shape3{4, 7, 6}, Shape3{1, 9, 9}, Shape3{7, 1, 1}})
+        for (const Shape3& shape :
+             {Shape3{5, 5, 5}, Shape3{4, 7, 6}, Shape3{1, 9, 9}, Shape3{7, 1, 1}})
             for (const double sigma : {0.7, 1.5, 4.0})
-                for (const Operation operation : {Operation::convolve, Operation::correlate, Operation::adjoint})
+                for (const Operation operation :
+                     {Operation::convolve, Operation::correlate, Operation::adjoint})
                     for (int b = 0; b < 6; ++b) {
-                        ConvolverCase c = with_kernel(make_case(random, {9, 11, 12}, shape), gaussian(shape, sigma), type);
-                        c.options.precision = type == PixelType::float32 ? Precision::float32 : Precision::float64;
+                        ConvolverCase c = with_kernel(make_case(random, {9, 11, 12}, shape),
+                                                      gaussian(shape, sigma), type);
+                        c.options.precision =
+                            type == PixelType::float32 ? Precision::float32 : Precision::float64;
                         c.options.operation = operation;
                         c.options.boundary = {static_cast<BoundaryKind>(b), b == 1 ? 3.0 : 0};
                         c.options.method = Method::direct;
@@ -70,7 +75,8 @@ TEST_CASE("Gaussians are recognised in both precisions and agree with the oracle
 TEST_CASE("a large Gaussian is planned as separable passes") {
     Random random(test_seed("rank 1 choice"));
     const EngineList engines = cpu_engines();
-    ConvolverCase c = with_kernel(make_case(random, {64, 96, 96}, {9, 9, 9}), gaussian({9, 9, 9}, 2), PixelType::float32);
+    ConvolverCase c = with_kernel(make_case(random, {64, 96, 96}, {9, 9, 9}),
+                                  gaussian({9, 9, 9}, 2), PixelType::float32);
     c.options.method = Method::direct;
     CHECK(plan_of(c, PixelType::float32, engines).chosen.algorithm == Algorithm::separable);
     c.options.method = Method::automatic;

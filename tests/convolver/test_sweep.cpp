@@ -31,8 +31,8 @@ void sweep(const char* name, std::uint64_t count, double work, const Engines& en
         CHECK(wrong.empty());
     }
     REQUIRE(failures == 0);
-    std::cout << name << ": " << count << " cases, worst relative L2 error " << worst[0] << " (float32), "
-              << worst[1] << " (float64)\n";
+    std::cout << name << ": " << count << " cases, worst relative L2 error " << worst[0]
+              << " (float32), " << worst[1] << " (float64)\n";
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ std::string broken_tiles(const Plan& plan) {
             return message("tiles along ", axis_name(a), " are not as many as the plan says");
     }
     // All of them distinct, and as many as the product of the ranges: every box is there.
-    if (boxes.size() != ranges[0].size() * ranges[1].size() * ranges[2].size()) return "a tile is missing";
+    if (boxes.size() != ranges[0].size() * ranges[1].size() * ranges[2].size())
+        return "a tile is missing";
     return {};
 }
 
@@ -50,7 +51,8 @@ std::string broken_parts(const Plan& plan) {
     const index_t z_grid = plan.tasks.empty() ? 0 : plan.tasks[0].part.z_grid;
     for (const Task& task : plan.tasks) {
         indices.insert(task.part.index);
-        if (task.part.count != parts || task.part.z_grid != z_grid) return "parts of different splits";
+        if (task.part.count != parts || task.part.z_grid != z_grid)
+            return "parts of different splits";
         const bool real_part = !plan.problem.complex_data && task.part.index == 0;
         const bool halves = !plan.problem.complex_data && parts > 1 && !real_part;
         const Block& block = plan.blocks.at(static_cast<std::size_t>(task.block));
@@ -71,12 +73,14 @@ std::string broken_blocks(const Plan& plan) {
             const BlockAxis& axis = block.axes[a];
             const AxisWindow& window = task.windows[a];
             const bool split_axis = a == 0 && task.part.count > 1;
-            if (!split_axis && (axis.loaded != window.loaded() || axis.kernel != window.kernel() ||
-                                axis.kept != window.kept() || axis.kept_begin != window.kept_begin()))
+            if (!split_axis &&
+                (axis.loaded != window.loaded() || axis.kernel != window.kernel() ||
+                 axis.kept != window.kept() || axis.kept_begin != window.kept_begin()))
                 return message("a block is not its window along axis ", a);
             if (!split_axis && block.algorithm == Algorithm::fft && axis.grid < window.grid)
                 return message("a grid too short along axis ", a);
-            if (axis.loaded > axis.grid || axis.kept_begin + axis.kept > axis.grid || axis.kept_begin < 0)
+            if (axis.loaded > axis.grid || axis.kept_begin + axis.kept > axis.grid ||
+                axis.kept_begin < 0)
                 return message("positions beyond the grid along axis ", a);
         }
     }
@@ -98,13 +102,18 @@ std::string broken_rule(const Plan& plan, const EngineList& engines, index_t eng
             if (engine_limit_bytes > 0 && needed > engine_limit_bytes)
                 return message("a block takes ", needed, " bytes of ", engine_limit_bytes);
             if (needed > plan.chosen.engine_bytes)
-                return message("a block takes ", needed, " bytes, the plan says ", plan.chosen.engine_bytes);
+                return message("a block takes ", needed, " bytes, the plan says ",
+                               plan.chosen.engine_bytes);
         }
-    if (engine_limit_bytes > 0 && plan.chosen.engine_bytes > engine_limit_bytes) return "the engines' limit";
-    if (plan.host_limit_bytes > 0 && plan.chosen.host_bytes > plan.host_limit_bytes) return "the host's limit";
-    const bool listed = std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
-        return c.method == plan.chosen.method && c.parts == plan.chosen.parts && c.algorithm == plan.chosen.algorithm;
-    });
+    if (engine_limit_bytes > 0 && plan.chosen.engine_bytes > engine_limit_bytes)
+        return "the engines' limit";
+    if (plan.host_limit_bytes > 0 && plan.chosen.host_bytes > plan.host_limit_bytes)
+        return "the host's limit";
+    const bool listed =
+        std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
+            return c.method == plan.chosen.method && c.parts == plan.chosen.parts &&
+                   c.algorithm == plan.chosen.algorithm;
+        });
     return listed ? "" : "the chosen candidate is not among the candidates";
 }
 

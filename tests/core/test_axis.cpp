@@ -16,11 +16,15 @@ using convolume::testing::oracle_source;
 
 namespace {
 
-const auto all_boundaries = {BoundaryKind::zero,    BoundaryKind::nearest, BoundaryKind::reflect,
+const auto all_boundaries = {BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect,
                              BoundaryKind::mirror, BoundaryKind::wrap};
 
-index_t image_sample(index_t i) { return (i + 1) * (i + 3) % 101 + 1; }
-index_t kernel_sample(index_t j) { return (j * 37 + 11) % 53 + 1; }
+index_t image_sample(index_t i) {
+    return (i + 1) * (i + 3) % 101 + 1;
+}
+index_t kernel_sample(index_t j) {
+    return (j * 37 + 11) % 53 + 1;
+}
 
 index_t defined_output(const AxisProblem& problem, index_t n) {
     index_t sum = 0;
@@ -53,7 +57,8 @@ std::string defect(const AxisProblem& problem, const AxisWindow& window) {
     if (window.kernel_begin < 0 || window.kernel_end > problem.kernel || window.kernel() < 1)
         return "kernel range";
     if (window.kernel() > window.grid) return "kernel beyond the grid";
-    if (window.loaded() < 1 || window.loaded() > window.grid) return "loaded samples beyond the grid";
+    if (window.loaded() < 1 || window.loaded() > window.grid)
+        return "loaded samples beyond the grid";
     if (window.kept_begin() < 0 || window.kept_begin() + window.kept() > window.grid)
         return "kept positions beyond the grid";
     const auto outputs = outputs_on_grid(problem, window);
@@ -97,7 +102,8 @@ TEST_CASE("every window of every small axis yields the defined outputs") {
                             for (index_t e = b + 1; e <= end; ++e) {
                                 AxisWindow window = axis_window(problem, b, e);
                                 const std::string wrong = defect(problem, window);
-                                if (!wrong.empty()) FAIL(describe(problem, window) << ": " << wrong);
+                                if (!wrong.empty())
+                                    FAIL(describe(problem, window) << ": " << wrong);
                                 // A longer grid changes nothing.
                                 window.grid += 1 + (b + e) % 3;
                                 if (!defect(problem, window).empty())
@@ -130,7 +136,8 @@ TEST_CASE("a trimmed kernel lacks nothing and tiles share it") {
                     const AxisWindow trimmed = trim_kernel(problem);
                     for (index_t j = 0; j < kernel; ++j) {
                         bool reaches = false;
-                        for (index_t n = begin; n < end; ++n) reaches |= n - j >= 0 && n - j < image;
+                        for (index_t n = begin; n < end; ++n)
+                            reaches |= n - j >= 0 && n - j < image;
                         const bool kept = j >= trimmed.kernel_begin && j < trimmed.kernel_end;
                         if (reaches != kept) FAIL(describe(problem, trimmed) << " sample " << j);
                     }
@@ -149,7 +156,8 @@ TEST_CASE("a periodic grid is as long as the image and wraps as the boundary doe
             for (index_t begin = 0; begin < kernel; ++begin)
                 for (index_t outputs = 1; outputs <= image; ++outputs) {
                     if (begin + outputs > image + kernel - 1) continue;
-                    const AxisProblem problem{image, kernel, BoundaryKind::wrap, begin, begin + outputs};
+                    const AxisProblem problem{image, kernel, BoundaryKind::wrap, begin,
+                                              begin + outputs};
                     const AxisWindow window = axis_window(problem, begin, begin + outputs, true);
                     REQUIRE(window.grid == image);
                     const std::string wrong = defect(problem, window);

@@ -81,8 +81,10 @@ TEST_CASE("good sizes end at 2^58") {
         CHECK(good_fft_size(n, 32) >= n);
         CHECK(good_fft_size(n, 32) % 32 == 0);
     }
-    // A step (7^20 among them) with little room below the limit must end in a size or an error, not in a loop.
-    for (const index_t step : {index_t{79792266297612001}, index_t{3} << 56, index_t{7} << 55, limit, limit / 2}) {
+    // A step (7^20 among them) with little room below the limit must end in a size or an error, not
+    // in a loop.
+    for (const index_t step :
+         {index_t{79792266297612001}, index_t{3} << 56, index_t{7} << 55, limit, limit / 2}) {
         try {
             const index_t size = good_fft_size(limit - 5, step);
             CHECK(size >= limit - 5);

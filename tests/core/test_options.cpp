@@ -34,7 +34,8 @@ TEST_CASE("option names go to and fro") {
         CHECK(parse_precision(to_string(value)) == value);
     for (const NanPolicy value : {NanPolicy::error, NanPolicy::zero, NanPolicy::propagate})
         CHECK(parse_nan_policy(to_string(value)) == value);
-    for (const auto value : {KernelNormalization::none, KernelNormalization::sum, KernelNormalization::peak})
+    for (const auto value :
+         {KernelNormalization::none, KernelNormalization::sum, KernelNormalization::peak})
         CHECK(parse_kernel_normalization(to_string(value)) == value);
     for (const auto kind : {BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect,
                             BoundaryKind::mirror, BoundaryKind::wrap})
@@ -52,13 +53,16 @@ TEST_CASE("boundaries with values and other names") {
     CHECK(back.kind == BoundaryKind::constant);
     CHECK(back.value == 100);
     const double value = 0.1234567890123;
-    CHECK(std::abs(parse_boundary(to_string(Boundary{BoundaryKind::constant, value})).value - value) < 1e-6);
-    for (const char* wrong : {"constant", "constant:", "constant:x", "constant:1x", "wrap:3", "zero:",
-                              "Zero", "", ":", "constant:nan", "constant:inf", "constant:1,5"}) {
+    CHECK(std::abs(parse_boundary(to_string(Boundary{BoundaryKind::constant, value})).value -
+                   value) < 1e-6);
+    for (const char* wrong :
+         {"constant", "constant:", "constant:x", "constant:1x", "wrap:3", "zero:", "Zero", "", ":",
+          "constant:nan", "constant:inf", "constant:1,5"}) {
         INFO(wrong);
         CHECK_THROWS_AS(parse_boundary(wrong), InvalidArgument);
     }
-    check_refusal(parse_boundary, "torus", {"zero", "constant", "nearest", "reflect", "mirror", "wrap"});
+    check_refusal(parse_boundary, "torus",
+                  {"zero", "constant", "nearest", "reflect", "mirror", "wrap"});
     CHECK(contains(message_of<InvalidArgument>([] { parse_boundary("constant"); }), "constant:"));
 }
 
@@ -80,7 +84,8 @@ TEST_CASE("kernel centres") {
     const KernelCenter center = parse_kernel_center("0,12,7");
     CHECK(center.kind == KernelCenter::Kind::explicit_);
     CHECK(center.index == Index3{0, 12, 7});
-    for (const char* wrong : {"", "1", "1,2", "1,2,", "1,2,3,4", "1,2,x", ",1,2", "1;2;3", "1.5,2,3", "centre"}) {
+    for (const char* wrong :
+         {"", "1", "1,2", "1,2,", "1,2,3,4", "1,2,x", ",1,2", "1;2;3", "1.5,2,3", "centre"}) {
         INFO(wrong);
         CHECK_THROWS_AS(parse_kernel_center(wrong), InvalidArgument);
     }
@@ -98,7 +103,8 @@ TEST_CASE("sizes in bytes") {
     CHECK(parse_byte_size("3KB") == 3000);
     CHECK(parse_byte_size("1T") == kib * gib);
     CHECK(parse_byte_size("7b") == 7);
-    for (const char* wrong : {"", "G", "-1G", "1X", "1GiBB", "1 2", "nan", "inf", "1e30", "9E", "abc", "1GB/s"}) {
+    for (const char* wrong :
+         {"", "G", "-1G", "1X", "1GiBB", "1 2", "nan", "inf", "1e30", "9E", "abc", "1GB/s"}) {
         INFO(wrong);
         CHECK_THROWS_AS(parse_byte_size(wrong), InvalidArgument);
     }

@@ -64,11 +64,13 @@ TEST_CASE("single axes beyond 2^31") {
     const EngineList engines = gpus(2, 16 * gib);
     Options options;
     options.max_host_bytes = 1024 * tib;
-    for (const Shape3& image : {Shape3{1, 1, 3 * gib}, Shape3{1, 3 * gib, 1}, Shape3{3 * gib, 1, 1}}) {
+    for (const Shape3& image :
+         {Shape3{1, 1, 3 * gib}, Shape3{1, 3 * gib, 1}, Shape3{3 * gib, 1, 1}}) {
         Shape3 kernel{1, 1, 1};
         for (int a = 0; a < 3; ++a)
             if (image[a] > 1) kernel[a] = 1000003;
-        for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap}) {
+        for (const BoundaryKind boundary :
+             {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap}) {
             const Plan plan = make_plan(same_problem(image, kernel, boundary), options, engines);
             INFO(plan.to_string());
             CHECK(broken_rule(plan, engines, 16 * gib) == "");
@@ -80,8 +82,10 @@ TEST_CASE("sizes beyond 64 bits are errors that say so") {
     const EngineList engines = gpus(1, 128 * gib);
     const index_t huge = index_t{1} << 40;
     CHECK_THROWS_AS(make_plan(same_problem({huge, huge, 1}, {3, 3, 3}), {}, engines), Error);
-    CHECK_THROWS_AS(make_plan(same_problem({huge, 1 << 20, 1 << 10}, {3, 3, 3}), {}, engines), Error);
-    CHECK_THROWS_AS(make_plan(same_problem({index_t{1} << 61, 1, 1}, {3, 1, 1}), {}, engines), Error);
+    CHECK_THROWS_AS(make_plan(same_problem({huge, 1 << 20, 1 << 10}, {3, 3, 3}), {}, engines),
+                    Error);
+    CHECK_THROWS_AS(make_plan(same_problem({index_t{1} << 61, 1, 1}, {3, 1, 1}), {}, engines),
+                    Error);
 }
 
 TEST_CASE("many tiles are planned in little time") {

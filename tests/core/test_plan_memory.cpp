@@ -77,12 +77,16 @@ TEST_CASE("when the host limit is too small the message names one that does") {
         }
         const Problem problem = same_problem(image, kernel);
         Options options;
-        options.method = random.pick({Method::automatic, Method::automatic, Method::in_core, Method::dif, Method::tiled});
+        options.method = random.pick(
+            {Method::automatic, Method::automatic, Method::in_core, Method::dif, Method::tiled});
         options.max_host_bytes = random.integer(1, 8 * element_count(image) - 1);
-        const EngineList engines = one_engine(random.chance(0.5), random.pick<index_t>({0, 64 * mib}));
-        const std::string text = message_of<OutOfMemory>([&] { make_plan(problem, options, engines); });
+        const EngineList engines =
+            one_engine(random.chance(0.5), random.pick<index_t>({0, 64 * mib}));
+        const std::string text =
+            message_of<OutOfMemory>([&] { make_plan(problem, options, engines); });
         INFO("case " << n << " image " << to_string(image) << " kernel " << to_string(kernel) << " "
-                     << to_string(options.method) << " limit " << *options.max_host_bytes << ": " << text);
+                     << to_string(options.method) << " limit " << *options.max_host_bytes << ": "
+                     << text);
         bool cured = false;
         for (const index_t size : sizes_in(text)) {
             if (size <= *options.max_host_bytes) continue;

@@ -17,8 +17,9 @@ constexpr index_t mib = index_t{1} << 20;
 
 Problem random_problem(Random& random) {
     Problem problem;
-    problem.boundary = random.pick({BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect,
-                                    BoundaryKind::mirror, BoundaryKind::wrap});
+    problem.boundary =
+        random.pick({BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect,
+                     BoundaryKind::mirror, BoundaryKind::wrap});
     const Mode mode = random.pick({Mode::full, Mode::same, Mode::valid});
     for (int a = 0; a < 3; ++a) {
         problem.image[a] = random.chance(0.1) ? 1 : random.integer(1, 150);
@@ -51,7 +52,8 @@ TEST_CASE("pieces of random plans are disjoint and reunite to the output") {
         Random random(seed, n);
         const Problem problem = random_problem(random);
         Options options;
-        options.method = random.pick({Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct});
+        options.method = random.pick(
+            {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct});
         if (options.method == Method::dif) options.parts = random.pick({0, 1, 2, 4, 8, 16});
         const index_t limit = random.pick<index_t>({0, mib / 4, mib, 8 * mib});
         EngineList engines;
@@ -79,7 +81,8 @@ TEST_CASE("an automatic plan takes the least predicted time of those that fit") 
     const std::uint64_t seed = test_seed("plan choice");
     for (std::uint64_t n = 0; n < 200; ++n) {
         Random random(seed, n);
-        const EngineList engines{std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"cpu", false, 4 * mib})};
+        const EngineList engines{
+            std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"cpu", false, 4 * mib})};
         const Plan plan = make_plan(random_problem(random), {}, engines);
         INFO("case " << n << "\n" << plan.to_string());
         CHECK(plan.candidates.size() >= 3);
@@ -93,7 +96,8 @@ TEST_CASE("small limits cut tiles along every axis") {
     const index_t all = 4 * 100 * 134 * 168;
     bool cut[3] = {};
     for (const index_t limit : {all / 2, all / 8, all / 64, all / 512}) {
-        const EngineList engines{std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"gpu", true, limit})};
+        const EngineList engines{
+            std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"gpu", true, limit})};
         Options options;
         options.method = Method::tiled;
         const Plan plan = make_plan(problem, options, engines);
@@ -106,11 +110,13 @@ TEST_CASE("small limits cut tiles along every axis") {
 
 TEST_CASE("direct wins for tiny kernels, separable for rank 1, Fourier for large ones") {
     const EngineList engines{std::make_shared<ReferenceEngine>()};
-    CHECK(make_plan(same_problem({64, 64, 64}, {1, 1, 3}), {}, engines).chosen.algorithm == Algorithm::direct);
+    CHECK(make_plan(same_problem({64, 64, 64}, {1, 1, 3}), {}, engines).chosen.algorithm ==
+          Algorithm::direct);
     Problem gaussian = same_problem({64, 64, 64}, {9, 9, 9});
     gaussian.rank1_kernel = true;
     CHECK(make_plan(gaussian, {}, engines).chosen.algorithm == Algorithm::separable);
-    CHECK(make_plan(same_problem({64, 64, 64}, {31, 31, 31}), {}, engines).chosen.algorithm == Algorithm::fft);
+    CHECK(make_plan(same_problem({64, 64, 64}, {31, 31, 31}), {}, engines).chosen.algorithm ==
+          Algorithm::fft);
 }
 
 TEST_CASE("parts that are no choice are refused") {
@@ -119,8 +125,9 @@ TEST_CASE("parts that are no choice are refused") {
         Options options;
         options.method = Method::dif;
         options.parts = parts;
-        const auto text = message_of<InvalidArgument>(
-            [&] { make_plan(same_problem({8, 8, 8}, {3, 3, 3}), options, engines); });
+        const auto text = message_of<InvalidArgument>([&] {
+            make_plan(same_problem({8, 8, 8}, {3, 3, 3}), options, engines);
+        });
         INFO(text);
         CHECK(contains(text, std::to_string(parts)));
         CHECK(contains(text, "16"));
@@ -133,8 +140,9 @@ TEST_CASE("parts that are no choice are refused") {
 }
 
 TEST_CASE("plans explain themselves to people and machines") {
-    const EngineList engines{std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:0", true, 8 * mib}),
-                             std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:1", true, 8 * mib})};
+    const EngineList engines{
+        std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:0", true, 8 * mib}),
+        std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:1", true, 8 * mib})};
     const Plan plan = make_plan(same_problem({100, 200, 300}, {11, 21, 31}), {}, engines);
     const std::string text = plan.to_string();
     INFO(text);

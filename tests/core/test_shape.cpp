@@ -65,7 +65,8 @@ TEST_CASE("views address strided elements") {
     CHECK(*static_cast<const float*>(part.at(0, 0, 0)) == 1 * 30 + 2 * 6 + 3);
     CHECK(*static_cast<const float*>(part.at(1, 2, 2)) == 2 * 30 + 4 * 6 + 5);
     CHECK_FALSE(is_contiguous(part));
-    const ConstImageView backwards{&memory[memory.size() - 1], PixelType::float32, {4, 5, 6}, {-30, -6, -1}};
+    const ConstImageView backwards{
+        &memory[memory.size() - 1], PixelType::float32, {4, 5, 6}, {-30, -6, -1}};
     CHECK(*static_cast<const float*>(backwards.at(3, 4, 5)) == 0);
     CHECK_FALSE(is_contiguous(backwards));
     // An extent of 1 has no second element for its stride to reach.
@@ -85,5 +86,6 @@ TEST_CASE("pixel types know their size and name") {
         });
     }
     CHECK_THROWS_AS(pixel_type_from_name("float16"), InvalidArgument);
-    CHECK(testing::contains(testing::message_of<InvalidArgument>([] { pixel_type_from_name("float16"); }), "uint16"));
+    CHECK(testing::contains(
+        testing::message_of<InvalidArgument>([] { pixel_type_from_name("float16"); }), "uint16"));
 }

@@ -9,9 +9,10 @@
 using namespace convolume;
 
 namespace {
-const auto all_phases = {Phase::read,     Phase::pad,            Phase::decompose,
-                         Phase::allocate, Phase::host_to_device, Phase::convolve,
-                         Phase::device_to_host, Phase::compose,  Phase::write};
+const auto all_phases = {
+    Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
+    Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
+    Phase::write};
 }
 
 TEST_CASE("a timeline orders events and sums phases") {
@@ -48,7 +49,8 @@ TEST_CASE("a timeline's JSON is a trace of its events") {
         CHECK(event.contains("tid"));
         bool named = false;
         for (const Phase phase : all_phases)
-            named |= event.at("name").get<std::string>().find(to_string(phase)) != std::string::npos;
+            named |=
+                event.at("name").get<std::string>().find(to_string(phase)) != std::string::npos;
         CHECK(named);
     }
     CHECK(complete == n);

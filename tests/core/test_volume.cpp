@@ -61,11 +61,15 @@ TEST_CASE("buffers are aligned and writable to the last byte") {
 
 TEST_CASE("refused memory is an error that names the purpose, and is not counted") {
     const index_t before = memory_use().current_bytes;
-    const std::string text = message_of<OutOfMemory>([] { Buffer(index_t{1} << 60, "the scratch volume"); });
+    const std::string text =
+        message_of<OutOfMemory>([] { Buffer(index_t{1} << 60, "the scratch volume"); });
     CHECK(contains(text, "the scratch volume"));
     CHECK_THROWS_AS(Buffer(-1), Error);
-    CHECK_THROWS_AS(Volume({index_t{1} << 20, index_t{1} << 20, index_t{1} << 20}, PixelType::complex128), Error);
-    CHECK_THROWS_AS(Volume({index_t{1} << 30, index_t{1} << 30, index_t{1} << 10}, PixelType::uint8), Error);
+    CHECK_THROWS_AS(
+        Volume({index_t{1} << 20, index_t{1} << 20, index_t{1} << 20}, PixelType::complex128),
+        Error);
+    CHECK_THROWS_AS(
+        Volume({index_t{1} << 30, index_t{1} << 30, index_t{1} << 10}, PixelType::uint8), Error);
     CHECK_THROWS_AS(Volume({-1, 2, 2}, PixelType::uint8), InvalidArgument);
     CHECK(memory_use().current_bytes == before);
 }

@@ -21,9 +21,9 @@ Array circular(const Array& image, const Array& kernel) {
                 for (index_t c = 0; c < kernel.shape.z; ++c)
                     for (index_t b = 0; b < kernel.shape.y; ++b)
                         for (index_t a = 0; a < kernel.shape.x; ++a) {
-                            const Complex f = image((z - c % n.z + n.z) % n.z,
-                                                    (y - b % n.y + n.y) % n.y,
-                                                    (x - a % n.x + n.x) % n.x);
+                            const Complex f =
+                                image((z - c % n.z + n.z) % n.z, (y - b % n.y + n.y) % n.y,
+                                      (x - a % n.x + n.x) % n.x);
                             sum += std::complex<long double>(kernel(c, b, a)) *
                                    std::complex<long double>(f);
                         }
@@ -43,8 +43,8 @@ void check(bool complex_data, Precision precision, int parts, const Shape3& grid
 
     auto pieces = split_array(image, layout, precision);
     for (int p = 0; p < parts; ++p) {
-        const Volume part = decompose::split_kernel(kernel.view(), complex_data,
-                                                    {p, parts, grid.z}, precision);
+        const Volume part =
+            decompose::split_kernel(kernel.view(), complex_data, {p, parts, grid.z}, precision);
         Array& piece = pieces[static_cast<std::size_t>(p)];
         piece = circular(piece, to_array(part.view()));
     }

@@ -28,8 +28,10 @@ void check(Random& random) {
         const Real bad = random.pick({std::numeric_limits<Real>::quiet_NaN(),
                                       std::numeric_limits<Real>::infinity(),
                                       -std::numeric_limits<Real>::infinity()});
-        if constexpr (!is_complex_type<T>) values[i] = bad;
-        else values[i] = random.chance(0.5) ? T(1, bad) : T(bad, 2);
+        if constexpr (!is_complex_type<T>)
+            values[i] = bad;
+        else
+            values[i] = random.chance(0.5) ? T(1, bad) : T(bad, 2);
     }
     const Index3 want{first / (shape.y * shape.x), first / shape.x % shape.y, first % shape.x};
     for (const int threads : {1, 2, 3}) {
@@ -48,8 +50,8 @@ void check(Random& random) {
     const index_t from_end = count - 1 - last;
     const auto found = find_nonfinite(reversed, 2);
     REQUIRE(found);
-    CHECK(found->index == Index3{from_end / (shape.y * shape.x), from_end / shape.x % shape.y,
-                                 from_end % shape.x});
+    CHECK(found->index ==
+          Index3{from_end / (shape.y * shape.x), from_end / shape.x % shape.y, from_end % shape.x});
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ S any_value(Random& random, bool finite) {
     } else if constexpr (std::is_integral_v<S>) {
         if (random.chance(0.1)) return std::numeric_limits<S>::max();
         if (random.chance(0.1)) return std::numeric_limits<S>::min();
-        return static_cast<S>(random.integer(std::numeric_limits<S>::min(),
-                                             std::numeric_limits<S>::max()));
+        return static_cast<S>(
+            random.integer(std::numeric_limits<S>::min(), std::numeric_limits<S>::max()));
     } else {
         if (!finite && random.chance(0.1)) {
             return random.pick({std::numeric_limits<S>::quiet_NaN(),
@@ -46,8 +46,10 @@ T expected(S value, const LoadOptions& options, index_t& replaced) {
         value = S{};
     }
     const Real real = static_cast<Real>(std::real(value)) - static_cast<Real>(options.subtract);
-    if constexpr (is_complex_type<T>) return {real, static_cast<Real>(std::imag(value))};
-    else return real;
+    if constexpr (is_complex_type<T>)
+        return {real, static_cast<Real>(std::imag(value))};
+    else
+        return real;
 }
 
 template <class T, class S>
@@ -57,16 +59,18 @@ void check(Random& random) {
     const LoadOptions options{random.chance(0.5) ? 0.0 : 1000.25, random.chance(0.7)};
     std::vector<S> storage(static_cast<std::size_t>(3 * width * step));
     for (S& v : storage) v = any_value<S>(random, !options.nonfinite_to_zero);
-    ConstImageView source{storage.data(), pixel_type_of_v<S>, {3, 1, width},
-                          {width * step, width * step, step}};
+    ConstImageView source{
+        storage.data(), pixel_type_of_v<S>, {3, 1, width}, {width * step, width * step, step}};
     if (random.chance(0.3)) {
         source.data = source.at(0, 0, width - 1);
         source.strides.x = -step;
     }
     std::vector<index_t> indices;
     for (index_t i = random.integer(-20, 0); i < width + random.integer(0, 20); ++i) {
-        if (random.chance(0.2)) indices.push_back(-1);
-        else indices.push_back((i + width) % width);
+        if (random.chance(0.2))
+            indices.push_back(-1);
+        else
+            indices.push_back((i + width) % width);
         if (random.chance(0.9)) continue;
         i = random.integer(0, width);
     }
@@ -135,9 +139,8 @@ TEST_CASE("complex rows cannot be loaded as real ones", "[rows]") {
     const std::complex<float> values[] = {1, 2};
     const RowGather gather(std::vector<index_t>{0, 1});
     std::vector<float> out(2);
-    CHECK_THROWS_AS(
-        decompose::load_row(view_of(values, {1, 1, 2}), 0, 0, gather, {}, out.data()),
-        InvalidArgument);
+    CHECK_THROWS_AS(decompose::load_row(view_of(values, {1, 1, 2}), 0, 0, gather, {}, out.data()),
+                    InvalidArgument);
 }
 
 TEST_CASE("a gather's run is its longest stretch of neighbours", "[rows]") {

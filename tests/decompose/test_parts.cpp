@@ -36,8 +36,8 @@ std::vector<LongComplex> column(const Array& array, index_t planes, index_t y, i
     return result;
 }
 
-/// The frequencies of each part, from the rule in split.hpp: complex parts take every P-th one, real
-/// data fall into r (2ν) and c (4m + 1).
+/// The frequencies of each part, from the rule in split.hpp: complex parts take every P-th one,
+/// real data fall into r (2ν) and c (4m + 1).
 std::vector<std::vector<std::size_t>> part_frequencies(const std::vector<std::size_t>& all,
                                                        bool complex_data, std::size_t parts) {
     if (parts == 1) return {all};
@@ -58,10 +58,12 @@ std::vector<std::vector<std::size_t>> part_frequencies(const std::vector<std::si
     return result;
 }
 
-void check_parts(bool complex_data, Precision precision, int count, index_t planes, Random& random) {
+void check_parts(bool complex_data, Precision precision, int count, index_t planes,
+                 Random& random) {
     const SplitLayout layout{complex_data, count, planes, 2, 21};
-    INFO((complex_data ? "complex" : "real") << ", P = " << count << ", K = " << planes << ", "
-                                             << (precision == Precision::float32 ? "float" : "double"));
+    INFO((complex_data ? "complex" : "real")
+         << ", P = " << count << ", K = " << planes << ", "
+         << (precision == Precision::float32 ? "float" : "double"));
     const Array image = random.array({random.integer(1, planes), 2, 19}, complex_data);
     const auto parts = split_array(image, layout, precision);
     std::vector<std::size_t> all(static_cast<std::size_t>(planes));

@@ -10,10 +10,10 @@ using decompose::SplitLayout;
 
 namespace {
 
-constexpr PixelType all_types[] = {
-    PixelType::uint8,   PixelType::int8,    PixelType::uint16,    PixelType::int16,
-    PixelType::uint32,  PixelType::int32,   PixelType::float32,   PixelType::float64,
-    PixelType::complex64, PixelType::complex128};
+constexpr PixelType all_types[] = {PixelType::uint8,     PixelType::int8,    PixelType::uint16,
+                                   PixelType::int16,     PixelType::uint32,  PixelType::int32,
+                                   PixelType::float32,   PixelType::float64, PixelType::complex64,
+                                   PixelType::complex128};
 
 /// A view of `shape` with gaps and perhaps reversed axes inside `storage`, which it allocates.
 ImageView strided_view(const Shape3& shape, PixelType type, Volume& storage, Random& random) {
@@ -72,9 +72,11 @@ void round_trip(PixelType type, Random& random) {
     const index_t grid = 2 * parts * random.integer(1, 3);
     const Shape3 image_shape{random.integer(1, 9), random.integer(1, 5),
                              random.pick({1, 7, 16, 37, 64, 300, 1100})};
-    const Array image = is_integer(type)
-                            ? random.integers(image_shape, is_integer(type) && type != PixelType::int8 ? 0 : -100, 100)
-                            : random.array(image_shape, complex_data);
+    const Array image =
+        is_integer(type)
+            ? random.integers(image_shape, is_integer(type) && type != PixelType::int8 ? 0 : -100,
+                              100)
+            : random.array(image_shape, complex_data);
     Volume source_storage;
     const ImageView source = strided_view(image_shape, type, source_storage, random);
     store(image, source);
@@ -102,8 +104,8 @@ void round_trip(PixelType type, Random& random) {
         for (index_t y = 0; y < layout.rows; ++y) {
             const bool written = y < loaded.y;
             REQUIRE(std::isnan(part(0, y, 0).real()) != written);
-            REQUIRE((layout.columns == loaded.x ||
-                     std::isnan(part(0, y, layout.columns - 1).real())));
+            REQUIRE(
+                (layout.columns == loaded.x || std::isnan(part(0, y, layout.columns - 1).real())));
         }
     }
 

@@ -13,8 +13,7 @@ TEST_CASE("a kernel's part is the part of the padded kernel", "[split]") {
     for (int trial = 0; trial < 50; ++trial) {
         const bool complex_data = random.chance(0.5);
         const bool complex_taps = complex_data && random.chance(0.5);
-        const Precision precision =
-            random.pick({Precision::float32, Precision::float64});
+        const Precision precision = random.pick({Precision::float32, Precision::float64});
         const int parts = random.pick({1, 2, 4, 8, 16});
         const index_t grid = 2 * parts * random.integer(1, 4);
         const Shape3 shape{random.integer(1, grid), random.integer(1, 4), random.integer(1, 7)};
@@ -46,10 +45,10 @@ TEST_CASE("integer and strided taps become parts too", "[split]") {
     ConstImageView flipped = kernel.view();
     flipped.data = flipped.at(4, 2, 3);
     flipped.strides = {-flipped.strides.z, -flipped.strides.y, -1};
-    const Array want = to_array(
-        decompose::split_kernel(to_volume(to_array(flipped), PixelType::float64).view(), false,
-                                {1, 2, 8}, Precision::float64)
-            .view());
+    const Array want =
+        to_array(decompose::split_kernel(to_volume(to_array(flipped), PixelType::float64).view(),
+                                         false, {1, 2, 8}, Precision::float64)
+                     .view());
     const Array got =
         to_array(decompose::split_kernel(flipped, false, {1, 2, 8}, Precision::float64).view());
     CHECK(distance(want, got) == 0);

@@ -9,7 +9,9 @@ using decompose::SplitLayout;
 
 namespace {
 
-float sample(index_t i) { return static_cast<float>(i * 2654435761 % 1009) - 504; }
+float sample(index_t i) {
+    return static_cast<float>(i * 2654435761 % 1009) - 504;
+}
 
 void check(const Shape3& shape, int parts, bool complex_data, index_t columns) {
     INFO(to_string(shape) << ", P = " << parts << ", columns " << columns);
@@ -35,9 +37,9 @@ void check(const Shape3& shape, int parts, bool complex_data, index_t columns) {
 
 TEST_CASE("streamed volumes come back whole", "[split][merge]") {
     for (const int parts : {1, 2, 4, 8, 16}) {
-        check({61, 256, 576}, parts, false, 576);   // whole lines
-        check({61, 256, 571}, parts, false, 573);   // rows off the lines
-        check({64, 256, 560}, parts, false, 565);   // whole vectors, off the lines
+        check({61, 256, 576}, parts, false, 576);  // whole lines
+        check({61, 256, 571}, parts, false, 573);  // rows off the lines
+        check({64, 256, 560}, parts, false, 565);  // whole vectors, off the lines
     }
     check({32, 256, 571}, 4, true, 573);
     check({32, 256, 576}, 16, true, 576);

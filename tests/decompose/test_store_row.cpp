@@ -49,16 +49,24 @@ T any_value(Random& random) {
         const auto high = static_cast<T>(std::numeric_limits<S>::max());
         const auto off = static_cast<T>(random.integer(-6, 6)) / 4;
         switch (random.integer(0, 9)) {
-            case 0: return low + off;
-            case 1: return high + off;
-            case 2: return std::nextafter(high, T{0});
-            case 3: return std::nextafter(high, std::numeric_limits<T>::max());
-            case 4: return std::nextafter(low, std::numeric_limits<T>::lowest());
-            case 5: return random.pick({std::numeric_limits<T>::quiet_NaN(),
-                                        std::numeric_limits<T>::infinity(),
-                                        -std::numeric_limits<T>::infinity(), T(1e30), T(-1e30)});
-            case 6: return static_cast<T>(random.integer(-100, 100)) / 2;
-            default: return low + static_cast<T>(random.uniform()) * (high - low);
+            case 0:
+                return low + off;
+            case 1:
+                return high + off;
+            case 2:
+                return std::nextafter(high, T{0});
+            case 3:
+                return std::nextafter(high, std::numeric_limits<T>::max());
+            case 4:
+                return std::nextafter(low, std::numeric_limits<T>::lowest());
+            case 5:
+                return random.pick({std::numeric_limits<T>::quiet_NaN(),
+                                    std::numeric_limits<T>::infinity(),
+                                    -std::numeric_limits<T>::infinity(), T(1e30), T(-1e30)});
+            case 6:
+                return static_cast<T>(random.integer(-100, 100)) / 2;
+            default:
+                return low + static_cast<T>(random.uniform()) * (high - low);
         }
     } else {
         return static_cast<T>((random.uniform() - 0.5) * 1e6);
@@ -73,7 +81,9 @@ void check(Random& random) {
     const index_t step = random.pick<index_t>({1, 1, 1, -1, 2});
     const index_t width = count + 5;
     std::vector<S> storage(static_cast<std::size_t>(2 * width * std::abs(step)), S(9));
-    ImageView target{storage.data(), pixel_type_of_v<S>, {2, 1, width},
+    ImageView target{storage.data(),
+                     pixel_type_of_v<S>,
+                     {2, 1, width},
                      {width * std::abs(step), width * std::abs(step), step}};
     if (step < 0) target.data = target.at(0, 0, -(width - 1));
     const double add = random.pick({0.0, 0.0, 0.5, -7.25});
@@ -88,8 +98,7 @@ void check(Random& random) {
     }
     INFO(name_of(pixel_type_of_v<T>) << " to " << name_of(target.type) << ", count " << count
                                      << ", stride " << step << ", add " << add);
-    const ClampCount got =
-        decompose::store_row(values.data(), count, add, target, 1, 0, x_begin);
+    const ClampCount got = decompose::store_row(values.data(), count, add, target, 1, 0, x_begin);
     ClampCount want;
     for (index_t i = 0; i < count; ++i) {
         const T value = values[static_cast<std::size_t>(i)];

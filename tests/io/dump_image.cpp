@@ -1,4 +1,5 @@
-// dump_image IMAGE RAW [AXES]: the pixels as t, c, z, y, x to RAW, what the reader knows as JSON to stdout.
+// dump_image IMAGE RAW [AXES]: the pixels as t, c, z, y, x to RAW, what the reader knows as JSON to
+// stdout.
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -16,14 +17,20 @@ int main(int argc, char** argv) try {
     for (index_t t = 0; t < m.frames; ++t)
         for (index_t c = 0; c < m.channels; ++c) {
             reader->read(t, c, volume.view());
-            raw.write(static_cast<const char*>(volume.view().data), m.bytes() / (m.frames * m.channels));
+            raw.write(static_cast<const char*>(volume.view().data),
+                      m.bytes() / (m.frames * m.channels));
         }
     nlohmann::json json = {
-        {"format", m.format}, {"type", name_of(m.type)}, {"axes", m.axes}, {"unit", m.unit},
-        {"shape", {m.frames, m.channels, m.shape.z, m.shape.y, m.shape.x}}, {"channels", m.channel_names},
+        {"format", m.format},
+        {"type", name_of(m.type)},
+        {"axes", m.axes},
+        {"unit", m.unit},
+        {"shape", {m.frames, m.channels, m.shape.z, m.shape.y, m.shape.x}},
+        {"channels", m.channel_names},
         {"interval", m.frame_interval_s ? nlohmann::json(*m.frame_interval_s) : nlohmann::json()},
         {"voxel", nlohmann::json::array()}};
-    for (const auto& size : m.voxel_size_um) json["voxel"].push_back(size ? nlohmann::json(*size) : nlohmann::json());
+    for (const auto& size : m.voxel_size_um)
+        json["voxel"].push_back(size ? nlohmann::json(*size) : nlohmann::json());
     std::cout << json.dump() << '\n';
     return raw ? 0 : 1;
 } catch (const std::exception& error) {

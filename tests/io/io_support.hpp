@@ -1,5 +1,6 @@
 #pragma once
-// What the tests of the image files share: a folder that goes, images with known pixels, expected errors.
+// What the tests of the image files share: a folder that goes, images with known pixels, expected
+// errors.
 
 #include <unistd.h>
 
@@ -17,9 +18,15 @@ namespace convolume::testing {
 
 class TempFolder {
   public:
-    TempFolder() {
+    enum class Place { memory, disk };
+
+    /// In memory, where the system has such a place: hundreds of small files are forced to disk
+    /// otherwise.
+    explicit TempFolder(Place place = Place::memory) {
         static int count = 0;
-        path_ = std::filesystem::temp_directory_path() /
+        const std::filesystem::path shared("/dev/shm");
+        const bool in_memory = place == Place::memory && ::access(shared.c_str(), W_OK) == 0;
+        path_ = (in_memory ? shared : std::filesystem::temp_directory_path()) /
                 ("convolume-io-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
         std::filesystem::create_directories(path_);
     }

@@ -1,5 +1,6 @@
-// make_image OUTPUT TYPE COMPRESSION T C Z Y X < RAW: writes RAW, pixels as t, c, z, y, x, with voxel size
-// 0.3, 0.104, 0.1 µm, interval 2.5 s and channel names; make_image OUTPUT copy INPUT copies an image.
+// make_image OUTPUT TYPE COMPRESSION T C Z Y X < RAW: writes RAW, pixels as t, c, z, y, x, with
+// voxel size 0.3, 0.104, 0.1 µm, interval 2.5 s and channel names; make_image OUTPUT copy INPUT
+// copies an image.
 #include <cstdlib>
 #include <iostream>
 
@@ -21,7 +22,8 @@ io::Compression compression_of(const std::string& name) {
 void copy(const std::string& output, const std::string& input) {
     const auto reader = io::open_image(input);
     const io::ImageMetadata& m = reader->metadata();
-    const auto writer = io::create_image(output, m, {true, io::Compression::none, "convolume test"});
+    const auto writer =
+        io::create_image(output, m, {true, io::Compression::none, "convolume test"});
     Volume volume(m.shape, m.type);
     for (index_t t = 0; t < m.frames; ++t)
         for (index_t c = 0; c < m.channels; ++c) {
@@ -40,11 +42,13 @@ void make(char** argv) {
     m.voxel_size_um = {0.3, 0.104, 0.1};
     m.frame_interval_s = 2.5;
     for (index_t c = 0; c < m.channels; ++c) m.channel_names.push_back("dye " + std::to_string(c));
-    const auto writer = io::create_image(argv[1], m, {true, compression_of(argv[3]), "convolume test"});
+    const auto writer =
+        io::create_image(argv[1], m, {true, compression_of(argv[3]), "convolume test"});
     Volume volume(m.shape, m.type);
     for (index_t t = 0; t < m.frames; ++t)
         for (index_t c = 0; c < m.channels; ++c) {
-            std::cin.read(static_cast<char*>(volume.view().data), m.bytes() / (m.frames * m.channels));
+            std::cin.read(static_cast<char*>(volume.view().data),
+                          m.bytes() / (m.frames * m.channels));
             writer->write(t, c, volume.view());
         }
     writer->commit();
@@ -53,9 +57,12 @@ void make(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc == 4) copy(argv[1], argv[3]);
-    else if (argc == 9) make(argv);
-    else return 2;
+    if (argc == 4)
+        copy(argv[1], argv[3]);
+    else if (argc == 9)
+        make(argv);
+    else
+        return 2;
     return 0;
 } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

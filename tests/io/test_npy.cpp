@@ -30,19 +30,26 @@ TEST_CASE("damaged NPY files are refused in one sentence", "[io]") {
         {npy("{'descr': '<u2', 'fortran_order': False}", 12), "shape"},
         {npy("{'descr': '<U2', 'fortran_order': False, 'shape': (2, 3)}", 12), "not supported"},
         {npy("{'descr': '', 'fortran_order': False, 'shape': (2, 3)}", 12), "unknown element type"},
-        {npy("{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (2, 3)}", 12), "structured"},
+        {npy("{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (2, 3)}", 12),
+         "structured"},
         {npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2, -3)}", 12), "shape"},
         {npy("{'descr': '<u2', 'fortran_order': False, 'shape': (0, 3)}", 12), "no elements"},
-        {npy("{'descr': '<f8', 'fortran_order': True, 'shape': (4294967296, 4294967296, 4294967296)}", 12), "says"},
+        {npy("{'descr': '<f8', 'fortran_order': True, 'shape': (4294967296, 4294967296, "
+             "4294967296)}",
+             12),
+         "says"},
         {npy("{'descr': '<u1', 'fortran_order': False, 'shape': (1, 2, 1, 2, 1, 3)}", 12), ""},
-        {npy("{'descr': '<u1', 'fortran_order': False, 'shape': (2, 1, 2, 1, 3, 1)}", 12), "dimensions"},
+        {npy("{'descr': '<u1', 'fortran_order': False, 'shape': (2, 1, 2, 1, 3, 1)}", 12),
+         "dimensions"},
     };
     for (const auto& [bytes, part] : cases) {
         write_bytes(path, bytes);
         const std::string text = refusal<BadData>(path);
         INFO(part << " in: " << text);
-        if (std::string(part).empty()) CHECK(text.empty());
-        else CHECK(mentions(text, part));
+        if (std::string(part).empty())
+            CHECK(text.empty());
+        else
+            CHECK(mentions(text, part));
     }
 }
 

@@ -27,26 +27,35 @@ constexpr bool have_hdf5 = false;
 
 using io::Compression;
 const FormatCase formats[] = {
-    {"a.tif", Compression::none, true, have_tiff},      {"a.tif", Compression::deflate, true, have_tiff},
-    {"a.tiff", Compression::lzw, true, have_tiff},      {"a.tif", Compression::zstd, true, have_tiff},
-    {"a.tif", Compression::packbits, true, have_tiff},  {"a.ome.tif", Compression::none, true, have_tiff},
-    {"a.ome.btf", Compression::lzw, true, have_tiff},   {"a.h5", Compression::none, true, have_hdf5},
-    {"a.hdf5", Compression::deflate, true, have_hdf5},  {"a.h5:/x/y", Compression::none, true, have_hdf5},
+    {"a.tif", Compression::none, true, have_tiff},
+    {"a.tif", Compression::deflate, true, have_tiff},
+    {"a.tiff", Compression::lzw, true, have_tiff},
+    {"a.tif", Compression::zstd, true, have_tiff},
+    {"a.tif", Compression::packbits, true, have_tiff},
+    {"a.ome.tif", Compression::none, true, have_tiff},
+    {"a.ome.btf", Compression::lzw, true, have_tiff},
+    {"a.h5", Compression::none, true, have_hdf5},
+    {"a.hdf5", Compression::deflate, true, have_hdf5},
+    {"a.h5:/x/y", Compression::none, true, have_hdf5},
     {"a.npy", Compression::none, false, true},
 };
 
-const PixelType types[] = {PixelType::uint8,   PixelType::int8,    PixelType::uint16,    PixelType::int16,
-                           PixelType::uint32,  PixelType::int32,   PixelType::float32,   PixelType::float64,
-                           PixelType::complex64, PixelType::complex128};
+const PixelType types[] = {PixelType::uint8,     PixelType::int8,    PixelType::uint16,
+                           PixelType::int16,     PixelType::uint32,  PixelType::int32,
+                           PixelType::float32,   PixelType::float64, PixelType::complex64,
+                           PixelType::complex128};
 
 struct Extents {
     index_t t, c;
     Shape3 shape;
 };
-const Extents extents[] = {{1, 1, {1, 1, 1}}, {1, 1, {1, 16, 9}}, {1, 1, {7, 13, 11}}, {1, 3, {4, 5, 6}},
-                           {2, 1, {3, 1, 8}}, {2, 3, {4, 33, 17}}, {3, 2, {1, 6, 5}}};
+const Extents extents[] = {{1, 1, {1, 1, 1}}, {1, 1, {1, 16, 9}}, {1, 1, {7, 13, 11}},
+                           {1, 3, {4, 5, 6}}, {2, 1, {3, 1, 8}},  {2, 3, {4, 33, 17}},
+                           {3, 2, {1, 6, 5}}};
 
-bool is_near(double a, double b) { return std::abs(a - b) <= 1e-12 * std::abs(b); }
+bool is_near(double a, double b) {
+    return std::abs(a - b) <= 1e-12 * std::abs(b);
+}
 
 /// Every second column of a wider volume, planes in reverse: strides of all kinds.
 ImageView awkward_view(Volume& wide, const Shape3& shape) {
@@ -63,8 +72,9 @@ TEST_CASE("images come back as they were written", "[io]") {
         if (!format.built) continue;
         for (const PixelType type : types)
             for (const Extents& extent : extents) {
-                INFO(format.name << " compression " << static_cast<int>(format.compression) << " " << name_of(type)
-                                 << " " << extent.t << "," << extent.c << "," << to_string(extent.shape));
+                INFO(format.name << " compression " << static_cast<int>(format.compression) << " "
+                                 << name_of(type) << " " << extent.t << "," << extent.c << ","
+                                 << to_string(extent.shape));
                 const TempFolder folder;
                 const std::string path = folder / format.name;
                 io::ImageMetadata m;
@@ -100,7 +110,8 @@ TEST_CASE("images come back as they were written", "[io]") {
                         bool equal = true;
                         for (index_t y = 0; y < m.shape.y; ++y)
                             for (index_t x = 0; x < m.shape.x; ++x)
-                                equal = equal && std::memcmp(plane.at(0, y, x), wanted.view().at(m.shape.z - 1, y, x),
+                                equal = equal && std::memcmp(plane.at(0, y, x),
+                                                             wanted.view().at(m.shape.z - 1, y, x),
                                                              size_of(type)) == 0;
                         CHECK(equal);
                     }
@@ -118,7 +129,8 @@ TEST_CASE("strided sources are written as they look", "[io]") {
         m.type = PixelType::uint16;
         Volume wide = random_volume({5, 7, 14}, m.type, 3);
         const ImageView source = awkward_view(wide, m.shape);
-        const auto writer = io::create_image(folder / format.name, m, {false, format.compression, ""});
+        const auto writer =
+            io::create_image(folder / format.name, m, {false, format.compression, ""});
         writer->write(0, 0, source);
         writer->commit();
         const auto reader = io::open_image(folder / format.name);
@@ -150,8 +162,10 @@ TEST_CASE("units, names and texts survive", "[io]") {
         CHECK(!got.voxel_size_um[0]);
         CHECK(is_near(got.voxel_size_um[1].value_or(0), 0.25));
         CHECK(is_near(got.voxel_size_um[2].value_or(0), 0.5));
-        if (std::string(name) == "a.ome.tif") CHECK(got.channel_names == m.channel_names);
-        else CHECK(got.unit == "nm");
+        if (std::string(name) == "a.ome.tif")
+            CHECK(got.channel_names == m.channel_names);
+        else
+            CHECK(got.unit == "nm");
         if (std::string(name) == "a.h5") CHECK(got.text.at("note") == m.text["note"]);
         CHECK(mentions(io::describe(got), "voxel size z: unknown"));
     }

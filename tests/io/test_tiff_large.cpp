@@ -16,14 +16,15 @@ void poke(const std::string& path, index_t offset, const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("ImageJ's files beyond 4 GiB have one directory for all planes", "[io][tiff]") {
-    const TempFolder folder;
+    const TempFolder folder(TempFolder::Place::disk);
     const std::string path = folder / "big.tif";
     io::ImageMetadata m;
     m.type = PixelType::uint16;
     m.shape = {1, 1024, 1024};
     m.voxel_size_um = {0.3, 0.1, 0.1};
     write_image(path, m, 1);
-    // The directory lies behind the first plane: as in ImageJ's files, it must not overlap the others.
+    // The directory lies behind the first plane: as in ImageJ's files, it must not overlap the
+    // others.
     std::string file = read_bytes(path);
     const std::string old_text = "ImageJ=1.53t\nimages=1\nmode=grayscale\n";
     const auto at = file.find(old_text);
@@ -32,7 +33,8 @@ TEST_CASE("ImageJ's files beyond 4 GiB have one directory for all planes", "[io]
     text.resize(old_text.size(), '\n');
     REQUIRE(text.size() == old_text.size());
     file.replace(at, text.size(), text);
-    // Planes start after everything else: patch StripOffsets, the 8 bytes entry of tag 273 (little-endian).
+    // Planes start after everything else: patch StripOffsets, the 8 bytes entry of tag 273
+    // (little-endian).
     const std::string entry("\x11\x01\x04\x00\x01\x00\x00\x00", 8);
     const auto strip = file.find(entry);
     REQUIRE(strip != std::string::npos);
@@ -59,7 +61,7 @@ TEST_CASE("ImageJ's files beyond 4 GiB have one directory for all planes", "[io]
 }
 
 TEST_CASE("stacks beyond 4 GiB are written as BigTIFF", "[io][tiff]") {
-    const TempFolder folder;
+    const TempFolder folder(TempFolder::Place::disk);
     std::uintmax_t available = std::filesystem::space(folder / "").available;
     if (available < (std::uintmax_t{6} << 30)) SKIP("needs 6 GiB of free disk");
     io::ImageMetadata m;

@@ -38,7 +38,8 @@ Array to_array(const ConstImageView& view) {
             T value;
             std::memcpy(&value, view.at(z, y, x), sizeof value);
             if constexpr (is_complex_v<T>)
-                array(z, y, x) = {static_cast<double>(value.real()), static_cast<double>(value.imag())};
+                array(z, y, x) = {static_cast<double>(value.real()),
+                                  static_cast<double>(value.imag())};
             else
                 array(z, y, x) = static_cast<double>(value);
         });

@@ -37,7 +37,8 @@ void store(const Array& array, const ImageView& view);
 /// A contiguous volume with the array's values.
 Volume to_volume(const Array& array, PixelType type);
 
-/// Fills memory with a pattern that is no plausible result: NaN for floats, 0xAA bytes for integers.
+/// Fills memory with a pattern that is no plausible result: NaN for floats, 0xAA bytes for
+/// integers.
 void poison(const ImageView& view);
 
 /// The pixel type of `precision`, real or complex.
@@ -46,7 +47,7 @@ constexpr PixelType pixel_type(Precision precision, bool complex) {
     return complex ? PixelType::complex128 : PixelType::float64;
 }
 
-double norm(const Array& array);                               ///< L2
+double norm(const Array& array);                        ///< L2
 Complex inner_product(const Array& a, const Array& b);  ///< sum of a conj(b)
 bool is_real(const Array& array);
 

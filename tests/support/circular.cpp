@@ -32,14 +32,16 @@ Array part_taps(const Block& block, const PartId& part, const ConstImageView& ta
     if (part.count == 1) return whole;
     // A part is complex unless it is the first of a real problem; a complex first part tells that
     // the problem is complex.
-    const bool complex_problem = part.index == 0 ? block.complex_data
-                                                 : block.axes[0].grid * part.count == part.z_grid;
+    const bool complex_problem =
+        part.index == 0 ? block.complex_data : block.axes[0].grid * part.count == part.z_grid;
     return dif_part(whole, part.z_grid, part.count, part.index, complex_problem);
 }
 
 Array circular_convolve(const Block& block, const Array& samples, const Array& taps) {
     Array result(block.kept());
-    const auto wrapped = [](index_t position, index_t grid) { return ((position % grid) + grid) % grid; };
+    const auto wrapped = [](index_t position, index_t grid) {
+        return ((position % grid) + grid) % grid;
+    };
     const auto& [az, ay, ax] = block.axes;
     for (index_t z = 0; z < az.kept; ++z)
         for (index_t y = 0; y < ay.kept; ++y)

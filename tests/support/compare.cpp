@@ -19,7 +19,8 @@ std::string worst_voxels(const Array& want, const Array& got, double error) {
     std::vector<std::size_t> order(want.values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const std::size_t shown = std::min(voxels_printed, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown),
+                      order.end(),
                       [&](std::size_t a, std::size_t b) { return difference(a) > difference(b); });
     std::ostringstream text;
     text.precision(9);

@@ -36,20 +36,24 @@ void choose_kind(Random& random, Block& block) {
 /// Data for a block whose axes and kind are set.
 void fill(Random& random, BlockCase& c, const Shape3& taps) {
     const bool complex_source = c.block.complex_data && random.chance(0.7);
-    c.source_type = pixel_type(random.pick({Precision::float32, Precision::float64}), complex_source);
+    c.source_type =
+        pixel_type(random.pick({Precision::float32, Precision::float64}), complex_source);
     Shape3 source = c.block.loaded();
     for (int a = 0; a < 3; ++a) {
         source[a] = std::max<index_t>(1, source[a] + random.integer(-2, 2));
-        c.gather[static_cast<std::size_t>(a)] = random_gather(random, c.block.loaded()[a], source[a]);
+        c.gather[static_cast<std::size_t>(a)] =
+            random_gather(random, c.block.loaded()[a], source[a]);
     }
     c.source = random.array(source, complex_source);
     if (c.block.algorithm == Algorithm::separable) {
-        const Array z = random.array({taps.z, 1, 1}, false, 1), y = random.array({taps.y, 1, 1}, false, 1),
+        const Array z = random.array({taps.z, 1, 1}, false, 1),
+                    y = random.array({taps.y, 1, 1}, false, 1),
                     x = random.array({taps.x, 1, 1}, false, 1);
         c.taps = Array(taps);
         for (index_t k = 0; k < taps.z; ++k)
             for (index_t j = 0; j < taps.y; ++j)
-                for (index_t i = 0; i < taps.x; ++i) c.taps(k, j, i) = z(k, 0, 0) * y(j, 0, 0) * x(i, 0, 0);
+                for (index_t i = 0; i < taps.x; ++i)
+                    c.taps(k, j, i) = z(k, 0, 0) * y(j, 0, 0) * x(i, 0, 0);
     } else {
         c.taps = random.array(taps, c.block.complex_kernel);
     }
@@ -60,14 +64,15 @@ void fill(Random& random, BlockCase& c, const Shape3& taps) {
 }  // namespace
 
 std::string BlockCase::describe() const {
-    return message(to_string(block.algorithm), block.precision == Precision::float32 ? " float32" : " float64",
-                   block.complex_data ? " complex" : " real",
-                   block.complex_kernel ? " (complex kernel)" : "", ", grid ", to_string(block.grid()),
-                   " loaded ", to_string(block.loaded()), " kernel ", to_string(block.kernel()),
-                   " taps ", to_string(taps.shape), " kept ", to_string(block.kept()), " from ",
-                   block.axes[0].kept_begin, ",", block.axes[1].kept_begin, ",", block.axes[2].kept_begin,
-                   ", part ", part.index, "/", part.count, " of ", part.z_grid, ", source ",
-                   name_of(source_type), " ", to_string(source.shape), ", subtract ", subtract, ", add ", add);
+    return message(
+        to_string(block.algorithm), block.precision == Precision::float32 ? " float32" : " float64",
+        block.complex_data ? " complex" : " real", block.complex_kernel ? " (complex kernel)" : "",
+        ", grid ", to_string(block.grid()), " loaded ", to_string(block.loaded()), " kernel ",
+        to_string(block.kernel()), " taps ", to_string(taps.shape), " kept ",
+        to_string(block.kept()), " from ", block.axes[0].kept_begin, ",", block.axes[1].kept_begin,
+        ",", block.axes[2].kept_begin, ", part ", part.index, "/", part.count, " of ", part.z_grid,
+        ", source ", name_of(source_type), " ", to_string(source.shape), ", subtract ", subtract,
+        ", add ", add);
 }
 
 Volume BlockCase::taps_volume() const {
@@ -91,10 +96,11 @@ BlockCase random_fft_case(Random& random) {
     BlockCase c;
     choose_kind(random, c.block);
     for (BlockAxis& axis : c.block.axes) {
-        // Also lengths with prime factors above 7: a periodic grid is as long as the image.
-        axis.grid = random.pick<index_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20});
+        axis.grid =
+            random.pick<index_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 18, 20, 21});
         axis.loaded = random.chance(0.3) ? axis.grid : random.integer(1, axis.grid);
-        axis.kernel = random.chance(0.1) ? axis.grid : random.integer(1, std::min<index_t>(axis.grid, 6));
+        axis.kernel =
+            random.chance(0.1) ? axis.grid : random.integer(1, std::min<index_t>(axis.grid, 6));
         axis.kept = random.chance(0.3) ? axis.grid : random.integer(1, axis.grid);
         axis.kept_begin = random.integer(0, axis.grid - axis.kept);
     }
@@ -108,12 +114,13 @@ BlockCase random_space_case(Random& random, Algorithm algorithm) {
     BlockCase c;
     choose_kind(random, c.block);
     c.block.algorithm = algorithm;
-    if (algorithm == Algorithm::separable) c.block.complex_kernel = false;
+    if (algorithm == Algorithm::separable) c.block.complex_kernel = c.block.complex_data = false;
     for (BlockAxis& axis : c.block.axes) {
         const index_t image = random.integer(1, 14), kernel = random.integer(1, 6);
         const index_t begin = random.integer(0, image + kernel - 2);
-        const AxisProblem problem{image, kernel, random.pick({BoundaryKind::zero, BoundaryKind::reflect}),
-                                  begin, random.integer(begin + 1, image + kernel - 1)};
+        const AxisProblem problem{image, kernel,
+                                  random.pick({BoundaryKind::zero, BoundaryKind::reflect}), begin,
+                                  random.integer(begin + 1, image + kernel - 1)};
         axis = block_axis(axis_window(problem, problem.out_begin, problem.out_end));
     }
     c.part.z_grid = c.block.axes[0].grid;
@@ -142,7 +149,8 @@ BlockCase random_part_case(Random& random) {
     return c;
 }
 
-BlockCase plain_case(Random& random, const Shape3& grid, const Shape3& kernel, Precision precision) {
+BlockCase plain_case(Random& random, const Shape3& grid, const Shape3& kernel,
+                     Precision precision) {
     BlockCase c;
     c.block.precision = precision;
     for (int a = 0; a < 3; ++a) {

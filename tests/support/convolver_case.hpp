@@ -11,7 +11,7 @@
 namespace convolume::testing {
 
 struct ConvolverCase {
-    Array image;   ///< for Operation::adjoint: of convolve's output shape
+    Array image;  ///< for Operation::adjoint: of convolve's output shape
     Array kernel;
     Shape3 image_shape;
     Options options;
@@ -25,8 +25,8 @@ struct ConvolverCase {
     double norm_floor(index_t outputs) const;
 };
 
-/// Options and extents drawn at random; `mode`, `boundary` and `operation` take every combination as
-/// `number` counts up. At most `work` products in the oracle's sums.
+/// Options and extents drawn at random; `mode`, `boundary` and `operation` take every combination
+/// as `number` counts up. At most `work` products in the oracle's sums.
 ConvolverCase random_convolver_case(std::uint64_t seed, std::uint64_t number, double work = 2e5);
 
 /// A float32 case of given shapes with random data for `options` as they are.

@@ -66,7 +66,8 @@ Array dif_part(const Array& volume, index_t z_grid, int parts, int index, bool c
                 column[static_cast<std::size_t>(z)] = volume(z, y, x);
             const auto part =
                 dif_column(column, parts, complex_data)[static_cast<std::size_t>(index)];
-            for (index_t z = 0; z < planes; ++z) result(z, y, x) = part[static_cast<std::size_t>(z)];
+            for (index_t z = 0; z < planes; ++z)
+                result(z, y, x) = part[static_cast<std::size_t>(z)];
         }
     return result;
 }

@@ -7,8 +7,8 @@
 
 namespace convolume::testing {
 
-/// The `parts` parts of a column of K samples: complex data into s_p(n), real data into one real and
-/// parts - 1 complex parts.
+/// The `parts` parts of a column of K samples: complex data into s_p(n), real data into one real
+/// and parts - 1 complex parts.
 std::vector<std::vector<Complex>> dif_column(const std::vector<Complex>& column, int parts,
                                              bool complex_data);
 

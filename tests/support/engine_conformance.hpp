@@ -12,10 +12,11 @@ using EnginePointer = std::shared_ptr<Engine>;
 
 /// Random blocks of every algorithm, kind and precision, parts of every split, kept sub-ranges,
 /// gathers with zeros and reversed: against circular sums. Every block runs twice into poisoned
-/// memory, and the source must survive.
-void check_engine_results(const EnginePointer& engine);
+/// memory, and the source must survive. `cases` of each kind.
+void check_engine_results(const EnginePointer& engine, std::uint64_t cases = 400);
 
-/// Sources of every type; integer targets rounded, clamped and counted; non-finite samples read as 0.
+/// Sources of every type; integer targets rounded, clamped and counted; non-finite samples
+/// read as 0.
 void check_engine_pixel_types(const EnginePointer& engine);
 
 /// Source and target in the same memory.

@@ -17,14 +17,20 @@ struct AxisTable {
         : taps(kernel) {
         const index_t c = definition.center[axis];
         switch (definition.mode) {
-            case Mode::full: outputs = image + kernel - 1; break;
-            case Mode::same: outputs = image; break;
-            case Mode::valid: outputs = image - kernel + 1; break;
+            case Mode::full:
+                outputs = image + kernel - 1;
+                break;
+            case Mode::same:
+                outputs = image;
+                break;
+            case Mode::valid:
+                outputs = image - kernel + 1;
+                break;
         }
         for (index_t o = 0; o < outputs; ++o)
             for (index_t j = 0; j < kernel; ++j)
-                sources.push_back(oracle_source(position(definition, o, j, c),
-                                                image, definition.boundary.kind));
+                sources.push_back(
+                    oracle_source(position(definition, o, j, c), image, definition.boundary.kind));
     }
 
     index_t source(index_t o, index_t j) const {
@@ -70,7 +76,8 @@ void for_each_product(const std::array<AxisTable, 3>& axes, const Shape3& image,
 
 std::array<AxisTable, 3> axis_tables(const Definition& definition, const Shape3& image,
                                      const Shape3& kernel) {
-    return {AxisTable(definition, 0, image.z, kernel.z), AxisTable(definition, 1, image.y, kernel.y),
+    return {AxisTable(definition, 0, image.z, kernel.z),
+            AxisTable(definition, 1, image.y, kernel.y),
             AxisTable(definition, 2, image.x, kernel.x)};
 }
 
@@ -113,13 +120,20 @@ index_t oracle_source(index_t i, index_t extent, BoundaryKind boundary) {
     while (i < 0 || i >= extent) {
         switch (boundary) {
             case BoundaryKind::zero:
-            case BoundaryKind::constant: return outside;
-            case BoundaryKind::nearest: i = i < 0 ? 0 : extent - 1; break;
-            case BoundaryKind::reflect: i = i < 0 ? -1 - i : 2 * extent - 1 - i; break;
+            case BoundaryKind::constant:
+                return outside;
+            case BoundaryKind::nearest:
+                i = i < 0 ? 0 : extent - 1;
+                break;
+            case BoundaryKind::reflect:
+                i = i < 0 ? -1 - i : 2 * extent - 1 - i;
+                break;
             case BoundaryKind::mirror:
                 i = extent == 1 ? 0 : i < 0 ? -i : 2 * extent - 2 - i;
                 break;
-            case BoundaryKind::wrap: i = i < 0 ? i + extent : i - extent; break;
+            case BoundaryKind::wrap:
+                i = i < 0 ? i + extent : i - extent;
+                break;
         }
     }
     return i;

@@ -1,7 +1,7 @@
 #pragma once
 // Convolution straight from its definition, in double with long double sums. It shares no line with
-// the library: positions, boundaries and output sizes are worked out here once more. SciPy checks it
-// in turn (check_oracle.py).
+// the library: positions, boundaries and output sizes are worked out here once more. SciPy checks
+// it in turn (check_oracle.py).
 
 #include "support/array.hpp"
 
@@ -12,7 +12,7 @@ struct Definition {
     Mode mode = Mode::same;
     Boundary boundary{};
     Operation operation = Operation::convolve;  ///< convolve or correlate; see oracle_adjoint
-    Index3 center{};  ///< used by Mode::same
+    Index3 center{};                            ///< used by Mode::same
 };
 
 /// The kernel's centre as an index.

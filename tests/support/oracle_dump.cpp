@@ -16,7 +16,8 @@ nlohmann::json to_json(const Array& array) {
         real.push_back(value.real());
         imag.push_back(value.imag());
     }
-    return {{"shape", {array.shape.z, array.shape.y, array.shape.x}}, {"real", real}, {"imag", imag}};
+    return {
+        {"shape", {array.shape.z, array.shape.y, array.shape.x}}, {"real", real}, {"imag", imag}};
 }
 
 void dump(Random& random, const Definition& definition, const Shape3& image_shape,
@@ -51,7 +52,8 @@ int main() {
         if (n % 2 == 0) {
             definition.mode = random.pick({Mode::full, Mode::same, Mode::valid});
             definition.center = center_index({KernelCenter::Kind::scipy, {}}, kernel);
-            if (definition.operation == Operation::correlate) definition.operation = Operation::convolve;
+            if (definition.operation == Operation::correlate)
+                definition.operation = Operation::convolve;
             if (definition.mode == Mode::valid)
                 for (int a = 0; a < 3; ++a) kernel[a] = std::min(kernel[a], image[a]);
         } else {

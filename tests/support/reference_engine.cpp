@@ -26,15 +26,6 @@ double clamped(double value, ExecutionReport& report) {
     return std::min(std::max(rounded, low), high);
 }
 
-index_t count_nonfinite(const BlockInput& input) {
-    BlockInput raw = input;
-    raw.nonfinite_to_zero = false;
-    index_t count = 0;
-    for (const Complex& value : gather_samples(raw).values)
-        count += !(std::isfinite(value.real()) && std::isfinite(value.imag()));
-    return count;
-}
-
 }  // namespace
 
 ReferenceEngine::ReferenceEngine(ReferenceEngineOptions options) {
@@ -44,8 +35,8 @@ ReferenceEngine::ReferenceEngine(ReferenceEngineOptions options) {
 }
 
 BlockCost ReferenceEngine::estimate(const Block& block) const {
-    const index_t sample_bytes = (block.precision == Precision::float32 ? 4 : 8) *
-                                 (block.complex_data ? 2 : 1);
+    const index_t sample_bytes =
+        (block.precision == Precision::float32 ? 4 : 8) * (block.complex_data ? 2 : 1);
     const index_t loaded = element_count(block.loaded());
     const index_t kept = element_count(block.kept());
     const auto taps = static_cast<double>(element_count(block.kernel()));
@@ -53,8 +44,8 @@ BlockCost ReferenceEngine::estimate(const Block& block) const {
     cost.kernel_bytes = checked_multiply(element_count(block.kernel()), sample_bytes);
     if (block.algorithm == Algorithm::fft) {
         cost.workspace_bytes = checked_multiply(element_count(block.grid()), sample_bytes);
-        cost.compute_s = 5e-9 * static_cast<double>(element_count(block.grid())) *
-                         (block.complex_data ? 2 : 1);
+        cost.compute_s =
+            5e-9 * static_cast<double>(element_count(block.grid())) * (block.complex_data ? 2 : 1);
     } else {
         const Shape3 k = block.kernel();
         cost.workspace_bytes = checked_multiply(checked_add(loaded, kept), sample_bytes);
@@ -82,7 +73,6 @@ ExecutionReport ReferenceEngine::convolve(const Block& block, const EngineKernel
     throw_if_stopped(context);
     ++blocks_convolved_;
     ExecutionReport report;
-    if (input.nonfinite_to_zero) report.nonfinite_inputs = count_nonfinite(input);
     Array result = circular_convolve(block, gather_samples(input),
                                      dynamic_cast<const ReferenceKernel&>(kernel).taps);
     for (Complex& value : result.values)

@@ -43,7 +43,8 @@ TEST_CASE("the oracle continues an image as ndimage's pictures show") {
         return sources;
     };
     using Sources = std::vector<index_t>;
-    CHECK(seen(BoundaryKind::zero) == Sources{-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, -1, -1, -1, -1, -1, -1});
+    CHECK(seen(BoundaryKind::zero) ==
+          Sources{-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, -1, -1, -1, -1, -1, -1});
     CHECK(seen(BoundaryKind::nearest) == Sources{0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 3, 3, 3, 3, 3});
     CHECK(seen(BoundaryKind::reflect) == Sources{2, 3, 3, 2, 1, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0, 1});
     CHECK(seen(BoundaryKind::mirror) == Sources{0, 1, 2, 3, 2, 1, 0, 1, 2, 3, 2, 1, 0, 1, 2, 3});

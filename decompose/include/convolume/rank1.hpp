@@ -17,8 +17,8 @@ struct RankOne {
 
 /// The factors of a real kernel, when their product is the kernel to within the rounding of
 /// `precision`: relative L2 distance below 1e-7 (float32) or 1e-15 (float64). Alternating least
-/// squares from the kernel's peak (De Lathauwer, De Moor, Vandewalle, SIAM J. Matrix Anal. Appl. 21,
-/// 2000, the rank-1 case).
+/// squares from the kernel's peak (De Lathauwer, De Moor, Vandewalle, SIAM J. Matrix Anal. Appl.
+/// 21, 2000, the rank-1 case).
 std::optional<RankOne> factor_rank1(const ConstImageView& kernel, Precision precision);
 
 }  // namespace convolume::decompose

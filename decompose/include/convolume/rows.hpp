@@ -32,13 +32,14 @@ class RowGather {
 };
 
 struct LoadOptions {
-    double subtract = 0;
+    double subtract = 0;  ///< from real parts; in T
     bool nonfinite_to_zero = false;
 };
 
 /// Loads one row: out[i] = source(z, y, gather[i]) - subtract, 0 where the index is -1.
-/// T is float, double or std::complex of them; complex sources need a complex T. Returns how many
-/// samples were replaced by 0 because they are not finite.
+/// T is float, double or std::complex of them; complex sources need a complex T (InvalidArgument).
+/// With nonfinite_to_zero, samples with a NaN or infinite component are read as 0; returns how
+/// many.
 template <class T>
 index_t load_row(const ConstImageView& source, index_t z, index_t y, const RowGather& gather,
                  const LoadOptions& options, T* out);
@@ -53,17 +54,19 @@ struct ClampCount {
     }
 };
 
-/// Stores `count` values into target(z, y, x_begin …): value + add, rounded half to even and
-/// clamped for integer targets (NaN becomes 0 and counts as low). A complex T needs a complex target.
+/// Stores `count` values into target(z, y, x_begin …): value + add (in T), rounded half to even and
+/// clamped for integer targets (NaN becomes 0 and counts as low). A complex T needs a complex
+/// target (InvalidArgument).
 template <class T>
-ClampCount store_row(const T* values, index_t count, std::complex<double> add, const ImageView& target, index_t z,
-                     index_t y, index_t x_begin = 0);
+ClampCount store_row(const T* values, index_t count, std::complex<double> add,
+                     const ImageView& target, index_t z, index_t y, index_t x_begin = 0);
 
-/// First non-finite element in C order, as {z, y, x}; nothing when all are finite or integer.
 struct NonFinite {
     Index3 index;
-    double value;
+    double value;  ///< of a complex element, its component that is not finite
 };
+/// First non-finite element in C order, whatever the number of threads; nothing when all are
+/// finite.
 std::optional<NonFinite> find_nonfinite(const ConstImageView& image, int threads);
 
 /// How many elements are not finite.

@@ -12,6 +12,8 @@
 // the complex one, until there are P parts of equal bytes: part 0 real with K/P planes, parts
 // 1 … P-1 complex with K/(2P) planes. Order of the parts for P = 4: r of r, c of r, then c split in
 // two; in general the P/2 parts of r first, then the P/2 parts of c.
+//
+// Parts of image and kernel are multiplied frequency by frequency, so each is convolved on its own.
 
 #include <vector>
 
@@ -29,10 +31,11 @@ struct PartShape {
 /// real data and P > 1).
 PartShape part_shape(bool complex_data, const PartId& part);
 
-/// Split volume: P parts one after another, each contiguous: `z_grid`/P (real) or half as many
-/// complex planes of y × x samples. `Real` is float or double.
-/// `plane_stride` is the distance in samples between planes of the real (or complex) part: at
-/// least rows * row_stride, so that parts can be convolved in place to larger outputs.
+/// A split volume: P parts one after another, each contiguous in C order. Real data: part 0 holds
+/// z_grid/P planes of real samples (all of them for P = 1), the others z_grid/(2P) planes of
+/// complex ones. Complex data: every part holds z_grid/P complex planes. All parts have equal
+/// bytes. `rows` and `columns` may exceed the image's, so that parts can be convolved in place to
+/// larger outputs; passes are fastest when a row's bytes are a multiple of 64.
 struct SplitLayout {
     bool complex_data = false;  ///< of the undivided data
     int parts = 1;
@@ -46,22 +49,32 @@ struct SplitLayout {
     ImageView part(void* data, int index, Precision precision) const;
 };
 
-/// Splits the gathered image into `data`. Rows and columns beyond the gather are not written: the
-/// gather's y and x sizes must equal the layout's. Memory is read once and written once for every P.
-/// Returns the samples replaced by 0 (BlockInput::nonfinite_to_zero).
+/// Splits the gathered image into `data`, which has room for layout.samples() samples of `Real` (or
+/// complex `Real`) and is aligned as a Buffer is. gather[0] gives the planes 0 … of the grid; those
+/// beyond it are zero and cost no reads. The first gather[1].size() rows and gather[2].size()
+/// columns of every part are written, no others. Memory is read once and written once for every P.
+/// Returns how many samples were read as 0 because they are not finite (nonfinite_to_zero).
+/// Throws InvalidArgument when the gather does not fit the layout, or for a complex image and a
+/// real layout; Cancelled when asked to stop.
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
               const ExecutionContext& context);
 
-/// Merges convolved parts: grid planes [z_begin, z_begin + output.shape.z) of the composed volume are
-/// stored into `output`, converted, rounded and clamped. Columns and rows: the first of the layout's.
+/// Merges parts: grid planes [z_begin, z_begin + target.shape.z) of the composed volume, their
+/// first target.shape.y rows and target.shape.x columns, are stored into output.target, converted,
+/// rounded and clamped. The exact inverse of split(): the factor 1/P is here. Parts that were
+/// convolved with those of split_kernel() merge to the circular convolution of length z_grid.
+/// Throws InvalidArgument when the target does not lie within the layout, or is real and the data
+/// complex; Cancelled when asked to stop.
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
                  const BlockOutput& output, int threads, const ExecutionContext& context);
 
-/// The part of a compact kernel (`taps`, planes z = 0 … taps.z-1 of a grid of part.z_grid planes)
-/// that belongs to `part`: planes beyond the part's extent are folded onto it. Returns the planes
-/// that can be non-zero, in the part's kind.
+/// The part of a compact kernel that belongs to `part`: `taps`, of any type and strides, are planes
+/// 0 … taps.z-1 of a grid of part.z_grid planes, and those beyond the part's extent are folded onto
+/// it. Returns the min(taps.z, extent) planes that can be non-zero, in the part's kind. Computed in
+/// double. Throws InvalidArgument for taps that are empty, taller than the grid, or complex where
+/// the data are real.
 Volume split_kernel(const ConstImageView& taps, bool complex_data, const PartId& part,
                     Precision precision);
 

@@ -16,7 +16,7 @@ namespace convolume::io {
 
 /// What a file says about its pixels.
 struct ImageMetadata {
-    std::string format;  ///< "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY", …
+    std::string format;    ///< "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY", …
     index_t frames = 1;    ///< t
     index_t channels = 1;  ///< c
     Shape3 shape;          ///< z, y, x of one channel at one time
@@ -34,7 +34,7 @@ struct ImageMetadata {
     std::string imagej_description;
     std::vector<std::uint8_t> imagej_metadata;  ///< TIFF tag 50839, in this machine's byte order
     std::vector<std::uint32_t> imagej_metadata_counts;  ///< TIFF tag 50838
-    std::map<std::string, std::string> text;              ///< other text attributes by name
+    std::map<std::string, std::string> text;            ///< other text attributes by name
 
     /// Bytes of all pixels; throws InvalidArgument beyond 64 bits.
     index_t bytes() const;
@@ -61,10 +61,11 @@ class ImageReader {
     void read(index_t t, index_t c, const ImageView& target);
 };
 
-/// Opens `path` by its content ("file.h5:/dataset" for HDF5). Throws InputNotFound, BadData (corrupt
-/// or unsupported; sizes are checked against the file's size before anything is allocated), or
-/// Unavailable (format not built in). Without a dataset, HDF5 files give BigDataViewer or Imaris
-/// stacks whole, else their only dataset, or /data, /t0/channel0, /Data, /exported_data.
+/// Opens `path` by its content ("file.h5:/dataset" for HDF5). Throws InputNotFound, BadData
+/// (corrupt or unsupported; sizes are checked against the file's size before anything is
+/// allocated), or Unavailable (format not built in). Without a dataset, HDF5 files give
+/// BigDataViewer or Imaris stacks whole, else their only dataset, or /data, /t0/channel0, /Data,
+/// /exported_data.
 std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options = {});
 
 enum class Compression { none, deflate, lzw, zstd, packbits };
@@ -80,8 +81,8 @@ class ImageWriter {
   public:
     /// Without commit(), whatever was written is removed.
     virtual ~ImageWriter() = default;
-    /// Writes channel c at time t; every (t, c) once, in order t slowest. `source` has the shape and
-    /// type given at creation.
+    /// Writes channel c at time t; every (t, c) once, in order t slowest. `source` has the shape
+    /// and type given at creation.
     virtual void write(index_t t, index_t c, const ConstImageView& source) = 0;
     /// Completes the file and gives it its final name. Throws IoError.
     virtual void commit() = 0;

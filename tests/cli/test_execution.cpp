@@ -1,0 +1,181 @@
+// Options that change how, not what, is computed; plans, limits, reports.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "convolume/options.hpp"
+#include "images.hpp"
+#include "support/compare.hpp"
+#include "support/errors.hpp"
+#include "support/oracle.hpp"
+#include "support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+using nlohmann::json;
+
+namespace {
+
+const Shape3 image_shape{24, 30, 40};
+const Shape3 kernel_shape{5, 7, 9};
+
+struct Inputs : TemporaryFolder {
+    Array wanted;
+
+    Inputs() {
+        Random random(test_seed("execution"));
+        const Array image = random.array(image_shape, false, 1);
+        const Array kernel = random.array(kernel_shape, false, 1);
+        write_image(*this / "image.tif", image, PixelType::float32);
+        write_image(*this / "kernel.tif", kernel, PixelType::float32);
+        wanted = scaled(oracle_convolve(image, kernel, {.center = {2, 3, 4}}),
+                        1 / sum_of(kernel).real());
+    }
+
+    CommandResult run(const Arguments& options) const {
+        Arguments arguments{"convolve", "image.tif", "kernel.tif"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        return testing::convolume(arguments, *this);
+    }
+    /// Runs to out.tif, compares with the oracle, returns --json's object.
+    json checked(const Arguments& options, Precision precision = Precision::float32) const {
+        Arguments arguments{"-o", "out.tif", "--overwrite", "--json", "-q"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        const CommandResult result = run(arguments);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        const Comparison comparison = compare(wanted, read_image(*this / "out.tif").only());
+        INFO(comparison.report);
+        CHECK(comparison.within(precision));
+        return json::parse(result.out);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("methods, parts, engines and limits are obeyed and agree") {
+    const Inputs inputs;
+    for (const char* method : {"in-core", "dif", "tiled", "direct"}) {
+        const json report = inputs.checked({"--method", method});
+        CHECK(report["plan"]["chosen"]["method"] == method);
+    }
+    for (const int parts : {2, 4, 8, 16}) {
+        const json report = inputs.checked({"--method", "dif", "--parts", std::to_string(parts)});
+        CHECK(report["plan"]["chosen"]["parts"] == parts);
+    }
+    CHECK(inputs.checked({"--engines", "2"})["plan"]["engines"].size() == 2);
+    CHECK(inputs.checked({"--device", "cpu", "--threads", "1"})["plan"]["engines"].size() == 1);
+
+    const index_t unlimited =
+        inputs.checked({"--method", "tiled"})["plan"]["chosen"]["engine_bytes"];
+    const std::string limit = std::to_string(unlimited * 2 / 3);
+    const json limited = inputs.checked({"--method", "tiled", "--engine-mem", limit});
+    CHECK(limited["plan"]["chosen"]["engine_bytes"] <= unlimited * 2 / 3);
+    CHECK(limited["plan"]["tasks"] != 1);
+}
+
+TEST_CASE("float64 is more precise") {
+    const Inputs inputs;
+    const json report = inputs.checked({"--precision", "float64"}, Precision::float64);
+    CHECK(report["output"]["type"] == "float64");
+    CHECK(inputs.checked({})["output"]["type"] == "float32");
+}
+
+TEST_CASE("a memory limit that is too small is answered with one that works") {
+    const Inputs inputs;
+    const CommandResult refused = inputs.run({"-o", "out.tif", "--max-host-mem", "100K"});
+    INFO(refused.err);
+    REQUIRE(refused.status == 3);
+    CHECK(refused.err.find('\n') == refused.err.size() - 1);
+    CHECK_FALSE(std::filesystem::exists(inputs / "out.tif"));
+    std::smatch named;
+    REQUIRE(std::regex_search(refused.err, named, std::regex("allow ([0-9.]+) ?([KMG]iB)")));
+    const std::string least = named[1].str() + named[2].str();
+    INFO("limit named: " << least);
+    const json report = inputs.checked({"--max-host-mem", least});
+    const index_t kernel_bytes = 5 * 7 * 9 * 4 + 256;  // kept beside what is planned
+    CHECK(report["report"]["peak_buffer_bytes"] <= parse_byte_size(least) + kernel_bytes);
+}
+
+TEST_CASE("no more memory is taken than planned, however many volumes there are") {
+    const TemporaryFolder folder;
+    Random random(test_seed("memory of many volumes"));
+    io::ImageMetadata metadata;
+    metadata.frames = 3;
+    metadata.channels = 2;
+    metadata.type = PixelType::uint16;
+    const std::vector<Array> volumes(6, random.integers({20, 64, 64}, 0, 999));
+    write_image(folder / "image.tif", volumes, metadata);
+    write_image(folder / "kernel.tif", random.array({3, 9, 9}, false, 1), PixelType::float32);
+    const CommandResult result = testing::convolume(
+        {"convolve", "image.tif", "kernel.tif", "-o", "out.tif", "--json"}, folder);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    const json report = json::parse(result.out);
+    const index_t planned = report["plan"]["chosen"]["host_bytes"];
+    CHECK(report["report"]["peak_buffer_bytes"] <= planned + planned / 10);
+}
+
+TEST_CASE("a dry run prints the plan and writes nothing") {
+    const Inputs inputs;
+    const auto before = inputs.names();
+    for (const Arguments& options :
+         {Arguments{"--dry-run"}, Arguments{"--dry-run", "-o", "out.tif"}}) {
+        const CommandResult result = inputs.run(options);
+        INFO(result.err);
+        CHECK(result.status == 0);
+        CHECK(result.out.empty());
+        CHECK(contains(result.err, "24×30×40"));
+        CHECK(contains(result.err, "direct"));  // among the candidates
+        CHECK(inputs.names() == before);
+    }
+    const CommandResult result = inputs.run({"--dry-run", "--json", "-q", "--mode", "full"});
+    REQUIRE(result.status == 0);
+    CHECK(result.err.empty());
+    const json plan = json::parse(result.out);
+    CHECK(plan["output"]["file"].is_null());
+    CHECK(plan["output"]["shape"] == json{28, 36, 48});
+    CHECK_FALSE(plan.contains("report"));
+    CHECK(inputs.names() == before);
+}
+
+TEST_CASE("the JSON report tells the run") {
+    const Inputs inputs;
+    const json report = inputs.checked({});
+    CHECK(report["input"]["shape"] == json{24, 30, 40});
+    CHECK(report["input"]["type"] == "float32");
+    CHECK(report["kernel"]["shape"] == json{5, 7, 9});
+    CHECK(report["kernel"]["sum"].get<double>() ==
+          sum_of(read_image(inputs / "kernel.tif").only()).real());
+    CHECK(report["kernel"]["normalize"] == "sum");
+    CHECK(report["output"]["file"] == "out.tif");
+    CHECK(report["output"]["shape"] == json{24, 30, 40});
+    CHECK(report["report"]["clamped_low"] == 0);
+    for (const char* phase : {"plan", "read", "convolve", "write", "total"})
+        CHECK(report["report"]["seconds"][phase] > 0);
+    CHECK(report["report"]["peak_resident_bytes"] > 1000000);
+}
+
+TEST_CASE("people read facts on stderr: short, long or none") {
+    const Inputs inputs;
+    const std::string normal = inputs.run({"-o", "a.tif"}).err;
+    for (const char* word : {"image ", "kernel ", "sum ", "plan ", "time ", "output ", "a.tif"})
+        CHECK(contains(normal, word));
+    CHECK_FALSE(contains(normal, "candidate"));
+    CHECK(contains(inputs.run({"-o", "b.tif", "-v"}).err, "candidate"));
+    CHECK(inputs.run({"-o", "c.tif", "-q"}).err.empty());
+}
+
+TEST_CASE("the timeline is written as trace events") {
+    const Inputs inputs;
+    inputs.checked({"--timeline", "trace.json"});
+    const json trace = json::parse(read_text(inputs / "trace.json"));
+    std::vector<std::string> names;
+    for (const json& event : trace["traceEvents"])
+        if (event.contains("name")) names.push_back(event["name"]);
+    for (const char* phase : {"read", "convolve", "write"})
+        CHECK(std::find(names.begin(), names.end(), phase) != names.end());
+}

@@ -1,0 +1,80 @@
+// Ctrl-C and its relatives: exit code 130, and no trace of an output.
+
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "images.hpp"
+#include "support/errors.hpp"
+#include "support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Minutes of work: sums in space with a kernel of no particular form.
+struct LongRun : TemporaryFolder {
+    LongRun() {
+        Random random(test_seed("interrupt"));
+        write_image(*this / "image.tif", random.array({64, 256, 256}, false), PixelType::float32);
+        write_image(*this / "kernel.tif", random.array({41, 41, 41}, false, 1), PixelType::float32);
+    }
+    Arguments command() const {
+        return {convolume_path(), "convolve", "image.tif", "kernel.tif", "-o",
+                "out.tif",        "--method", "direct"};
+    }
+};
+
+void wait_until_computing(const Process& process) {
+    for (int i = 0; i < 400 && !contains(process.err(), "\nplan "); ++i)
+        std::this_thread::sleep_for(25ms);
+    std::this_thread::sleep_for(300ms);
+}
+
+}  // namespace
+
+TEST_CASE("one signal stops the run") {
+    const LongRun folder;
+    const auto before = folder.names();
+    for (const int number : {SIGINT, SIGTERM}) {
+        Process process(folder.command(), folder.path());
+        wait_until_computing(process);
+        const auto begin = std::chrono::steady_clock::now();
+        process.signal(number);
+        const CommandResult result = process.wait();
+        INFO(result.err);
+        CHECK(result.status == 130);
+        CHECK(contains(result.err, "interrupted; nothing was written"));
+        CHECK(std::chrono::steady_clock::now() - begin < 10s);
+        CHECK(folder.names() == before);
+    }
+}
+
+TEST_CASE("a second signal does not wait") {
+    const LongRun folder;
+    const auto before = folder.names();
+    Process process(folder.command(), folder.path());
+    wait_until_computing(process);
+    process.signal(SIGINT);
+    process.signal(SIGTERM);
+    const CommandResult result = process.wait();
+    CHECK(result.status == 130);
+    CHECK(folder.names() == before);
+}
+
+TEST_CASE("an output that is to be replaced survives an interruption") {
+    const LongRun folder;
+    write_text(folder / "out.tif", "precious");
+    Arguments command = folder.command();
+    command.push_back("--overwrite");
+    Process process(command, folder.path());
+    wait_until_computing(process);
+    process.signal(SIGINT);
+    CHECK(process.wait().status == 130);
+    CHECK(read_text(folder / "out.tif") == "precious");
+}

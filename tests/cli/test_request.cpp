@@ -1,0 +1,72 @@
+#include "catch.hpp"
+#include "convolve_report.hpp"
+#include "convolve_request.hpp"
+
+using namespace convolume;
+using namespace convolume::cli;
+
+TEST_CASE("devices") {
+    using Device = EngineChoice::Device;
+    EngineChoice choice;
+    parse_device("gpu:0,12", choice);
+    CHECK(choice.device == Device::gpu);
+    CHECK(choice.gpus == std::vector<int>{0, 12});
+    parse_device("gpu", choice);
+    CHECK(choice.gpus.empty());
+    parse_device("cpu", choice);
+    CHECK(choice.device == Device::cpu);
+    parse_device("auto", choice);
+    CHECK(choice.device == Device::automatic);
+    for (const char* text : {"", "gpus", "gpu:", "gpu:1,", "gpu:,1", "gpu:-1", "gpu:1,1", "gpu:x"})
+        CHECK_THROWS_AS(parse_device(text, choice), InvalidArgument);
+}
+
+TEST_CASE("parts and compressions") {
+    CHECK(parse_parts("auto") == 0);
+    CHECK(parse_parts("16") == 16);
+    for (const char* text : {"", "3", "32", "-1", "1.0"})
+        CHECK_THROWS_AS(parse_parts(text), InvalidArgument);
+    CHECK(parse_compression("zstd") == io::Compression::zstd);
+    CHECK_THROWS_AS(parse_compression("zip"), InvalidArgument);
+}
+
+TEST_CASE("output types") {
+    using enum PixelType;
+    CHECK(resolve_output_type("", uint16, uint8, Precision::float32) == float32);
+    CHECK(resolve_output_type("", uint16, uint8, Precision::float64) == float64);
+    CHECK(resolve_output_type("", uint16, complex64, Precision::float32) == complex64);
+    CHECK(resolve_output_type("", complex64, uint8, Precision::float64) == complex128);
+    CHECK(resolve_output_type("same", uint16, uint8, Precision::float32) == uint16);
+    CHECK(resolve_output_type("int16", uint16, uint8, Precision::float32) == int16);
+    CHECK_THROWS_AS(resolve_output_type("same", uint16, complex64, Precision::float32),
+                    InvalidArgument);
+}
+
+TEST_CASE("the adjoint is planned for the image that convolve would take") {
+    Options options;
+    options.operation = Operation::adjoint;
+    const Shape3 kernel{3, 4, 5};
+    CHECK(planned_image_shape({10, 10, 10}, kernel, options) == Shape3{10, 10, 10});
+    options.mode = Mode::full;
+    CHECK(planned_image_shape({10, 10, 10}, kernel, options) == Shape3{8, 7, 6});
+    CHECK_THROWS_AS(planned_image_shape({10, 10, 4}, kernel, options), InvalidArgument);
+    options.mode = Mode::valid;
+    CHECK(planned_image_shape({10, 10, 10}, kernel, options) == Shape3{12, 13, 14});
+    options.operation = Operation::convolve;
+    CHECK(planned_image_shape({10, 10, 10}, kernel, options) == Shape3{10, 10, 10});
+}
+
+TEST_CASE("voxel sizes that differ are named with the cure") {
+    io::ImageMetadata image;
+    io::ImageMetadata kernel;
+    CHECK(voxel_size_mismatch(image, kernel).empty());
+    image.voxel_size_um = {0.2, 0.1, 0.1};
+    CHECK(voxel_size_mismatch(image, kernel).empty());
+    kernel.voxel_size_um = {0.2, 0.1005, std::nullopt};
+    CHECK(voxel_size_mismatch(image, kernel).empty());
+    kernel.voxel_size_um[0] = 0.3;
+    const std::string text = voxel_size_mismatch(image, kernel);
+    CHECK(text.find("z,y,x 0.2×0.1×0.1 µm") != std::string::npos);
+    CHECK(text.find("z,y,x 0.3×0.1005×? µm") != std::string::npos);
+    CHECK(text.find("resample") != std::string::npos);
+}

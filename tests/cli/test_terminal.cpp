@@ -1,0 +1,43 @@
+// stderr on a terminal: colours unless NO_COLOR is set.
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "support/errors.hpp"
+
+using namespace convolume::testing;
+
+namespace {
+
+// What `convolume nonsense` prints on a terminal in the given environment.
+std::string on_terminal(const std::string& environment) {
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    REQUIRE(grantpt(terminal) == 0);
+    REQUIRE(unlockpt(terminal) == 0);
+    const TemporaryFolder folder;
+    const std::string script = environment + " \"$0\" nonsense 2> \"$1\"";
+    // The other end stays open here, or what was printed would be lost when the command ends.
+    const int kept = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    run_program({"sh", "-c", script, convolume_path(), ptsname(terminal)}, folder);
+    std::string text(4096, '\0');
+    const ssize_t count = read(terminal, text.data(), text.size());
+    close(kept);
+    close(terminal);
+    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("terminals get colours, except with NO_COLOR or without any") {
+    CHECK(contains(on_terminal("NO_COLOR= TERM=xterm"), "\033[31merror"));
+    CHECK(contains(on_terminal("NO_COLOR=1 TERM=xterm"), "convolume: error"));
+    CHECK_FALSE(contains(on_terminal("NO_COLOR=1 TERM=xterm"), "\033"));
+    CHECK_FALSE(contains(on_terminal("NO_COLOR= TERM=dumb"), "\033"));
+    const TemporaryFolder folder;
+    CHECK_FALSE(contains(convolume::testing::convolume({"nonsense"}, folder).err, "\033"));
+}

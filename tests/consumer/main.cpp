@@ -1,0 +1,38 @@
+// Fails unless a delta kernel, through every public part a caller needs, gives the image back.
+
+#include <cmath>
+#include <cstdio>
+
+#include "convolume/convolver.hpp"
+#include "convolume/image_file.hpp"
+
+int main() {
+    using namespace convolume;
+    const Shape3 shape{5, 6, 7};
+    Volume image(shape, PixelType::float32);
+    for (index_t i = 0; i < element_count(shape); ++i)
+        image.elements<float>()[i] = static_cast<float>(i % 17);
+    Volume delta({3, 3, 3}, PixelType::float32);
+    delta.elements<float>()[13] = 1;
+    Options options;
+    options.method = Method::in_core;
+    const Volume result = convolve(image.view(), delta.view(), options);
+
+    io::ImageMetadata metadata;
+    metadata.shape = result.shape();
+    metadata.type = result.type();
+    io::CreateOptions create;
+    create.overwrite = true;
+    const auto writer = io::create_image("consumer.npy", metadata, create);
+    writer->write(0, 0, result.view());
+    writer->commit();
+    Volume read(shape, PixelType::float32);
+    io::open_image("consumer.npy")->read(0, 0, read.view());
+    std::remove("consumer.npy");
+
+    double worst = 0;
+    for (index_t i = 0; i < element_count(shape); ++i)
+        worst = std::fmax(worst, std::fabs(read.elements<float>()[i] - image.elements<float>()[i]));
+    std::printf("largest difference %g\n", worst);
+    return worst < 1e-5 ? 0 : 1;
+}
