@@ -57,7 +57,7 @@ class Volume {
 
     const Shape3& shape() const { return shape_; }
     PixelType type() const { return type_; }
-    index_t bytes() const { return buffer_.bytes(); }
+    index_t bytes() const { return element_count(shape_) * static_cast<index_t>(size_of(type_)); }
     ImageView view() { return {buffer_.data(), type_, shape_, contiguous_strides(shape_)}; }
     ConstImageView view() const {
         return {buffer_.data(), type_, shape_, contiguous_strides(shape_)};
