@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "convolume/gpu.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
@@ -29,7 +30,8 @@ std::string simd_targets() {
 }
 
 Feature cuda() {
-    return {"CUDA", "built without CUDA; images are convolved on the CPU", false};
+    const std::string why_not = gpu_unavailable();
+    return {"CUDA", why_not.empty() ? "yes" : why_not, why_not.empty()};
 }
 
 }  // namespace

@@ -105,6 +105,9 @@ struct Convolver::Impl {
         }
         Volume working_taps = make_taps(taps, kernel, flips, trimmed,
                                         working_type(options.precision, problem.complex_data));
+        // Kept for the engines.
+        problem.other_host_bytes =
+            checked_add(problem.other_host_bytes, Buffer::rounded_bytes(working_taps.bytes()));
         problem.rank1_kernel =
             may_sum_in_space() && !problem.complex_data &&
             decompose::factor_rank1(working_taps.view(), options.precision).has_value();

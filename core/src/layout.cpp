@@ -79,7 +79,8 @@ Shape3 scratch_shape(const Problem& problem, const Layout& layout) {
 index_t scratch_bytes(const Problem& problem, const Layout& layout) {
     const index_t sample =
         (problem.precision == Precision::float32 ? 4 : 8) * (problem.complex_data ? 2 : 1);
-    return checked_multiply(element_count(scratch_shape(problem, layout)), sample);
+    return Buffer::rounded_bytes(
+        checked_multiply(element_count(scratch_shape(problem, layout)), sample));
 }
 
 void lay_out(const Problem& problem, const Layout& layout, Plan& plan) {

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cmath>
 #include <span>
 
 #include "convolume/error.hpp"

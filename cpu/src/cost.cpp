@@ -83,8 +83,15 @@ BlockCost estimate_cost(const Block& block, int threads) {
     if (block.algorithm == Algorithm::fft) {
         const SpectrumLayout layout(block.grid(), block.complex_data);
         const index_t planes = std::min(block.axes[0].kernel, block.axes[0].grid);
-        cost.kernel_bytes = Buffer::rounded_bytes(
-            checked_multiply(checked_multiply(planes, layout.plane), is_float ? 8 : 16));
+        cost.kernel_bytes = Buffer::rounded_bytes(checked_multiply(
+            checked_multiply(planes, layout.plane), static_cast<index_t>(is_float ? 8 : 16)));
+        // While a kernel is prepared, its part's taps are there beside the workspace.
+        cost.workspace_bytes = checked_add(
+            cost.workspace_bytes,
+            Buffer::rounded_bytes(checked_multiply(
+                checked_multiply(planes,
+                                 checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
+                static_cast<index_t>(sample_bytes))));
         bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes) +
                        static_cast<double>(cost.kernel_bytes);
         cost.compute_s = fft_seconds(block, size_factor);

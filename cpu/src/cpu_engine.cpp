@@ -72,12 +72,21 @@ class CpuEngine : public Engine {
             is_complex(taps.type) || (block.complex_data && part.count == 1);
         const Volume part_taps =
             decompose::split_kernel(taps, undivided_complex, part, block.precision);
-        return std::make_shared<FftKernel<Real>>(transforms<Real>(block), part_taps, info_.threads);
+        // Planning and transforming play in a workspace like the one that executing will take.
+        const WorkspaceLayout memory = workspace_layout(block, info_.threads);
+        const BufferPool::Lease workspace =
+            workspaces_.take(memory.total_bytes, info_.threads, "a workspace");
+        char* const scratch = static_cast<char*>(workspace.data()) + memory.spectrum_bytes;
+        return std::make_shared<FftKernel<Real>>(
+            transforms<Real>(block, {static_cast<std::complex<Real>*>(workspace.data()), scratch}),
+            part_taps, info_.threads,
+            typename FftKernel<Real>::Scratch{scratch, memory.scratch_bytes});
     }
 
     // Plans are shared by all kernels of the same grid, as long as one of them lives.
     template <class Real>
-    std::shared_ptr<ImprovingFft<Real>> transforms(const Block& block) {
+    std::shared_ptr<ImprovingFft<Real>> transforms(
+        const Block& block, const typename ImprovingFft<Real>::Playground& memory) {
         const std::lock_guard lock(plans_mutex_);
         auto& plans = std::get<PlanCache<Real>>(plans_);
         const Shape3 grid = block.grid();
@@ -85,7 +94,7 @@ class CpuEngine : public Engine {
         auto fft = known.lock();
         if (!fft)
             known = fft = std::make_shared<ImprovingFft<Real>>(grid, block.complex_data,
-                                                               estimate(block).compute_s);
+                                                               estimate(block).compute_s, memory);
         return fft;
     }
 

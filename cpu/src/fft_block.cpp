@@ -33,27 +33,27 @@ index_t FftBlock<Real>::scratch_bytes(const SpectrumLayout& layout, bool complex
 }
 
 template <class Real>
-FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort)
+FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort,
+                         const Playground& memory)
     : layout_(grid, complex_data), complex_data_(complex_data) {
-    Buffer plane(layout_.plane * static_cast<index_t>(sizeof(Complex)), "planning a transform");
-    Buffer scratch(scratch_bytes(layout_, complex_data), "planning a transform");
-    plane.touch(1);
-    scratch.touch(1);
-    Complex* const spectrum = plane.as<Complex>();
+    // What lies there may be anything, and measuring on denormal numbers would mislead.
+    clear(memory.plane, layout_.plane);
+    clear(static_cast<char*>(memory.scratch), scratch_bytes(layout_, complex_data));
+    Complex* const spectrum = memory.plane;
 
     const auto rows_of = [&](index_t in_distance, index_t out_distance) {
         return Transforms{layout_.length_x, layout_.row_batch, 1, in_distance, 1, out_distance};
     };
     if (complex_data) {
         const index_t distance = row_distance<Complex>(layout_.length_x);
-        Complex* const rows = scratch.as<Complex>();
+        Complex* const rows = static_cast<Complex*>(memory.scratch);
         rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, Direction::forward,
                          effort};
         rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, Direction::inverse,
                          effort};
     } else {
         const index_t distance = row_distance<Real>(layout_.length_x);
-        Real* const rows = scratch.as<Real>();
+        Real* const rows = static_cast<Real*>(memory.scratch);
         rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, effort};
         rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, effort};
     }
@@ -62,7 +62,7 @@ FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort)
     columns_forward_ = {columns, spectrum, spectrum, Direction::forward, effort};
     columns_inverse_ = {columns, spectrum, spectrum, Direction::inverse, effort};
     const Transforms tile{layout_.planes, z_tile, z_tile, 1, z_tile, 1};
-    Complex* const samples = scratch.as<Complex>();
+    Complex* const samples = static_cast<Complex*>(memory.scratch);
     z_forward_ = {tile, samples, samples, Direction::forward, effort};
     z_inverse_ = {tile, samples, samples, Direction::inverse, effort};
 }

@@ -18,9 +18,14 @@ class FftBlock {
   public:
     using Complex = std::complex<Real>;
 
+    /// Memory of one plane of spectra and of one thread's scratch: planning overwrites it.
+    struct Playground {
+        Complex* plane;
+        void* scratch;
+    };
     /// Plans the transforms of `grid`. Immutable afterwards; all other members may run
     /// concurrently.
-    FftBlock(const Shape3& grid, bool complex_data, Effort effort);
+    FftBlock(const Shape3& grid, bool complex_data, Effort effort, const Playground& memory);
 
     const SpectrumLayout& layout() const { return layout_; }
 

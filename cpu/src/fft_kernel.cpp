@@ -56,17 +56,15 @@ void for_each_plane(Team& team, index_t planes, int threads, double begin, doubl
 }  // namespace
 
 template <class Real>
-FftKernel<Real>::FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads)
+FftKernel<Real>::FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
+                           const Scratch& scratch)
     : fft_(std::move(fft)), planes_(taps.shape().z) {
     const auto transforms = fft_->current();
     const SpectrumLayout& layout = transforms->layout();
     const index_t samples = checked_multiply(planes_, layout.plane);
     spectra_ = Buffer(checked_multiply(samples, sizeof(Complex)), "a kernel's spectrum");
     spectra_.touch(threads);
-    const index_t scratch_bytes = FftBlock<Real>::scratch_bytes(layout, is_complex(taps.type()));
-    const Buffer scratch(checked_multiply(threads, scratch_bytes), "a kernel's transform");
-    transform(*transforms, whole(taps.view()), spectra_.as<Complex>(),
-              {scratch.as<char>(), scratch_bytes}, threads, {}, 0);
+    transform(*transforms, whole(taps.view()), spectra_.as<Complex>(), scratch, threads, {}, 0);
     // The inverse transforms are not normalised: the kernel carries the factor.
     const auto scale =
         Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
@@ -108,7 +106,8 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
                         clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1],
                                                       block.axes[2], output, scratch.of(thread)));
                     }});
-    fft_->used(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    fft_->used(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+               {spectrum, scratch.data});
     return clamped.report();
 }
 

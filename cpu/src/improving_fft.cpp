@@ -8,12 +8,13 @@ constexpr double worth_measuring_s = 3;
 }  // namespace
 
 template <class Real>
-ImprovingFft<Real>::ImprovingFft(const Shape3& grid, bool complex_data, double expected_s)
+ImprovingFft<Real>::ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
+                                 const Playground& memory)
     : grid_(grid),
       complex_data_(complex_data),
       measured_(expected_s >= worth_measuring_s),
-      current_(std::make_shared<FftBlock<Real>>(grid, complex_data,
-                                                measured_ ? Effort::measured : Effort::quick)) {}
+      current_(std::make_shared<FftBlock<Real>>(
+          grid, complex_data, measured_ ? Effort::measured : Effort::quick, memory)) {}
 
 template <class Real>
 std::shared_ptr<const FftBlock<Real>> ImprovingFft<Real>::current() const {
@@ -22,14 +23,14 @@ std::shared_ptr<const FftBlock<Real>> ImprovingFft<Real>::current() const {
 }
 
 template <class Real>
-void ImprovingFft<Real>::used(double seconds) {
+void ImprovingFft<Real>::used(double seconds, const Playground& memory) {
     {
         const std::lock_guard lock(mutex_);
         spent_s_ += seconds;
         if (measured_ || spent_s_ < worth_measuring_s) return;
         measured_ = true;  // others go on with the plans they have
     }
-    auto better = std::make_shared<FftBlock<Real>>(grid_, complex_data_, Effort::measured);
+    auto better = std::make_shared<FftBlock<Real>>(grid_, complex_data_, Effort::measured, memory);
     const std::lock_guard lock(mutex_);
     current_ = std::move(better);
 }

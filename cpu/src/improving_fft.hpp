@@ -12,12 +12,15 @@ namespace convolume::cpu {
 template <class Real>
 class ImprovingFft {
   public:
+    using Playground = typename FftBlock<Real>::Playground;
+
     /// `expected_s`: what one use is predicted to take; long ones are measured at once.
-    ImprovingFft(const Shape3& grid, bool complex_data, double expected_s);
+    ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
+                 const Playground& memory);
 
     std::shared_ptr<const FftBlock<Real>> current() const;
     /// Tells of a use that took `seconds`; may spend a fraction of a second on better plans.
-    void used(double seconds);
+    void used(double seconds, const Playground& memory);
 
   private:
     Shape3 grid_;

@@ -7,7 +7,7 @@ static_assert(!CONVOLUME_HAVE_CUDA, "a build with CUDA replaces this file");
 namespace convolume {
 
 std::string gpu_unavailable() {
-    return "built without CUDA: the CPU engine does all work";
+    return "built without CUDA: images are convolved on the CPU";
 }
 
 EngineList make_gpu_engines(const std::vector<int>&, index_t) {

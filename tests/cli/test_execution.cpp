@@ -96,8 +96,9 @@ TEST_CASE("a memory limit that is too small is answered with one that works") {
     const std::string least = named[1].str() + named[2].str();
     INFO("limit named: " << least);
     const json report = inputs.checked({"--max-host-mem", least});
-    const index_t kernel_bytes = 5 * 7 * 9 * 4 + 256;  // kept beside what is planned
-    CHECK(report["report"]["peak_buffer_bytes"] <= parse_byte_size(least) + kernel_bytes);
+    // A copy of the kernel and a few KiB are kept beside what is planned.
+    const index_t limit = parse_byte_size(least);
+    CHECK(report["report"]["peak_buffer_bytes"] <= limit + limit / 50);
 }
 
 TEST_CASE("no more memory is taken than planned, however many volumes there are") {
