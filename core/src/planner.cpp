@@ -14,6 +14,8 @@ namespace {
 // Bytes a second that the host moves while splitting and merging: one core's streaming copy, below
 // what any machine we measured does with all of them.
 constexpr double host_bytes_per_s = 30e9;
+// What a thread holds while it splits or merges: the rows of a few butterflies.
+constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 // What handing out a task costs besides its work: keeps tiles from becoming grains.
 constexpr double task_overhead_s = 50e-6;
 // More tiles than this would only mean that the limit is absurd.
@@ -209,6 +211,9 @@ class Planner {
             candidate.engine_bytes = std::max(candidate.engine_bytes, bytes);
             if (!engine->info().is_gpu)
                 candidate.host_bytes = checked_add(candidate.host_bytes, bytes);
+            if (scratch > 0)
+                candidate.host_bytes = checked_add(candidate.host_bytes,
+                                                   engine->info().threads * split_bytes_per_thread);
             const double task_s = std::max(a.total_s(), b.total_s()) + task_overhead_s;
             slowest_task_s = std::max(slowest_task_s, task_s);
             work_s = std::max(
