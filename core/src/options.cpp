@@ -84,8 +84,10 @@ const char* to_string(KernelNormalization value) {
 }
 
 std::string to_string(const Boundary& boundary) {
-    if (boundary.kind == BoundaryKind::constant) return message("constant:", boundary.value);
-    return to_string(boundary.kind);
+    if (boundary.kind != BoundaryKind::constant) return to_string(boundary.kind);
+    char digits[32];  // the shortest that read back as the same number
+    const auto end = std::to_chars(std::begin(digits), std::end(digits), boundary.value).ptr;
+    return "constant:" + std::string(digits, end);
 }
 
 Mode parse_mode(std::string_view text) {

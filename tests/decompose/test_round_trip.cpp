@@ -148,6 +148,34 @@ TEST_CASE("merge undoes split for every type, stride and gather", "[split][merge
     }
 }
 
+TEST_CASE("runs are read in place, what lies beside them is not", "[split]") {
+    Random random(test_seed("runs"));
+    const Shape3 shape{32, 2, 1600};
+    const Array image = random.integers(shape, -500, 500);
+    const Volume source = to_volume(image, PixelType::float32);
+    for (const int parts : {1, 2, 4, 8, 16}) {
+        for (const index_t before : {0, 5, 512}) {
+            for (const index_t after : {0, 11, 528}) {
+                BlockInput input = whole_input(source.view());
+                auto& columns = input.gather[2];
+                columns = identity(1600 - before - after);
+                for (index_t& x : columns) x += before;
+                for (index_t x = 0; x < before; ++x) columns.insert(columns.begin(), x);
+                for (index_t x = 0; x < after; ++x) columns.push_back(x % 2 == 0 ? -1 : 1599 - x);
+                INFO("P = " << parts << ", " << before << " before, " << after << " after");
+                const SplitLayout layout{false, parts, 32, 2, 1600};
+                Volume data(shape, PixelType::float32);
+                auto* reals = data.elements<float>();
+                decompose::split(input, layout, reals, 1, {});
+                Volume merged(shape, PixelType::int16);
+                decompose::merge(static_cast<const float*>(reals), layout, 0, {merged.view()}, 1,
+                                 {});
+                CHECK(distance(gathered(image, input), to_array(merged.view())) == 0);
+            }
+        }
+    }
+}
+
 TEST_CASE("real images can be split as complex data", "[split]") {
     Random random(test_seed("real_as_complex"));
     const Array image = random.integers({6, 2, 40}, 0, 255);
