@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <atomic>
-#include <numeric>
 
 #include "convolume/scheduler.hpp"
 #include "convolume/split.hpp"
@@ -12,12 +11,6 @@
 namespace convolume {
 
 namespace {
-
-std::vector<index_t> identity(index_t count) {
-    std::vector<index_t> indices(static_cast<std::size_t>(count));
-    std::iota(indices.begin(), indices.end(), index_t{0});
-    return indices;
-}
 
 // All CPU engines together, or the whole host where none computes.
 int host_threads(const EngineList& engines) {
@@ -115,11 +108,12 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
     // own.
     {
         const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, plan_.scratch_bytes);
-        const BlockInput input{arguments.input,
-                               {gather_indices(plan_.windows[0], problem.image.z, problem.boundary),
-                                identity(problem.image.y), identity(problem.image.x)},
-                               arguments.subtract,
-                               arguments.nonfinite_to_zero};
+        const BlockInput input{
+            arguments.input,
+            {gather_indices(plan_.windows[0], problem.image.z, problem.boundary),
+             identity_indices(problem.image.y), identity_indices(problem.image.x)},
+            arguments.subtract,
+            arguments.nonfinite_to_zero};
         if (single)
             decompose::split(input, layout, static_cast<float*>(scratch.data()), threads_, context);
         else
@@ -138,7 +132,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
         const Box3 kept_rows{{0, 0, 0}, {part.shape.z, block.axes[1].kept, block.axes[2].kept}};
         const BlockInput input{
             subview(part, image_rows),
-            {identity(part.shape.z),
+            {identity_indices(part.shape.z),
              gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
              gather_indices(plan_.windows[2], problem.image.x, problem.boundary)},
             0,

@@ -1,6 +1,7 @@
 #include "convolume/axis.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "convolume/error.hpp"
 
@@ -83,6 +84,12 @@ std::vector<index_t> gather_indices(const AxisWindow& window, index_t image,
     std::vector<index_t> indices(static_cast<std::size_t>(window.loaded()));
     for (index_t i = 0; i < window.loaded(); ++i)
         indices[static_cast<std::size_t>(i)] = source_index(window.load_begin + i, image, boundary);
+    return indices;
+}
+
+std::vector<index_t> identity_indices(index_t count) {
+    std::vector<index_t> indices(static_cast<std::size_t>(count));
+    std::iota(indices.begin(), indices.end(), index_t{0});
     return indices;
 }
 

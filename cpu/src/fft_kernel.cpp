@@ -14,15 +14,12 @@ namespace {
 constexpr double transformed = 0.35;
 constexpr double multiplied = 0.7;
 
-std::vector<index_t> identity(index_t count) {
-    std::vector<index_t> indices(static_cast<std::size_t>(count));
-    for (index_t i = 0; i < count; ++i) indices[static_cast<std::size_t>(i)] = i;
-    return indices;
-}
-
 BlockInput whole(const ConstImageView& view) {
-    return {
-        view, {identity(view.shape.z), identity(view.shape.y), identity(view.shape.x)}, 0, false};
+    return {view,
+            {identity_indices(view.shape.z), identity_indices(view.shape.y),
+             identity_indices(view.shape.x)},
+            0,
+            false};
 }
 
 // A step on one plane that can be cut into batches.

@@ -95,9 +95,7 @@ SpaceKernel<Sample>::SpaceKernel(const ConstImageView& taps, Algorithm algorithm
     }
     const index_t count = element_count(shape_);
     taps_.resize(static_cast<std::size_t>(count));
-    std::vector<index_t> columns(static_cast<std::size_t>(shape_.x));
-    for (index_t x = 0; x < shape_.x; ++x) columns[static_cast<std::size_t>(x)] = x;
-    const decompose::RowGather row(columns);
+    const decompose::RowGather row(identity_indices(shape_.x));
     for (index_t z = 0; z < shape_.z; ++z)
         for (index_t y = 0; y < shape_.y; ++y)
             decompose::load_row(taps, z, y, row, {}, taps_.data() + (z * shape_.y + y) * shape_.x);

@@ -56,6 +56,9 @@ index_t source_index(index_t i, index_t image, BoundaryKind boundary);
 /// Source indices of the loaded samples load_begin … load_end-1.
 std::vector<index_t> gather_indices(const AxisWindow& window, index_t image, BoundaryKind boundary);
 
+/// 0, 1, …, count-1: an axis gathered as it is.
+std::vector<index_t> identity_indices(index_t count);
+
 /// Outputs of `mode` in the coordinates of `full`: {begin, end}; throws InvalidArgument when
 /// `valid` has none.
 struct OutputRange {
