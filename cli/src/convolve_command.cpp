@@ -13,17 +13,26 @@ namespace convolume::cli {
 
 namespace {
 
+bool same_file(const std::string& a, const std::string& b) {
+    std::error_code missing;
+    return std::filesystem::equivalent(a, b, missing) ||
+           std::filesystem::weakly_canonical(a, missing) ==
+               std::filesystem::weakly_canonical(b, missing);
+}
+
 void check_outputs(const ConvolveRequest& request) {
-    if (!request.timeline.empty()) check_output_path(request.timeline, request.create.overwrite);
-    if (request.output.empty()) return;
-    const std::string output = io::parse_path(request.output).file;
-    for (const std::string& input : {request.image, request.kernel}) {
-        std::error_code missing;
-        if (std::filesystem::equivalent(io::parse_path(input).file, output, missing))
-            throw InvalidArgument(message("the output \"", output,
-                                          "\" is one of the inputs; name another file with -o"));
+    const std::string result = io::parse_path(request.output).file;
+    for (const std::string& output : {request.timeline, result}) {
+        if (output.empty()) continue;
+        for (const std::string& input : {request.image, request.kernel})
+            if (same_file(io::parse_path(input).file, output))
+                throw InvalidArgument(
+                    message("the output \"", output, "\" is one of the inputs; name another file"));
+        check_output_path(output, request.create.overwrite);
     }
-    check_output_path(output, request.create.overwrite);
+    if (!request.timeline.empty() && !result.empty() && same_file(request.timeline, result))
+        throw InvalidArgument(message("the timeline and the result would both be \"", result,
+                                      "\"; name another file for one of them"));
 }
 
 Volume read_kernel(io::ImageReader& reader, const std::string& path, Timeline& timeline) {

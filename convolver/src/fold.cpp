@@ -1,5 +1,8 @@
 #include "fold.hpp"
 
+#include <omp.h>
+
+#include <algorithm>
 #include <atomic>
 
 namespace convolume {
@@ -29,23 +32,30 @@ decompose::ClampCount fold(const ConstImageView& extended,
         if constexpr (std::is_integral_v<T>) {
             throw InternalError("integers are not folded");
         } else {
+            // A corner collects what the kernel reaches beyond three faces: many terms, so in
+            // double.
+            using Sum =
+                std::conditional_t<std::is_floating_point_v<T>, double, std::complex<double>>;
+            const auto width = static_cast<std::size_t>(target.shape.x);
+            std::vector<Sum> sums(width * static_cast<std::size_t>(threads));
 #pragma omp parallel num_threads(threads)
             {
-                std::vector<T> sum(static_cast<std::size_t>(target.shape.x));
+                Sum* const sum =
+                    sums.data() + width * static_cast<std::size_t>(omp_get_thread_num());
 #pragma omp for schedule(dynamic, 16)
                 for (index_t row = 0; row < row_count; ++row) {
                     const index_t z = row / target.shape.y;
                     const index_t y = row % target.shape.y;
-                    std::fill(sum.begin(), sum.end(), T(0));
+                    std::fill(sum, sum + width, Sum(0));
                     for (const index_t i : planes[static_cast<std::size_t>(z)])
                         for (const index_t j : rows[static_cast<std::size_t>(y)]) {
                             const T* const line = static_cast<const T*>(extended.at(i, j, 0));
                             for (std::size_t k = 0; k < sources[2].size(); ++k)
                                 if (sources[2][k] >= 0)
-                                    sum[static_cast<std::size_t>(sources[2][k])] += line[k];
+                                    sum[static_cast<std::size_t>(sources[2][k])] += Sum(line[k]);
                         }
                     const auto clamped =
-                        decompose::store_row(sum.data(), target.shape.x, 0.0, target, z, y);
+                        decompose::store_row(sum, target.shape.x, 0.0, target, z, y);
                     low += clamped.low;
                     high += clamped.high;
                 }

@@ -48,11 +48,13 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
     facts.complex_taps = is_complex(kernel.type);
     std::complex<double> sum = 0;
     std::complex<double> peak = 0;
+    double magnitude = 0;
     for_each_sample(kernel, [&](std::complex<double> value, const Index3& at) {
         if (!std::isfinite(value.real()) || !std::isfinite(value.imag()))
             throw BadData(message("the kernel holds ", value.real(), " at z,y,x = ",
                                   to_string(at, ","), ": replace it by a finite number"));
         sum += value;
+        magnitude += std::abs(value);
         if (std::abs(value) > std::abs(peak)) peak = value;
     });
     if (peak == 0.0)
@@ -64,8 +66,11 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
         case KernelNormalization::none:
             break;
         case KernelNormalization::sum:
-            // A sum that is only rounding would blow the kernel up.
-            if (std::abs(sum) <= 1e-12 * std::abs(peak))
+            // A sum that is only the rounding of its terms would blow the kernel up.
+            if (std::abs(sum) <=
+                (kernel.type == PixelType::float64 || kernel.type == PixelType::complex128 ? 1e-12
+                                                                                           : 1e-6) *
+                    magnitude)
                 throw BadData(
                     "the kernel's sum is 0, so it cannot be normalised to 1: choose normalization "
                     "peak or none");

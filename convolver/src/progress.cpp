@@ -1,7 +1,6 @@
 #include "progress.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace convolume {
 
@@ -15,9 +14,10 @@ ExecutionContext Progress::of_task(int task) {
 void Progress::update(int task, double fraction) {
     const std::lock_guard lock(mutex_);
     double& done = done_[static_cast<std::size_t>(task)];
-    done = std::max(done, fraction);
-    const double total =
-        std::accumulate(done_.begin(), done_.end(), 0.0) / static_cast<double>(done_.size());
+    if (fraction <= done) return;
+    total_ += fraction - done;
+    done = fraction;
+    const double total = std::min(1.0, total_ / static_cast<double>(done_.size()));
     if (total <= reported_) return;
     reported_ = total;
     context_.progress(begin_ + (end_ - begin_) * total);

@@ -28,6 +28,7 @@ class Progress {
     double end_;
     std::mutex mutex_;
     std::vector<double> done_;
+    double total_ = 0;  ///< sum of done_
     double reported_ = 0;
 };
 

@@ -37,15 +37,26 @@ double fft_seconds(const Block& block, double size_factor) {
     return (x_pass + y_pass + z_pass) * size_factor;
 }
 
-double space_seconds(const Block& block, double size_factor) {
+double space_seconds(const Block& block, int threads, double size_factor) {
     const auto kept = static_cast<double>(element_count(block.kept()));
     const Shape3 kernel = block.kernel();
-    const bool separable = block.algorithm == Algorithm::separable;
-    const auto taps =
-        static_cast<double>(separable ? kernel.z + kernel.y + kernel.x : element_count(kernel));
+    const StripLayout layout(block, threads);
+    // Strips and chunks load, and along x filter, what the kernel reaches beyond them again.
+    const double again = static_cast<double>(layout.strip_rows + kernel.y - 1) /
+                         static_cast<double>(layout.strip_rows) *
+                         static_cast<double>(layout.z_chunk + kernel.z - 1) /
+                         static_cast<double>(layout.z_chunk);
+    const double again_z =
+        static_cast<double>(layout.z_chunk + kernel.z - 1) / static_cast<double>(layout.z_chunk);
+    const double taps = block.algorithm == Algorithm::separable
+                            ? static_cast<double>(kernel.x) * again +
+                                  static_cast<double>(kernel.y) * again_z +
+                                  static_cast<double>(kernel.z)
+                            : static_cast<double>(element_count(kernel));
     const double per_tap = block.complex_data ? complex_multiply_add_s : multiply_add_s;
-    // Each kernel row also costs its call and its loads, each sample its way in and out.
-    const double per_sample = 4 * row_s + static_cast<double>(kernel.z + kernel.y) * 0.02e-9;
+    // Each kernel row also costs its call, each sample its way in and out.
+    const double per_sample =
+        2 * row_s * (1 + again) + static_cast<double>(kernel.z + kernel.y) * 0.02e-9;
     return kept * (taps * per_tap + per_sample) * size_factor;
 }
 
@@ -98,7 +109,7 @@ BlockCost estimate_cost(const Block& block, int threads) {
     } else {
         cost.kernel_bytes =
             checked_multiply(element_count(block.kernel()), static_cast<index_t>(sample_bytes));
-        cost.compute_s = space_seconds(block, size_factor);
+        cost.compute_s = space_seconds(block, threads, size_factor);
     }
     // Work is shared by the threads, the way to memory is not.
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / memory_bytes_per_s);

@@ -25,15 +25,15 @@ class Team {
             if (failed_ || context_.stop.stop_requested()) continue;
             try {
                 item(i, omp_get_thread_num());
+                const index_t now = ++done;
+                if (context_.progress && omp_get_thread_num() == 0)
+                    context_.progress(begin + (end - begin) * static_cast<double>(now) /
+                                                  static_cast<double>(count));
             } catch (...) {
 #pragma omp critical(convolume_team_error)
                 if (!error) error = std::current_exception();
                 failed_ = true;
             }
-            const index_t now = ++done;
-            if (context_.progress && omp_get_thread_num() == 0)
-                context_.progress(begin + (end - begin) * static_cast<double>(now) /
-                                              static_cast<double>(count));
         }
         if (error) std::rethrow_exception(error);
         throw_if_stopped(context_);

@@ -1,7 +1,7 @@
 #pragma once
 // An engine convolves one block (a part, a tile, or everything) on one device. The planner asks it
 // for bytes and seconds, the scheduler hands it tasks. CPU and GPU engines implement this interface
-// and pass the same conformance suite (tests/engine_conformance.hpp).
+// and pass the same conformance suite (tests/support/engine_conformance.hpp).
 
 #include <array>
 #include <complex>
