@@ -17,7 +17,8 @@ void Progress::update(int task, double fraction) {
     if (fraction <= done) return;
     total_ += fraction - done;
     done = fraction;
-    const double total = std::min(1.0, total_ / static_cast<double>(done_.size()));
+    double total = total_ / static_cast<double>(done_.size());
+    if (total > 1 - 1e-9) total = 1;  // all done, but for the rounding of many steps
     if (total <= reported_) return;
     reported_ = total;
     context_.progress(begin_ + (end_ - begin_) * total);
