@@ -85,36 +85,22 @@ HWY_INLINE void dft(D d, Complex<D>* x) {
 
 /// 2P real rows to two rows of the real part and P - 1 complex ones, by the rule of split.hpp.
 template <std::size_t P, class D>
-HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, Complex<D>* parts);
-
-/// The same from x(q) + x(q + P) and x(q) - x(q + P), q < P.
-template <std::size_t P, class D>
-HWY_INLINE void split_sums(D d, const hn::Vec<D>* sum, const hn::Vec<D>* difference,
-                           hn::Vec<D>* real, Complex<D>* parts) {
-    Complex<D>* odd = parts + (P / 2 - 1);
-#pragma GCC unroll 16
-    for (std::size_t q = 0; q < P / 2; ++q) {
-        const Complex<D> pair{difference[q], hn::Neg(difference[q + P / 2])};
-        odd[q] = rotate<false>(d, pair, q * (16 / P));
-    }
-    dft<P / 2, false>(d, odd);
-    split_real<P / 2>(d, sum, real, parts);
-}
-
-template <std::size_t P, class D>
 HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, Complex<D>* parts) {
     if constexpr (P == 1) {
         real[0] = x[0];
         real[1] = x[1];
     } else {
         hn::Vec<D> sum[P];
-        hn::Vec<D> difference[P];
 #pragma GCC unroll 16
-        for (std::size_t q = 0; q < P; ++q) {
-            sum[q] = hn::Add(x[q], x[q + P]);
-            difference[q] = hn::Sub(x[q], x[q + P]);
+        for (std::size_t q = 0; q < P; ++q) sum[q] = hn::Add(x[q], x[q + P]);
+        Complex<D>* odd = parts + (P / 2 - 1);
+#pragma GCC unroll 16
+        for (std::size_t q = 0; q < P / 2; ++q) {
+            const Complex<D> pair{hn::Sub(x[q], x[q + P]), hn::Sub(x[q + P + P / 2], x[q + P / 2])};
+            odd[q] = rotate<false>(d, pair, q * (16 / P));
         }
-        split_sums<P>(d, sum, difference, real, parts);
+        dft<P / 2, false>(d, odd);
+        split_real<P / 2>(d, sum, real, parts);
     }
 }
 

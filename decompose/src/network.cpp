@@ -1,7 +1,5 @@
 #include "network.hpp"
 
-#include <algorithm>
-
 #include "simd.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -15,21 +13,6 @@ HWY_BEFORE_NAMESPACE();
 namespace convolume::decompose::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <std::size_t P, class D, class T>
-HWY_INLINE void store_parts(D d, const LaneOrder<D>& order, const hn::Vec<D>* real,
-                            const Complex<D>* parts, const PlaneFactors<T>& factors,
-                            const NetworkBlock<T>& block, index_t i) {
-#pragma GCC unroll 2
-    for (std::size_t q = 0; q < 2; ++q) {
-        store(d, order.memory_order(real[q]), block.out[q] + i, block.stream[q]);
-    }
-#pragma GCC unroll 16
-    for (std::size_t p = 1; p < P; ++p) {
-        store(d, multiply(d, parts[p - 1], factors[p]), block.out[p + 1] + 2 * i,
-              block.stream[p + 1]);
-    }
-}
 
 template <std::size_t P, class T>
 void split_real_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& block) {
@@ -45,46 +28,14 @@ void split_real_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& blo
             x[q] = order.complex_order(load_row(d, block.in[q] + i));
         }
         split_real<P>(d, x, real, parts);
-        store_parts<P>(d, order, real, parts, factors, block, i);
-    }
-}
-
-/// The same in two steps, for rows so many that their lines, a power of two apart, do not find room
-/// in one set of a cache: sums and differences of half the rows at a time, kept in the first level
-/// cache, then the rest.
-template <std::size_t P, class T>
-void split_real_block_halved(const PlaneFactors<T>& factors, const NetworkBlock<T>& block) {
-    const hn::ScalableTag<T> d;
-    using D = hn::ScalableTag<T>;
-    const LaneOrder<D> order(d);
-    const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    constexpr index_t stage_samples = 1024 / static_cast<index_t>(sizeof(T));
-    HWY_ALIGN T stage[2 * P][static_cast<std::size_t>(stage_samples)];
-    for (index_t begin = 0; begin < block.samples; begin += stage_samples) {
-        const index_t count = std::min(stage_samples, block.samples - begin);
-        for (std::size_t half = 0; half < P; half += P / 2) {
-            for (index_t i = 0; i < count; i += lanes) {
-#pragma GCC unroll 8
-                for (std::size_t q = half; q < half + P / 2; ++q) {
-                    const auto a = order.complex_order(load_row(d, block.in[q] + begin + i));
-                    const auto b = order.complex_order(load_row(d, block.in[q + P] + begin + i));
-                    hn::Store(hn::Add(a, b), d, stage[q] + i);
-                    hn::Store(hn::Sub(a, b), d, stage[q + P] + i);
-                }
-            }
+#pragma GCC unroll 2
+        for (std::size_t q = 0; q < 2; ++q) {
+            store(d, order.memory_order(real[q]), block.out[q] + i, block.stream[q]);
         }
-        for (index_t i = 0; i < count; i += lanes) {
-            hn::Vec<D> sum[P];
-            hn::Vec<D> difference[P];
-            hn::Vec<D> real[2];
-            Complex<D> parts[P - 1];
 #pragma GCC unroll 16
-            for (std::size_t q = 0; q < P; ++q) {
-                sum[q] = hn::Load(d, stage[q] + i);
-                difference[q] = hn::Load(d, stage[q + P] + i);
-            }
-            split_sums<P>(d, sum, difference, real, parts);
-            store_parts<P>(d, order, real, parts, factors, block, begin + i);
+        for (std::size_t p = 1; p < P; ++p) {
+            store(d, multiply(d, parts[p - 1], factors[p]), block.out[p + 1] + 2 * i,
+                  block.stream[p + 1]);
         }
     }
 }
@@ -152,8 +103,6 @@ void run_network(bool complex_data, int parts, const PlaneFactors<T>& factors,
         if (complex_data) return complex_block<P, Inverse>(factors, block);
         if constexpr (Inverse)
             return merge_real_block<P>(factors, block);
-        else if constexpr (P == 16)
-            return split_real_block_halved<P>(factors, block);
         else
             return split_real_block<P>(factors, block);
     };

@@ -41,9 +41,6 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
     const bool readable_in_place = source.type == pixel_type_of_v<T> && source.strides.x == 1 &&
                                    input.subtract == 0 && !input.nonfinite_to_zero;
     const bool streamed = layout.samples() * static_cast<index_t>(sizeof(T)) >= stream_bytes;
-    // Past some 20 rows in and as many out, writing whole stretches one row after the other from
-    // the workspace is faster than all at once.
-    const bool rows_stream = streamed && undivided < 32;
     std::vector<index_t> replaced(static_cast<std::size_t>(threads), 0);
 
     const auto source_plane = [&](index_t z) {
@@ -83,7 +80,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
                          std::array<Real*, max_rows> target;
                          for (std::size_t p = 0; p < parts; ++p) {
                              target[p] = data + geometry.part_offset(p, n, y, x);
-                             block.stream[p] = whole && rows_stream && is_line_aligned(target[p]);
+                             block.stream[p] = whole && streamed && is_line_aligned(target[p]);
                              const bool direct = whole && (block.stream[p] || !streamed);
                              block.out[p] = direct ? target[p] : workspace.out(thread, p);
                          }
