@@ -14,10 +14,12 @@ namespace convolume::cli {
 namespace {
 
 bool same_file(const std::string& a, const std::string& b) {
+    namespace fs = std::filesystem;
     std::error_code missing;
-    return std::filesystem::equivalent(a, b, missing) ||
-           std::filesystem::weakly_canonical(a, missing) ==
-               std::filesystem::weakly_canonical(b, missing);
+    if (fs::equivalent(a, b, missing)) return true;
+    // Files yet to be written have only names to compare.
+    return fs::weakly_canonical(fs::absolute(a), missing) ==
+           fs::weakly_canonical(fs::absolute(b), missing);
 }
 
 void check_outputs(const ConvolveRequest& request) {

@@ -1,6 +1,7 @@
 #include "kernel.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "convolume/error.hpp"
 
@@ -81,6 +82,7 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
             break;
     }
     facts.normalized_sum = sum * facts.factor;
+    facts.normalized_peak = std::abs(peak * facts.factor);
     return facts;
 }
 
@@ -108,6 +110,11 @@ Index3 center_index(const KernelCenter& center, const Shape3& kernel) {
 
 Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool flip, const Box3& box,
                  PixelType type) {
+    const bool single = type == PixelType::float32 || type == PixelType::complex64;
+    if (single && (facts.normalized_peak > std::numeric_limits<float>::max() ||
+                   facts.normalized_peak < std::numeric_limits<float>::min()))
+        throw BadData(message("the kernel's peak is ", facts.normalized_peak,
+                              ", beyond what float32 holds: normalise it, or compute in float64"));
     Volume taps(box.shape(), type);
     const ConstImageView source = subview(flip ? reversed(kernel) : kernel, box);
     visit_pixel_type(type, [&](auto tag) {

@@ -14,6 +14,7 @@ struct KernelFacts {
     double sum = 0;                   ///< real part, as given
     std::complex<double> factor = 1;  ///< of the normalisation
     std::complex<double> normalized_sum = 0;
+    double normalized_peak = 0;  ///< largest magnitude, normalised
 };
 
 /// Throws InvalidArgument (an extent of 0), BadData (NaN, all zero, a sum of 0 to be normalised).
@@ -23,7 +24,8 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
 Index3 center_index(const KernelCenter& center, const Shape3& kernel);
 
 /// Samples of `box` of the kernel, normalised, in `type`. With `flip` the kernel is turned round on
-/// all axes and conjugated first, and `box` refers to the turned one.
+/// all axes and conjugated first, and `box` refers to the turned one. Throws BadData when `type`
+/// cannot hold the kernel's peak.
 Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool flip, const Box3& box,
                  PixelType type);
 

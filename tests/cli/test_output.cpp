@@ -94,6 +94,18 @@ TEST_CASE("compressions shrink the file and keep the pixels") {
         CHECK(bytes_with(compression) < plain / 2);
 }
 
+TEST_CASE("a timeline never lands on the inputs or the result") {
+    const Inputs inputs;
+    for (const char* timeline : {"image.tif", "delta.tif", "out.tif", "./out.tif"}) {
+        const CommandResult result =
+            inputs.run({"delta.tif", "-o", "out.tif", "--timeline", timeline, "--overwrite"});
+        INFO(timeline << ": " << result.err);
+        CHECK(result.status == 2);
+    }
+    CHECK(read_image(inputs / "image.tif").only().values == inputs.image.values);
+    CHECK(inputs.run({"delta.tif", "-o", "out.tif", "--timeline", "run.json"}).status == 0);
+}
+
 TEST_CASE("--overwrite replaces a file only when the new one is complete") {
     const Inputs inputs;
     write_text(inputs / "out.tif", "precious");

@@ -58,6 +58,32 @@ TEST_CASE("kernels of zeros or with NaN are bad data") {
     CHECK(contains(refusal<BadData>(c), "sum"));
 }
 
+TEST_CASE("kernels that sum to rounding, or that float32 cannot hold, are bad data") {
+    // A second derivative whose float32 samples sum to some 1e-8 instead of 0.
+    Volume derivative({1, 1, 3}, PixelType::float32);
+    float* const taps = derivative.elements<float>();
+    taps[0] = 1.0F / 3;
+    taps[1] = -2.0F / 3;
+    taps[2] = 1.0F / 3 + 3e-8F;
+    Options options;
+    options.normalization = KernelNormalization::sum;
+    CHECK_THROWS_AS(Convolver({4, 5, 6}, derivative.view(), options, cpu_engines()), BadData);
+    options.normalization = KernelNormalization::none;
+    CHECK_NOTHROW(Convolver({4, 5, 6}, derivative.view(), options, cpu_engines()));
+
+    for (const double value : {1e-50, 1e300}) {
+        Volume kernel({1, 2, 2}, PixelType::float64);
+        for (int i = 0; i < 4; ++i) kernel.elements<double>()[i] = value;
+        Options as_given;
+        CHECK_THROWS_AS(Convolver({4, 5, 6}, kernel.view(), as_given, cpu_engines()), BadData);
+        as_given.precision = Precision::float64;
+        CHECK_NOTHROW(Convolver({4, 5, 6}, kernel.view(), as_given, cpu_engines()));
+        Options normalized;
+        normalized.normalization = KernelNormalization::sum;
+        CHECK_NOTHROW(Convolver({4, 5, 6}, kernel.view(), normalized, cpu_engines()));
+    }
+}
+
 TEST_CASE("empty shapes and images smaller than valid needs are invalid") {
     Random random(test_seed("bad shapes"));
     const EngineList engines = cpu_engines();
