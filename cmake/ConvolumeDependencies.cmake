@@ -1,5 +1,5 @@
-# Every third-party package the project uses, found in one place. docs/dependencies.md and
-# scripts/packages.txt name the Debian and Ubuntu packages.
+# Every third-party package the project uses, found in one place. scripts/packages.txt names
+# the Debian and Ubuntu packages.
 
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)

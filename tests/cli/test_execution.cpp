@@ -54,6 +54,9 @@ struct Inputs : TemporaryFolder {
     }
 };
 
+// The command keeps the small kernels of these tests as it read them, beside what is planned.
+constexpr index_t kernel_as_read_bytes = 2048;
+
 }  // namespace
 
 TEST_CASE("methods, parts, engines and limits are obeyed and agree") {
@@ -96,9 +99,7 @@ TEST_CASE("a memory limit that is too small is answered with one that works") {
     const std::string least = named[1].str() + named[2].str();
     INFO("limit named: " << least);
     const json report = inputs.checked({"--max-host-mem", least});
-    // A copy of the kernel and a few KiB are kept beside what is planned.
-    const index_t limit = parse_byte_size(least);
-    CHECK(report["report"]["peak_buffer_bytes"] <= limit + limit / 50);
+    CHECK(report["report"]["peak_buffer_bytes"] <= parse_byte_size(least) + kernel_as_read_bytes);
 }
 
 TEST_CASE("no more memory is taken than planned, however many volumes there are") {
@@ -117,7 +118,7 @@ TEST_CASE("no more memory is taken than planned, however many volumes there are"
     REQUIRE(result.status == 0);
     const json report = json::parse(result.out);
     const index_t planned = report["plan"]["chosen"]["host_bytes"];
-    CHECK(report["report"]["peak_buffer_bytes"] <= planned + planned / 10);
+    CHECK(report["report"]["peak_buffer_bytes"] <= planned + kernel_as_read_bytes);
 }
 
 TEST_CASE("a dry run prints the plan and writes nothing") {
