@@ -5,6 +5,7 @@
 
 #include "convolve_report.hpp"
 #include "interrupt.hpp"
+#include "machine.hpp"
 #include "output_path.hpp"
 #include "progress.hpp"
 #include "version.hpp"
@@ -35,6 +36,15 @@ void check_outputs(const ConvolveRequest& request) {
     if (!request.timeline.empty() && !result.empty() && same_file(request.timeline, result))
         throw InvalidArgument(message("the timeline and the result would both be \"", result,
                                       "\"; name another file for one of them"));
+}
+
+// A GPU that should work and does not deserves a word; a machine or build without one does not.
+void warn_of_idle_gpu(const Console& console, const EngineChoice& choice) {
+    const bool built_with_cuda = !cuda_runtime_version().empty();
+    if (choice.device != EngineChoice::Device::automatic || !built_with_cuda) return;
+    const std::string why_not = gpu_unavailable();
+    if (!why_not.empty() && has_nvidia_gpu())
+        console.warning(message("computing on the CPU, since ", why_not));
 }
 
 Volume read_kernel(io::ImageReader& reader, const std::string& path, Timeline& timeline) {
@@ -80,8 +90,10 @@ ExecutionReport execute(const Convolver& convolver, const Volume& input, Volume&
 
 void convolve_all(const Convolver& convolver, io::ImageReader& reader, io::ImageWriter& writer,
                   ConvolveFacts& facts, const Console& console, ExecutionContext& context) {
-    Volume input(facts.input.shape, facts.input.type);
-    Volume output(facts.output.shape, facts.output.type);
+    const HostMemory memory =
+        convolver.plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
+    Volume input(facts.input.shape, facts.input.type, memory);
+    Volume output(facts.output.shape, facts.output.type, memory);
     const auto style = console.quiet()        ? ProgressMeter::Style::none
                        : stderr_is_terminal() ? ProgressMeter::Style::terminal
                                               : ProgressMeter::Style::plain;
@@ -110,13 +122,8 @@ void convolve_all(const Convolver& convolver, io::ImageReader& reader, io::Image
     writer.commit();
 }
 
-}  // namespace
-
-void run_convolve(const ConvolveRequest& request) {
-    const Console console(std::cerr, request.verbosity, stderr_wants_colors());
-    InterruptGuard interrupt;
-    check_outputs(request);
-
+void convolve_file(const ConvolveRequest& request, const Console& console,
+                   const InterruptGuard& interrupt) {
     Timeline timeline;
     ConvolveFacts facts;
     const auto reader = io::open_image(request.image, {.axes = request.axes});
@@ -141,6 +148,32 @@ void run_convolve(const ConvolveRequest& request) {
     if (!request.timeline.empty()) write_whole_file(request.timeline, timeline.to_json());
     report_end(console, request, facts, timeline);
     if (request.json) write_stdout(to_json(request, facts, convolver.plan(), &timeline));
+}
+
+}  // namespace
+
+void run_with_fallback(const Console& console, const ConvolveRequest& request,
+                       const std::function<void(const ConvolveRequest&)>& run) {
+    try {
+        return run(request);
+    } catch (const DeviceFailure& failure) {
+        if (request.engines.device != EngineChoice::Device::automatic) throw;
+        console.warning(message("starting again on the CPU, since ", failure.what()));
+    }
+    // Nothing of the first run is left: outputs appear under their name only when complete.
+    ConvolveRequest on_cpu = request;
+    on_cpu.engines.device = EngineChoice::Device::cpu;
+    run(on_cpu);
+}
+
+void run_convolve(const ConvolveRequest& request) {
+    const Console console(std::cerr, request.verbosity, stderr_wants_colors());
+    InterruptGuard interrupt;
+    check_outputs(request);
+    warn_of_idle_gpu(console, request.engines);
+    run_with_fallback(console, request, [&](const ConvolveRequest& chosen) {
+        convolve_file(chosen, console, interrupt);
+    });
 }
 
 }  // namespace convolume::cli

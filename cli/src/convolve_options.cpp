@@ -55,7 +55,7 @@ void add_execution(CLI::App& app, ConvolveRequest& request) {
         ->group(group);
     app.add_option_function<std::string>(
            "--device", [&request](const std::string& text) { parse_device(text, request.engines); },
-           "Where to compute (default auto)")
+           "Where to compute (default auto: CPU or GPUs, whichever is predicted to be faster)")
         ->type_name("auto|cpu|gpu|gpu:0,1")
         ->group(group);
     const auto engines = [](const std::string& text) { return parse_positive("--engines", text); };
@@ -63,7 +63,15 @@ void add_execution(CLI::App& app, ConvolveRequest& request) {
                "CPU engines that share the threads (default 1)")
         ->group(group);
     add_parsed(app, "--engine-mem", request.engines.engine_memory_bytes, parse_byte_size, "SIZE",
-               "Memory limit of each engine, e.g. 512M (default: none)")
+               "Memory limit of each CPU engine, e.g. 512M (default: none)")
+        ->group(group);
+    add_parsed(app, "--max-gpu-mem", request.engines.gpu_memory_bytes, parse_byte_size, "SIZE",
+               "Memory limit of each GPU, e.g. 8G (default: most of what is free)")
+        ->group(group);
+    add_parsed(app, "--transfer-gate", request.engines.transfer_gate, parse_transfer_gate,
+               "auto|global|per-link|off",
+               "Transfers between host and GPUs at a time: one in all (global), one for each GPU "
+               "and direction (per-link), any number (off) (default auto: by a measurement)")
         ->group(group);
     add_parsed(app, "--max-host-mem", request.options.max_host_bytes, parse_byte_size, "SIZE",
                "Memory limit of image, result, scratch and CPU engines together (default: three "

@@ -39,8 +39,11 @@ std::string plan_line(const Plan& plan, index_t volumes) {
         text << " (" << to_string(chosen.algorithm) << ')';
     if (chosen.method == Method::dif) text << ", " << chosen.parts << " parts";
     if (chosen.method == Method::tiled) text << ", z,y,x " << to_string(chosen.tiles) << " tiles";
+    if (chosen.slab_planes > 0) text << ", slabs of " << chosen.slab_planes << " planes";
+    if (chosen.tasks_in_flight > 1) text << ", " << chosen.tasks_in_flight << " in flight";
     text << ", grid z,y,x " << to_string(chosen.grid) << " on";
     for (const std::string& engine : plan.engines) text << ' ' << engine;
+    if (chosen.on_gpu) text << ", " << format_bytes(chosen.engine_bytes) << " of each GPU";
     text << ", " << format_bytes(chosen.host_bytes) << " of host memory, predicted "
          << format_duration(chosen.seconds * static_cast<double>(volumes));
     return text.str();

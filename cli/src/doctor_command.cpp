@@ -8,6 +8,7 @@
 #include "app.hpp"
 #include "convolume/options.hpp"
 #include "format.hpp"
+#include "gpu_diagnosis.hpp"
 #include "machine.hpp"
 #include "metadata_json.hpp"
 #include "option_help.hpp"
@@ -23,9 +24,10 @@ struct Diagnosis {
     std::string processor = processor_name();
     int processors = processor_count();
     int threads = default_threads();
-    HostMemory memory = host_memory();
+    SystemMemory memory = system_memory();
     double copy_bytes_per_s = 0;
     std::string cache = cache_folder();
+    GpuDiagnosis gpu = diagnose_gpus();
 };
 
 Diagnosis diagnose() {
@@ -50,7 +52,8 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
             {"host_memory_bytes", diagnosis.memory.total_bytes},
             {"host_memory_available_bytes", diagnosis.memory.available_bytes},
             {"copy_bytes_per_s", diagnosis.copy_bytes_per_s},
-            {"cache_folder", diagnosis.cache}};
+            {"cache_folder", diagnosis.cache},
+            {"cuda", to_json(diagnosis.gpu)}};
 }
 
 std::string to_text(const Diagnosis& diagnosis) {
@@ -71,6 +74,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     fact("cache folder", diagnosis.cache.empty()
                              ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
                              : diagnosis.cache);
+    for (const auto& [label, value] : facts_of(diagnosis.gpu)) fact(label, value);
     return text.str();
 }
 

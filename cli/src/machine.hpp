@@ -21,14 +21,17 @@ std::string processor_name();
 int processor_count();
 int default_threads();
 
-struct HostMemory {
+struct SystemMemory {
     index_t total_bytes = 0;
     index_t available_bytes = 0;
 };
-HostMemory host_memory();
+SystemMemory system_memory();
 
 /// Where FFT plans are remembered; empty when neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();
+
+/// Whether the system lists an NVIDIA GPU, with or without a driver for it.
+bool has_nvidia_gpu();
 
 /// Bytes read plus bytes written per second by all threads that copy memory at once.
 double measure_copy_bandwidth(index_t buffer_bytes, int threads);

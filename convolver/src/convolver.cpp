@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <mutex>
 
 #include "convolume/error.hpp"
 #include "convolume/rank1.hpp"
@@ -43,11 +44,18 @@ struct Convolver::Impl {
     /// Of a folding adjoint: source of every sample of the continued image.
     std::array<std::vector<index_t>, 3> fold_sources;
     bool folds = false;
-    std::unique_ptr<PlanRunner> runner;
+    Problem problem;
+    EngineList engines;  ///< all that may be used
+    std::shared_ptr<const Volume> working_taps;
+    mutable std::mutex runners_mutex;
+    /// The last one is in use; the others' plans have been seen by callers.
+    mutable std::vector<std::shared_ptr<const PlanRunner>> runners;
 
-    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts, EngineList engines,
-         PixelType image_type, PixelType output_type)
-        : options(opts), kernel(examine_kernel(taps, opts.normalization)) {
+    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
+         EngineList engine_list, PixelType image_type, PixelType output_type)
+        : options(opts),
+          kernel(examine_kernel(taps, opts.normalization)),
+          engines(std::move(engine_list)) {
         for (int a = 0; a < 3; ++a)
             if (image[a] < 1)
                 throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
@@ -63,7 +71,6 @@ struct Convolver::Impl {
         if (options.operation == Operation::correlate)
             for (int a = 0; a < 3; ++a) center[a] = taps.shape[a] - 1 - center[a];
 
-        Problem problem;
         problem.kernel = taps.shape;
         problem.image_type = image_type;
         problem.output_type = output_type;
@@ -103,17 +110,51 @@ struct Convolver::Impl {
             trimmed.begin[a] = window.kernel_begin;
             trimmed.end[a] = window.kernel_end;
         }
-        Volume working_taps = make_taps(taps, kernel, flips, trimmed,
-                                        working_type(options.precision, problem.complex_data));
+        working_taps = std::make_shared<const Volume>(
+            make_taps(taps, kernel, flips, trimmed,
+                      working_type(options.precision, problem.complex_data)));
         // Kept for the engines.
         problem.other_host_bytes =
-            checked_add(problem.other_host_bytes, Buffer::rounded_bytes(working_taps.bytes()));
+            checked_add(problem.other_host_bytes, Buffer::rounded_bytes(working_taps->bytes()));
         problem.rank1_kernel =
             may_sum_in_space() && !problem.complex_data &&
-            decompose::factor_rank1(working_taps.view(), options.precision).has_value();
+            decompose::factor_rank1(working_taps->view(), options.precision).has_value();
+        runners.push_back(make_runner());
+    }
+
+    std::shared_ptr<const PlanRunner> make_runner() const {
         Plan plan = make_plan(problem, options, engines);
-        runner = std::make_unique<PlanRunner>(std::move(plan), std::move(engines),
-                                              std::move(working_taps));
+        EngineList chosen;
+        for (const int index : plan.engine_indices)
+            chosen.push_back(engines[static_cast<std::size_t>(index)]);
+        return std::make_shared<const PlanRunner>(std::move(plan), std::move(chosen),
+                                                  working_taps);
+    }
+
+    std::shared_ptr<const PlanRunner> runner() const {
+        const std::lock_guard lock(runners_mutex);
+        return runners.back();
+    }
+
+    // A device had less memory than was planned with, and knows so now: a smaller plan.
+    void plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
+        const std::lock_guard lock(runners_mutex);
+        if (runners.back() != failed) return;  // another execution has done so
+        failed->release();
+        runners.push_back(make_runner());
+    }
+
+    ExecutionReport run(const RunArguments& arguments, const ExecutionContext& context) const {
+        constexpr int attempts = 4;
+        for (int attempt = 1;; ++attempt) {
+            const auto current = runner();
+            try {
+                return current->execute(arguments, context);
+            } catch (const OutOfMemory&) {
+                if (!current->plan().chosen.on_gpu || attempt == attempts) throw;
+            }
+            plan_again(current);
+        }
     }
 
     bool may_sum_in_space() const {
@@ -141,16 +182,16 @@ struct Convolver::Impl {
 
         Volume extended;
         if (folds) {
-            extended = Volume(runner->plan().problem.output.shape(),
-                              working_type(options.precision, runner->plan().problem.complex_data));
+            extended = Volume(runner()->plan().problem.output.shape(),
+                              working_type(options.precision, runner()->plan().problem.complex_data));
             arguments.output = extended.view();
         }
-        const ExecutionReport run = runner->execute(arguments, context);
-        report.clamped_low = run.clamped_low;
-        report.clamped_high = run.clamped_high;
+        const ExecutionReport done = run(arguments, context);
+        report.clamped_low = done.clamped_low;
+        report.clamped_high = done.clamped_high;
         if (folds) {
             const decompose::ClampCount clamped =
-                fold(extended.view(), fold_sources, output, runner->threads());
+                fold(extended.view(), fold_sources, output, runner()->threads());
             report.clamped_low = clamped.low;
             report.clamped_high = clamped.high;
         }
@@ -168,7 +209,7 @@ struct Convolver::Impl {
         };
         expect("input", input.shape, input_shape);
         expect("output", output.shape, output_shape);
-        const bool complex_data = runner->plan().problem.complex_data;
+        const bool complex_data = runner()->plan().problem.complex_data;
         if (is_complex(input.type) && !complex_data)
             throw InvalidArgument(
                 "the input is complex, but this convolution was planned for real images: give the "
@@ -180,13 +221,13 @@ struct Convolver::Impl {
 
     // Returns the samples to be read as 0.
     index_t check_finite(const ConstImageView& input) const {
-        const auto found = decompose::find_nonfinite(input, runner->threads());
+        const auto found = decompose::find_nonfinite(input, runner()->threads());
         if (!found) return 0;
         if (options.nan == NanPolicy::error)
             throw BadData(message(
                 "the image holds ", found->value, " at z,y,x = ", to_string(found->index, ","),
                 ": repair it, or choose to read such samples as zero or to propagate them"));
-        return decompose::count_nonfinite(input, runner->threads());
+        return decompose::count_nonfinite(input, runner()->threads());
     }
 };
 
@@ -212,7 +253,7 @@ double Convolver::kernel_sum() const {
     return impl_->kernel.sum;
 }
 const Plan& Convolver::plan() const {
-    return impl_->runner->plan();
+    return impl_->runner()->plan();
 }
 
 ExecutionReport Convolver::execute(const ConstImageView& input, const ImageView& output,

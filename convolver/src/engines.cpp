@@ -18,18 +18,23 @@ EngineList make_engines(const EngineChoice& choice) {
             message(choice.threads, " threads were asked for: give at least 1, or 0 for all"));
     if (choice.engine_memory_bytes && *choice.engine_memory_bytes < 1)
         throw InvalidArgument("an engine without memory cannot work: give it at least 1 MiB");
-    const index_t limit = choice.engine_memory_bytes.value_or(0);
+    if (choice.gpu_memory_bytes && *choice.gpu_memory_bytes < 1)
+        throw InvalidArgument("a GPU without memory cannot work: give it at least 64 MiB");
 
-    const bool wants_gpu = choice.device == EngineChoice::Device::gpu;
-    if (wants_gpu ||
-        (choice.device == EngineChoice::Device::automatic && gpu_unavailable().empty()))
-        return make_gpu_engines(choice.gpus, limit);
-
-    const int threads = choice.threads > 0 ? choice.threads : omp_get_max_threads();
+    using Device = EngineChoice::Device;
     EngineList engines;
+    if (choice.device == Device::gpu ||
+        (choice.device == Device::automatic && gpu_unavailable().empty()))
+        engines = make_gpu_engines({choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate,
+                                    choice.threads, 0});
+    if (choice.device == Device::gpu) return engines;
+
+    const auto gpus = static_cast<int>(engines.size());
+    const int threads = choice.threads > 0 ? choice.threads : omp_get_max_threads();
     for (int i = 0; i < choice.cpu_engines; ++i)
-        engines.push_back(make_cpu_engine(
-            {message("cpu:", i), i, std::max(1, threads / choice.cpu_engines), limit}));
+        engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
+                                           std::max(1, threads / choice.cpu_engines),
+                                           choice.engine_memory_bytes.value_or(0)}));
     return engines;
 }
 

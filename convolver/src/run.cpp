@@ -37,13 +37,14 @@ class ReportSum {
 
 }  // namespace
 
-PlanRunner::PlanRunner(Plan plan, EngineList engines, Volume taps)
+PlanRunner::PlanRunner(Plan plan, EngineList engines, std::shared_ptr<const Volume> taps)
     : plan_(std::move(plan)),
       engines_(std::move(engines)),
       taps_(std::move(taps)),
       threads_(host_threads(engines_)),
       kept_(std::make_unique<KeptKernels[]>(engines_.size())),
-      scratch_(std::make_unique<BufferPool>()) {
+      scratch_(std::make_unique<BufferPool>(plan_.chosen.on_gpu ? HostMemory::page_locked
+                                                                 : HostMemory::ordinary)) {
     for (std::size_t i = 0; i < engines_.size(); ++i)
         kept_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
 }
@@ -51,7 +52,7 @@ PlanRunner::PlanRunner(Plan plan, EngineList engines, Volume taps)
 std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task) const {
     const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
     const auto prepare = [&] {
-        return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_.view());
+        return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_->view());
     };
     if (!plan_.keep_kernels) return prepare();
     KeptKernels& kept = kept_[static_cast<std::size_t>(engine)];
@@ -59,6 +60,15 @@ std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& t
     auto& known = kept.of_part[static_cast<std::size_t>(task.part.index)];
     if (!known) known = prepare();
     return known;
+}
+
+void PlanRunner::release() const {
+    for (std::size_t i = 0; i < engines_.size(); ++i) {
+        const std::lock_guard lock(kept_[i].mutex);
+        for (auto& kernel : kept_[i].of_part) kernel.reset();
+        engines_[i]->release_workspaces();
+    }
+    scratch_->release();
 }
 
 ExecutionReport PlanRunner::execute(const RunArguments& arguments,
@@ -72,7 +82,8 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
     ReportSum report;
     const auto tasks = static_cast<int>(plan_.tasks.size());
     Progress progress(context, tasks, 0, 1);
-    run_on_engines(static_cast<int>(engines_.size()), tasks, context, [&](int engine, int number) {
+    run_on_engines(workers(), tasks, context, [&](int worker, int number) {
+        const int engine = worker % static_cast<int>(engines_.size());
         const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
         BlockInput input{arguments.input, {}, arguments.subtract, arguments.nonfinite_to_zero};
         Box3 box;
@@ -124,7 +135,8 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
 
     const auto tasks = static_cast<int>(plan_.tasks.size());
     Progress progress(context, tasks, 0.1, 0.9);
-    run_on_engines(static_cast<int>(engines_.size()), tasks, context, [&](int engine, int number) {
+    run_on_engines(workers(), tasks, context, [&](int worker, int number) {
+        const int engine = worker % static_cast<int>(engines_.size());
         const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
         const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
         const ImageView part = layout.part(scratch.data(), task.part.index, problem.precision);

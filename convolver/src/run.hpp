@@ -22,17 +22,25 @@ struct RunArguments {
 /// A plan with its engines and the kernels they keep. execute() may run concurrently.
 class PlanRunner {
   public:
-    /// `taps`: as in Engine::prepare, trimmed as the plan's windows say.
-    PlanRunner(Plan plan, EngineList engines, Volume taps);
+    /// `engines`: those of the plan. `taps`: as in Engine::prepare, trimmed as the plan's windows
+    /// say.
+    PlanRunner(Plan plan, EngineList engines, std::shared_ptr<const Volume> taps);
 
     const Plan& plan() const { return plan_; }
     int threads() const { return threads_; }
 
     ExecutionReport execute(const RunArguments& arguments, const ExecutionContext& context) const;
 
+    /// Gives back what is kept between executions: kernels, scratch, workspaces.
+    void release() const;
+
   private:
     ExecutionReport run_tiles(const RunArguments& arguments, const ExecutionContext& context) const;
     ExecutionReport run_parts(const RunArguments& arguments, const ExecutionContext& context) const;
+    /// Threads that hand tasks to engines: worker w to engine w modulo their number.
+    int workers() const {
+        return static_cast<int>(engines_.size()) * plan_.chosen.tasks_in_flight;
+    }
     std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task) const;
 
     struct KeptKernels {
@@ -42,7 +50,7 @@ class PlanRunner {
 
     Plan plan_;
     EngineList engines_;
-    Volume taps_;
+    std::shared_ptr<const Volume> taps_;
     int threads_;
     std::unique_ptr<KeptKernels[]> kept_;  ///< one for each engine
     std::unique_ptr<BufferPool> scratch_;

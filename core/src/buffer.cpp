@@ -12,6 +12,8 @@
 namespace convolume {
 
 namespace {
+std::atomic<const PageLocker*> page_locker{nullptr};
+
 std::atomic<index_t> current_bytes{0};
 std::atomic<index_t> peak_bytes{0};
 
@@ -52,6 +54,10 @@ void reset_memory_peak() {
     peak_bytes.store(current_bytes.load());
 }
 
+void set_page_locker(const PageLocker* locker) {
+    page_locker.store(locker);
+}
+
 index_t Buffer::rounded_bytes(index_t bytes) {
     return round_up(bytes,
                     bytes >= mapped_from_bytes ? huge_page_bytes : static_cast<index_t>(alignment));
@@ -76,19 +82,24 @@ Buffer::~Buffer() {
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      unlock_(std::exchange(other.unlock_, nullptr)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
     if (this != &other) {
         release();
         data_ = std::exchange(other.data_, nullptr);
         bytes_ = std::exchange(other.bytes_, 0);
+        unlock_ = std::exchange(other.unlock_, nullptr);
     }
     return *this;
 }
 
 void Buffer::release() noexcept {
     if (!data_) return;
+    if (unlock_) unlock_(data_);
+    unlock_ = nullptr;
     if (bytes_ >= mapped_from_bytes)
         munmap(data_, static_cast<std::size_t>(bytes_));
     else
@@ -105,6 +116,13 @@ void Buffer::touch(int threads) {
     for (index_t i = 0; i < steps; ++i)
         std::memset(as<char>() + i * step, 0,
                     static_cast<std::size_t>(std::min(step, bytes_ - i * step)));
+}
+
+bool Buffer::lock_pages() {
+    const PageLocker* const locker = page_locker.load();
+    if (!unlock_ && data_ && locker && locker->lock(data_, static_cast<std::size_t>(bytes_)))
+        unlock_ = locker->unlock;
+    return unlock_ != nullptr;
 }
 
 }  // namespace convolume

@@ -22,6 +22,7 @@ BufferPool::Lease BufferPool::take(index_t bytes, int threads, const char* purpo
     }
     Buffer buffer(bytes, purpose);
     buffer.touch(threads);
+    if (memory_ == HostMemory::page_locked) buffer.lock_pages();
     return {*this, std::move(buffer)};
 }
 

@@ -3,17 +3,17 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
-#include "convolume/fft_size.hpp"
 
 namespace convolume {
 
 namespace {
 
 // A wrap boundary whose period the FFT is fast at needs no padding at all.
-bool period_is_good_grid(const AxisProblem& problem, index_t step) {
+bool period_is_good_grid(const AxisProblem& problem, const GridRule& rule) {
     return problem.boundary == BoundaryKind::wrap && problem.kernel <= problem.image &&
-           problem.out_end - problem.out_begin <= problem.image && problem.image % step == 0 &&
-           is_7_smooth(problem.image);
+           problem.out_end - problem.out_begin <= problem.image &&
+           rule.engine->is_good_length(rule.axis, problem.image, rule.parts, rule.complex_data,
+                                       rule.precision);
 }
 
 // Floor of count equal cuts of [0, extent), without overflow.
@@ -33,9 +33,10 @@ BlockAxis AxisTiling::largest() const {
     return largest;
 }
 
-AxisTiling tile_axis(const AxisProblem& problem, index_t count, index_t step, Algorithm algorithm) {
-    const bool fft = algorithm == Algorithm::fft;
-    const bool periodic = fft && count == 1 && period_is_good_grid(problem, step);
+AxisTiling tile_axis(const AxisProblem& problem, index_t count, const GridRule& rule) {
+    const bool fft = rule.engine != nullptr;
+    const bool periodic =
+        fft && count == 1 && rule.may_be_periodic && period_is_good_grid(problem, rule);
     const index_t extent = problem.out_end - problem.out_begin;
     AxisTiling tiling;
     tiling.windows.reserve(static_cast<std::size_t>(count));
@@ -46,7 +47,9 @@ AxisTiling tile_axis(const AxisProblem& problem, index_t count, index_t step, Al
         tiling.grid = std::max(tiling.grid, window.grid);
         tiling.windows.push_back(window);
     }
-    if (fft && !periodic) tiling.grid = good_fft_size(tiling.grid, step);
+    if (fft && !periodic) 
+        tiling.grid = rule.engine->good_length(rule.axis, tiling.grid, rule.parts,
+                                               rule.complex_data, rule.precision);
     for (AxisWindow& window : tiling.windows) window.grid = tiling.grid;
     return tiling;
 }
@@ -59,11 +62,18 @@ Block part_block(const Problem& problem, const Layout& layout, int part,
     block.precision = problem.precision;
     block.complex_data = problem.complex_data;
     block.complex_kernel = problem.complex_kernel;
+    block.walks = layout.walks;
+    block.source_type = problem.image_type;
+    block.target_type = problem.output_type;
     if (layout.parts > 1) {
         const bool halved = !problem.complex_data && part > 0;
         const index_t planes = axes[0].grid / layout.parts / (halved ? 2 : 1);
         block.axes[0] = {planes, planes, std::min(axes[0].kernel, planes), 0, planes};
         block.complex_data = problem.complex_data || halved;
+        const bool single = problem.precision == Precision::float32;
+        block.source_type = block.target_type =
+            block.complex_data ? (single ? PixelType::complex64 : PixelType::complex128)
+                               : (single ? PixelType::float32 : PixelType::float64);
     }
     return block;
 }

@@ -17,15 +17,25 @@ struct AxisTiling {
     BlockAxis largest() const;
 };
 
-/// Cuts the outputs of one axis into `count` tiles of equal size (to within one). Grid lengths are
-/// good for the FFT and multiples of `step`, unless the algorithm sums in space.
-AxisTiling tile_axis(const AxisProblem& problem, index_t count, index_t step, Algorithm algorithm);
+/// What decides grid lengths along one axis.
+struct GridRule {
+    const Engine* engine;  ///< null: sums in space, any length will do
+    int axis;
+    int parts = 1;
+    bool complex_data = false;
+    Precision precision = Precision::float32;
+    bool may_be_periodic = true;  ///< a wrap boundary may be the grid's own period
+};
+
+/// Cuts the outputs of one axis into `count` tiles of equal size (to within one).
+AxisTiling tile_axis(const AxisProblem& problem, index_t count, const GridRule& rule);
 
 /// A way to run the problem: tiles, or one tile split into parts.
 struct Layout {
     Method method = Method::in_core;
     Algorithm algorithm = Algorithm::fft;
     int parts = 1;
+    bool walks = false;
     std::array<AxisTiling, 3> axes;
 
     Index3 tiles() const { return {axes[0].count(), axes[1].count(), axes[2].count()}; }

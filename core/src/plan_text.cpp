@@ -19,13 +19,17 @@ std::string format_seconds(double seconds) {
 std::string pieces(const Candidate& candidate) {
     if (candidate.parts > 1) return message(candidate.parts, " parts");
     const index_t tiles = element_count(candidate.tiles);
-    return tiles > 1 ? message(convolume::to_string(candidate.tiles), " tiles") : "whole";
+    const std::string text =
+        tiles > 1 ? message(convolume::to_string(candidate.tiles), " tiles") : "whole";
+    return candidate.slab_planes > 0 ? message(text, " by ", candidate.slab_planes, " planes")
+                                     : text;
 }
 
 std::string describe(const Candidate& candidate) {
     std::string text = to_string(candidate.method);
     if (candidate.algorithm != Algorithm::fft && candidate.algorithm != Algorithm::direct)
         text += message(" (", to_string(candidate.algorithm), ")");
+    if (candidate.on_gpu) text += ", gpu";
     return text;
 }
 
@@ -36,8 +40,11 @@ nlohmann::json shape_json(const Index3& shape) {
 nlohmann::json candidate_json(const Candidate& candidate) {
     nlohmann::json json{{"method", to_string(candidate.method)},
                         {"algorithm", to_string(candidate.algorithm)},
+                        {"on_gpu", candidate.on_gpu},
                         {"parts", candidate.parts},
                         {"tiles_zyx", shape_json(candidate.tiles)},
+                        {"slab_planes", candidate.slab_planes},
+                        {"tasks_in_flight", candidate.tasks_in_flight},
                         {"grid_zyx", shape_json(candidate.grid)},
                         {"engine_bytes", candidate.engine_bytes},
                         {"host_bytes", candidate.host_bytes},
@@ -67,12 +74,12 @@ std::string Plan::to_string() const {
     text += message(", engines), predicted ", format_seconds(chosen.seconds), "\n");
 
     char line[256];
-    std::snprintf(line, sizeof line, "  %-20s %-16s %-18s %10s %10s %10s\n", "candidate", "pieces",
+    std::snprintf(line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s\n", "candidate", "pieces",
                   "grid z,y,x", "engine", "host", "predicted");
     text += line;
     for (const Candidate& candidate : candidates) {
         std::snprintf(
-            line, sizeof line, "  %-20s %-16s %-18s %10s %10s %10s", describe(candidate).c_str(),
+            line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s", describe(candidate).c_str(),
             pieces(candidate).c_str(), convolume::to_string(candidate.grid, ",").c_str(),
             format_bytes(candidate.engine_bytes).c_str(),
             format_bytes(candidate.host_bytes).c_str(), format_seconds(candidate.seconds).c_str());

@@ -23,7 +23,7 @@ constexpr index_t max_tiles = 1 << 20;
 constexpr index_t max_tiles_per_axis = 1 << 12;
 
 struct Limits {
-    index_t host_bytes;
+    index_t host_bytes = 0;
     std::optional<index_t> engine_bytes;  ///< the least of the engines' limits
 };
 
@@ -61,7 +61,7 @@ index_t available_host_bytes() {
 Limits find_limits(const Options& options, const EngineList& engines) {
     Limits limits{options.max_host_bytes.value_or(available_host_bytes() / 4 * 3), {}};
     for (const auto& engine : engines) {
-        const index_t limit = engine->info().memory_limit_bytes;
+        const index_t limit = engine->memory_limit_bytes();
         if (limit > 0) limits.engine_bytes = std::min(limit, limits.engine_bytes.value_or(limit));
     }
     return limits;
@@ -82,6 +82,7 @@ struct Weighed {
     bool keep_kernels = true;
 };
 
+// Weighs the ways to run a problem on engines of one kind.
 class Planner {
   public:
     Planner(const Problem& problem, const Options& options, const EngineList& engines)
@@ -90,7 +91,9 @@ class Planner {
           engines_(engines),
           limits_(find_limits(options, engines)) {}
 
-    Plan plan() {
+    void weigh_all() {
+        const Algorithm in_space =
+            problem_.rank1_kernel ? Algorithm::separable : Algorithm::direct;
         if (allows(Method::in_core)) weigh_whole(Method::in_core, 1);
         if (allows(Method::dif) || options_.parts > 0)
             for (const int parts : {1, 2, 4, 8, 16})
@@ -99,10 +102,41 @@ class Planner {
                     (options_.parts == 0 && (parts > 1 || options_.method == Method::dif)))
                     weigh_whole(Method::dif, parts);
         if (allows(Method::tiled)) weigh_tilings(Method::tiled, Algorithm::fft);
-        if (allows(Method::direct))
-            weigh_tilings(Method::direct,
-                          problem_.rank1_kernel ? Algorithm::separable : Algorithm::direct);
-        return chosen_plan();
+        if (allows(Method::direct) && engines_.front()->supports(in_space))
+            weigh_tilings(Method::direct, in_space);
+        for (Weighed& weighed : weighed_) {
+            weighed.candidate.rejected = why_not(weighed.candidate);
+            if (weighed.candidate.rejected.empty() &&
+                (!best_ || weighed.candidate.seconds < best_->candidate.seconds))
+                best_ = &weighed;
+        }
+    }
+
+    const std::vector<Weighed>& weighed() const { return weighed_; }
+    /// The fastest way that fits; null when none does.
+    const Weighed* best() const { return best_; }
+    const EngineList& engines() const { return engines_; }
+    index_t host_limit_bytes() const { return limits_.host_bytes; }
+
+    // Names the limit to raise: the engines' when no candidate fits it, else the host's.
+    std::string nothing_fits() const {
+        const auto least = std::min_element(
+            weighed_.begin(), weighed_.end(), [&](const Weighed& a, const Weighed& b) {
+                return std::pair(excess(a.candidate), a.candidate.host_bytes) <
+                       std::pair(excess(b.candidate), b.candidate.host_bytes);
+            });
+        const Candidate& candidate = least->candidate;
+        std::string cure;
+        if (excess(candidate) > 0)
+            cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
+                           " instead of ", format_bytes(*limits_.engine_bytes));
+        if (candidate.host_bytes > limits_.host_bytes)
+            cure += message(cure.empty() ? "allow " : " and allow ",
+                            size_to_allow(candidate.host_bytes), " of host memory instead of ",
+                            format_bytes(limits_.host_bytes));
+        return message("no plan for an image of ", convolume::to_string(problem_.image),
+                       " and a kernel of ", convolume::to_string(problem_.kernel),
+                       " fits the memory limits: ", cure);
     }
 
   private:
@@ -112,15 +146,16 @@ class Planner {
                (options_.method == Method::automatic && options_.parts == 0);
     }
 
-    bool is_real() const { return !problem_.complex_data; }
+    GridRule grid_rule(int axis, Algorithm algorithm, int parts) const {
+        return {algorithm == Algorithm::fft ? engines_.front().get() : nullptr, axis, parts,
+                problem_.complex_data, problem_.precision};
+    }
 
     void weigh_whole(Method method, int parts) {
-        Layout layout{method, Algorithm::fft, parts, {}};
-        const index_t z_step = parts > 1 ? parts * (is_real() ? 2 : 1) : 1;
-        const index_t steps[3] = {z_step, 1, is_real() ? 2 : 1};
+        Layout layout{method, Algorithm::fft, parts, false, {}};
         for (int a = 0; a < 3; ++a)
             layout.axes[static_cast<std::size_t>(a)] =
-                tile_axis(problem_.axis(a), 1, steps[a], Algorithm::fft);
+                tile_axis(problem_.axis(a), 1, grid_rule(a, Algorithm::fft, parts));
         weighed_.push_back(weigh(std::move(layout)));
     }
 
@@ -130,13 +165,16 @@ class Planner {
             AxisTiling tiling;
             BlockAxis largest;
         };
+        const Layout shape{method, algorithm, 1,
+                           algorithm == Algorithm::fft && engines_.front()->can_walk(), {}};
         std::array<std::vector<Choice>, 3> choices;
         for (int a = 0; a < 3; ++a) {
             const AxisProblem axis = problem_.axis(a);
             const index_t extent = axis.out_end - axis.out_begin;
-            const index_t step = a == 2 && is_real() ? 2 : 1;
+            GridRule rule = grid_rule(a, algorithm, 1);
+            rule.may_be_periodic = a > 0 || !shape.walks;
             for (const index_t count : tile_counts(extent)) {
-                AxisTiling tiling = tile_axis(axis, count, step, algorithm);
+                AxisTiling tiling = tile_axis(axis, count, rule);
                 const BlockAxis largest = tiling.largest();
                 choices[static_cast<std::size_t>(a)].push_back({std::move(tiling), largest});
             }
@@ -149,7 +187,6 @@ class Planner {
                     const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
                     if (element_count(tiles) > max_tiles) break;
                     Weighed weighed;
-                    const Layout shape{method, algorithm, 1, {}};
                     const std::array<BlockAxis, 3> axes{z.largest, y.largest, x.largest};
                     const Block block = part_block(problem_, shape, 0, axes);
                     weigh_blocks(shape, tiles, axes, 0, block, block, weighed);
@@ -157,10 +194,8 @@ class Planner {
                     best = std::move(weighed);
                     best_choice = {&z, &y, &x};
                 }
-        best->layout = {method,
-                        algorithm,
-                        1,
-                        {best_choice[0]->tiling, best_choice[1]->tiling, best_choice[2]->tiling}};
+        best->layout = shape;
+        for (std::size_t a = 0; a < 3; ++a) best->layout.axes[a] = best_choice[a]->tiling;
         weighed_.push_back(std::move(*best));
     }
 
@@ -215,38 +250,49 @@ class Planner {
         candidate.host_bytes = checked_add(checked_add(image_bytes, output_bytes),
                                            checked_add(scratch, problem_.other_host_bytes));
 
-        double slowest_task_s = 0;
-        double work_s = 0;
+        const index_t tasks = parts > 1 ? parts : element_count(tiles);
+        const auto engine_count = static_cast<index_t>(engines_.size());
         for (const auto& engine : engines_) {
             const BlockCost a = engine->estimate(first);
             const BlockCost b = parts > 1 ? engine->estimate(other) : a;
             const index_t workspace = std::max(a.workspace_bytes, b.workspace_bytes);
+            const index_t one_kernel = std::max(a.kernel_bytes, b.kernel_bytes);
             const index_t all_kernels =
                 checked_add(a.kernel_bytes, checked_multiply(parts - 1, b.kernel_bytes));
-            const index_t limit = engine->info().memory_limit_bytes;
-            const bool keep = limit == 0 || checked_add(workspace, all_kernels) <= limit;
-            const index_t one_kernel = std::max(a.kernel_bytes, b.kernel_bytes);
-            const index_t bytes = checked_add(workspace, keep ? all_kernels : one_kernel);
+            const index_t limit = engine->memory_limit_bytes();
+            const auto bytes_of = [&](index_t in_flight, bool keep) {
+                return checked_add(checked_multiply(in_flight, workspace),
+                                   keep ? all_kernels : checked_multiply(in_flight, one_kernel));
+            };
+            const auto fits_engine = [&](index_t bytes) { return limit == 0 || bytes <= limit; };
+            // Several in flight are worth more than kernels kept: transfers cost most.
+            index_t in_flight = std::min<index_t>(engine->info().tasks_in_flight,
+                                                  ceil_div(tasks, engine_count));
+            while (in_flight > 1 && !fits_engine(bytes_of(in_flight, false))) --in_flight;
+            const bool keep = fits_engine(bytes_of(in_flight, true));
+            const index_t bytes = bytes_of(in_flight, keep);
             weighed.keep_kernels = weighed.keep_kernels && keep;
             candidate.engine_bytes = std::max(candidate.engine_bytes, bytes);
-            if (!engine->info().is_gpu)
-                candidate.host_bytes = checked_add(candidate.host_bytes, bytes);
+            candidate.on_gpu = engine->info().is_gpu;
+            candidate.slab_planes = b.slab_planes;
+            candidate.tasks_in_flight = static_cast<int>(in_flight);
+            candidate.host_bytes = checked_add(
+                candidate.host_bytes,
+                engine->info().is_gpu ? in_flight * std::max(a.staging_bytes, b.staging_bytes)
+                                      : bytes);
             if (scratch > 0)
                 candidate.host_bytes = checked_add(candidate.host_bytes,
                                                    engine->info().threads * split_bytes_per_thread);
-            const double task_s = std::max(a.total_s(), b.total_s()) + task_overhead_s;
-            slowest_task_s = std::max(slowest_task_s, task_s);
-            work_s = std::max(
-                work_s, parts > 1
-                            ? a.total_s() + (parts - 1) * b.total_s() + parts * task_overhead_s
-                            : task_s * static_cast<double>(element_count(tiles)));
+            // Tasks are handed out as engines become free: the last one may end alone.
+            const double alone_s = std::max(a.seconds, b.seconds) + task_overhead_s;
+            const double interval_s =
+                in_flight > 1 ? std::max({a.interval_s(), b.interval_s(),
+                                          alone_s / static_cast<double>(in_flight)})
+                              : alone_s;
+            candidate.seconds = std::max(
+                candidate.seconds,
+                alone_s + interval_s * static_cast<double>(ceil_div(tasks, engine_count) - 1));
         }
-        // Tasks are handed out as engines become free: the last one may end alone.
-        const index_t tasks = parts > 1 ? parts : element_count(tiles);
-        const auto engine_count = static_cast<index_t>(engines_.size());
-        candidate.seconds =
-            std::max(work_s / static_cast<double>(engine_count),
-                     slowest_task_s * static_cast<double>(ceil_div(tasks, engine_count)));
         if (scratch > 0)
             candidate.seconds +=
                 static_cast<double>(image_bytes + 2 * scratch + output_bytes) / host_bytes_per_s;
@@ -254,27 +300,6 @@ class Planner {
 
     static index_t bytes_of(const Shape3& shape, PixelType type) {
         return checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
-    }
-
-    Plan chosen_plan() {
-        const Weighed* best = nullptr;
-        for (Weighed& weighed : weighed_) {
-            weighed.candidate.rejected = why_not(weighed.candidate);
-            if (weighed.candidate.rejected.empty() &&
-                (!best || weighed.candidate.seconds < best->candidate.seconds))
-                best = &weighed;
-        }
-        if (!best) throw OutOfMemory(nothing_fits());
-
-        Plan plan;
-        plan.problem = problem_;
-        plan.chosen = best->candidate;
-        plan.keep_kernels = best->keep_kernels;
-        for (const Weighed& weighed : weighed_) plan.candidates.push_back(weighed.candidate);
-        for (const auto& engine : engines_) plan.engines.push_back(engine->info().name);
-        plan.host_limit_bytes = limits_.host_bytes;
-        lay_out(problem_, best->layout, plan);
-        return plan;
     }
 
     std::string why_not(const Candidate& candidate) const {
@@ -287,27 +312,6 @@ class Planner {
         return {};
     }
 
-    // Names the limit to raise: the engines' when no candidate fits it, else the host's.
-    std::string nothing_fits() const {
-        const auto least = std::min_element(
-            weighed_.begin(), weighed_.end(), [&](const Weighed& a, const Weighed& b) {
-                return std::pair(excess(a.candidate), a.candidate.host_bytes) <
-                       std::pair(excess(b.candidate), b.candidate.host_bytes);
-            });
-        const Candidate& candidate = least->candidate;
-        std::string cure;
-        if (excess(candidate) > 0)
-            cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
-                           " instead of ", format_bytes(*limits_.engine_bytes));
-        if (candidate.host_bytes > limits_.host_bytes)
-            cure += message(cure.empty() ? "allow " : " and allow ",
-                            size_to_allow(candidate.host_bytes), " of host memory instead of ",
-                            format_bytes(limits_.host_bytes));
-        return message("no plan for an image of ", convolume::to_string(problem_.image),
-                       " and a kernel of ", convolume::to_string(problem_.kernel),
-                       " fits the memory limits: ", cure);
-    }
-
     index_t excess(const Candidate& candidate) const {
         return std::max<index_t>(
             0, candidate.engine_bytes - limits_.engine_bytes.value_or(candidate.engine_bytes));
@@ -315,9 +319,10 @@ class Planner {
 
     const Problem& problem_;
     const Options& options_;
-    const EngineList& engines_;
+    EngineList engines_;
     Limits limits_;
     std::vector<Weighed> weighed_;
+    const Weighed* best_ = nullptr;
 };
 
 }  // namespace
@@ -337,7 +342,47 @@ Plan make_plan(const Problem& problem, const Options& options, const EngineList&
     if (options.parts != 0 && options.method != Method::automatic && options.method != Method::dif)
         throw InvalidArgument(message("method ", to_string(options.method),
                                       " has no parts: leave their number to method dif"));
-    return Planner(problem, options, engines).plan();
+
+    std::vector<Planner> planners;
+    std::vector<std::vector<int>> indices;
+    for (const bool gpu : {true, false}) {
+        EngineList kind;
+        std::vector<int> members;
+        for (std::size_t i = 0; i < engines.size(); ++i)
+            if (engines[i]->info().is_gpu == gpu) {
+                kind.push_back(engines[i]);
+                members.push_back(static_cast<int>(i));
+            }
+        if (kind.empty()) continue;
+        planners.emplace_back(problem, options, kind);
+        indices.push_back(std::move(members));
+    }
+    Plan plan;
+    plan.problem = problem;
+    const Planner* best = nullptr;
+    for (std::size_t i = 0; i < planners.size(); ++i) {
+        Planner& planner = planners[i];
+        planner.weigh_all();
+        for (const Weighed& weighed : planner.weighed())
+            plan.candidates.push_back(weighed.candidate);
+        if (!planner.best()) continue;
+        if (best && best->best()->candidate.seconds <= planner.best()->candidate.seconds) continue;
+        best = &planner;
+        plan.engine_indices = indices[i];
+    }
+    if (plan.candidates.empty())
+        throw Unavailable(message("method ", to_string(options.method),
+                                  " does not run on a GPU: use the CPU (--device cpu)"));
+    if (!best) {
+        for (const Planner& planner : planners)
+            if (!planner.weighed().empty()) throw OutOfMemory(planner.nothing_fits());
+    }
+    plan.chosen = best->best()->candidate;
+    plan.keep_kernels = best->best()->keep_kernels;
+    for (const auto& engine : best->engines()) plan.engines.push_back(engine->info().name);
+    plan.host_limit_bytes = best->host_limit_bytes();
+    lay_out(problem, best->best()->layout, plan);
+    return plan;
 }
 
 }  // namespace convolume

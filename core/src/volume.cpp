@@ -4,12 +4,13 @@
 
 namespace convolume {
 
-Volume::Volume(const Shape3& shape, PixelType type)
+Volume::Volume(const Shape3& shape, PixelType type, HostMemory memory)
     : buffer_(checked_multiply(element_count(shape), static_cast<index_t>(size_of(type))),
               "a volume"),
       shape_(shape),
       type_(type) {
     buffer_.touch(omp_get_max_threads());
+    if (memory == HostMemory::page_locked) buffer_.lock_pages();
 }
 
 void Volume::check_type(PixelType asked) const {

@@ -113,6 +113,7 @@ BlockCost estimate_cost(const Block& block, int threads) {
     }
     // Work is shared by the threads, the way to memory is not.
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / memory_bytes_per_s);
+    cost.seconds = cost.compute_s;
     return cost;
 }
 

@@ -1,4 +1,4 @@
-#include "part.hpp"
+#include "convolume/part.hpp"
 
 #include <cmath>
 #include <numbers>

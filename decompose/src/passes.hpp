@@ -8,7 +8,7 @@
 
 #include "contiguous.hpp"
 #include "network.hpp"
-#include "part.hpp"
+#include "convolume/part.hpp"
 
 namespace convolume::decompose {
 

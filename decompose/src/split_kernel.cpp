@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "part.hpp"
+#include "convolume/part.hpp"
 
 namespace convolume::decompose {
 

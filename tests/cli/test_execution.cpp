@@ -69,13 +69,14 @@ TEST_CASE("methods, parts, engines and limits are obeyed and agree") {
         const json report = inputs.checked({"--method", "dif", "--parts", std::to_string(parts)});
         CHECK(report["plan"]["chosen"]["parts"] == parts);
     }
-    CHECK(inputs.checked({"--engines", "2"})["plan"]["engines"].size() == 2);
+    CHECK(inputs.checked({"--device", "cpu", "--engines", "2"})["plan"]["engines"].size() == 2);
     CHECK(inputs.checked({"--device", "cpu", "--threads", "1"})["plan"]["engines"].size() == 1);
 
     const index_t unlimited =
-        inputs.checked({"--method", "tiled"})["plan"]["chosen"]["engine_bytes"];
+        inputs.checked({"--device", "cpu", "--method", "tiled"})["plan"]["chosen"]["engine_bytes"];
     const std::string limit = std::to_string(unlimited * 2 / 3);
-    const json limited = inputs.checked({"--method", "tiled", "--engine-mem", limit});
+    const json limited =
+        inputs.checked({"--device", "cpu", "--method", "tiled", "--engine-mem", limit});
     CHECK(limited["plan"]["chosen"]["engine_bytes"] <= unlimited * 2 / 3);
     CHECK(limited["plan"]["tasks"] != 1);
 }
@@ -89,7 +90,8 @@ TEST_CASE("float64 is more precise") {
 
 TEST_CASE("a memory limit that is too small is answered with one that works") {
     const Inputs inputs;
-    const CommandResult refused = inputs.run({"-o", "out.tif", "--max-host-mem", "100K"});
+    const CommandResult refused =
+        inputs.run({"-o", "out.tif", "--device", "cpu", "--max-host-mem", "100K"});
     INFO(refused.err);
     REQUIRE(refused.status == 3);
     CHECK(refused.err.find('\n') == refused.err.size() - 1);
@@ -98,7 +100,7 @@ TEST_CASE("a memory limit that is too small is answered with one that works") {
     REQUIRE(std::regex_search(refused.err, named, std::regex("allow ([0-9.]+) ?([KMG]iB)")));
     const std::string least = named[1].str() + named[2].str();
     INFO("limit named: " << least);
-    const json report = inputs.checked({"--max-host-mem", least});
+    const json report = inputs.checked({"--device", "cpu", "--max-host-mem", least});
     CHECK(report["report"]["peak_buffer_bytes"] <= parse_byte_size(least) + kernel_as_read_bytes);
 }
 
@@ -113,7 +115,8 @@ TEST_CASE("no more memory is taken than planned, however many volumes there are"
     write_image(folder / "image.tif", volumes, metadata);
     write_image(folder / "kernel.tif", random.array({3, 9, 9}, false, 1), PixelType::float32);
     const CommandResult result = testing::convolume(
-        {"convolve", "image.tif", "kernel.tif", "-o", "out.tif", "--json"}, folder);
+        {"convolve", "image.tif", "kernel.tif", "-o", "out.tif", "--device", "cpu", "--json"},
+        folder);
     INFO(result.err);
     REQUIRE(result.status == 0);
     const json report = json::parse(result.out);

@@ -16,6 +16,7 @@ TEST_CASE("every error has its exit code") {
     CHECK(exit_code_of(OutOfMemory("x")) == ExitCode::out_of_memory);
     CHECK(exit_code_of(std::bad_alloc()) == ExitCode::out_of_memory);
     CHECK(exit_code_of(Unavailable("x")) == ExitCode::unavailable);
+    CHECK(exit_code_of(DeviceFailure("x")) == ExitCode::unavailable);
     CHECK(exit_code_of(OutputExists("x")) == ExitCode::output_exists);
     CHECK(exit_code_of(BadData("x")) == ExitCode::bad_data);
     CHECK(exit_code_of(InputNotFound("x")) == ExitCode::no_input);

@@ -5,6 +5,7 @@
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "convolume/gpu.hpp"
 #include "images.hpp"
 #include "support/errors.hpp"
 #include "support/random.hpp"
@@ -69,7 +70,7 @@ TEST_CASE("doctor tells what was built and what there is") {
     const TemporaryFolder folder;
     const CommandResult text = testing::convolume({"doctor"}, folder);
     CHECK(text.status == 0);
-    CHECK(contains(text.out, "built without CUDA"));
+    CHECK(contains(text.out, "CUDA"));
     const json report = json::parse(testing::convolume({"doctor", "--json"}, folder).out);
     CHECK(report["features"]["NPY"]["present"] == true);
     CHECK(report["features"].contains("TIFF"));
@@ -77,6 +78,30 @@ TEST_CASE("doctor tells what was built and what there is") {
     CHECK(report["processors"] > 0);
     CHECK(report["host_memory_bytes"] > report["host_memory_available_bytes"]);
     CHECK(report["copy_bytes_per_s"] > 1e8);
+}
+
+TEST_CASE("doctor tells why there is no GPU, or how fast each is") {
+    const TemporaryFolder folder;
+    const std::string text = testing::convolume({"doctor"}, folder).out;
+    const json cuda = json::parse(testing::convolume({"doctor", "--json"}, folder).out)["cuda"];
+    const std::string why_not = gpu_unavailable();
+    if (!why_not.empty()) {
+        CHECK(contains(text, why_not));
+        CHECK(cuda["unavailable"] == why_not);
+        CHECK(cuda["transfer_gate"].is_null());
+        return;
+    }
+    CHECK(cuda["unavailable"].is_null());
+    REQUIRE(cuda["devices"].size() == gpu_devices().size());
+    CHECK(cuda["runtime"] == cuda_runtime_version());
+    CHECK(cuda["transfer_gate"].is_string());
+    for (const json& device : cuda["devices"]) {
+        INFO(device);
+        CHECK(contains(text, "gpu:" + std::to_string(device["number"].get<int>())));
+        if (device["usable"] == false) continue;
+        for (const char* way : {"host_to_device", "device_to_host", "both", "device_copy"})
+            CHECK(device["bytes_per_s"][way] > 1e8);
+    }
 }
 
 TEST_CASE("previews are pictures of one or two stacks") {

@@ -1,4 +1,7 @@
+#include <sstream>
+
 #include "catch.hpp"
+#include "convolve_command.hpp"
 #include "convolve_report.hpp"
 #include "convolve_request.hpp"
 
@@ -69,4 +72,56 @@ TEST_CASE("voxel sizes that differ are named with the cure") {
     CHECK(text.find("z,y,x 0.2×0.1×0.1 µm") != std::string::npos);
     CHECK(text.find("z,y,x 0.3×0.1005×? µm") != std::string::npos);
     CHECK(text.find("resample") != std::string::npos);
+}
+
+TEST_CASE("a device that fails gives way to the CPU where the choice was free") {
+    std::ostringstream said;
+    const Console console(said, Verbosity::quiet, false);
+    using Device = EngineChoice::Device;
+    std::vector<Device> tried;
+    const auto run = [&](const ConvolveRequest& request) {
+        tried.push_back(request.engines.device);
+        if (request.engines.device != Device::cpu) throw DeviceFailure("the GPU fell off the bus");
+    };
+    ConvolveRequest request;
+    run_with_fallback(console, request, run);
+    CHECK(tried == std::vector{Device::automatic, Device::cpu});
+    CHECK(said.str() ==
+          "convolume: warning: starting again on the CPU, since the GPU fell off the bus\n");
+
+    request.engines.device = Device::gpu;
+    CHECK_THROWS_AS(run_with_fallback(console, request, run), DeviceFailure);
+    CHECK(tried.size() == 3);
+}
+
+TEST_CASE("failures of other kinds are not tried again") {
+    std::ostringstream said;
+    const Console console(said, Verbosity::quiet, false);
+    int runs = 0;
+    const auto run = [&](const ConvolveRequest&) {
+        ++runs;
+        throw Unavailable("this format is not built in");
+    };
+    CHECK_THROWS_AS(run_with_fallback(console, ConvolveRequest(), run), Unavailable);
+    CHECK(runs == 1);
+    CHECK(said.str().empty());
+}
+
+TEST_CASE("the plan line tells what GPUs do") {
+    std::ostringstream said;
+    const Console console(said, Verbosity::normal, false);
+    Plan plan;
+    plan.chosen.method = Method::tiled;
+    plan.chosen.tiles = {1, 2, 2};
+    plan.chosen.slab_planes = 96;
+    plan.chosen.tasks_in_flight = 2;
+    plan.chosen.on_gpu = true;
+    plan.chosen.engine_bytes = index_t{3} << 30;
+    plan.engines = {"gpu:0", "gpu:1"};
+    report_plan(console, ConvolveRequest(), ConvolveFacts(), plan);
+    for (const char* words : {"1×2×2 tiles, slabs of 96 planes, 2 in flight, ",
+                              " on gpu:0 gpu:1, 3.00 GiB of each GPU, "}) {
+        INFO(said.str());
+        CHECK(said.str().find(words) != std::string::npos);
+    }
 }

@@ -2,10 +2,12 @@
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "convolume/gpu.hpp"
 #include "images.hpp"
 #include "support/errors.hpp"
 #include "support/random.hpp"
 
+namespace testing = convolume::testing;
 using namespace convolume::testing;
 
 namespace {
@@ -14,7 +16,7 @@ namespace {
 void check_refusal(const Arguments& arguments, const TemporaryFolder& folder, int status,
                    const std::string& names = "") {
     const auto before = folder.names();
-    const CommandResult result = convolume::testing::convolume(arguments, folder);
+    const CommandResult result = testing::convolume(arguments, folder);
     INFO(result.err);
     CHECK(result.status == status);
     CHECK(result.out.empty());
@@ -41,7 +43,7 @@ TEST_CASE("help and version are no errors") {
     for (const Arguments& arguments :
          {Arguments{"--help"}, Arguments{"--version"}, Arguments{"convolve", "--help"},
           Arguments{"info", "--help"}, Arguments{"preview", "-h"}, Arguments{"doctor", "-h"}}) {
-        const CommandResult result = convolume::testing::convolume(arguments, folder);
+        const CommandResult result = testing::convolume(arguments, folder);
         CHECK(result.status == 0);
         CHECK(contains(result.out, "onvol"));
         CHECK(result.err.empty());
@@ -76,6 +78,9 @@ TEST_CASE("mistakes on the command line are usage errors") {
     refuse("--threads", "two", "two");
     refuse("--engine-mem", "12 parsecs", "12 parsecs");
     refuse("--max-host-mem", "-1", "-1");
+    refuse("--max-gpu-mem", "8 GPUs", "8 GPUs");
+    refuse("--max-gpu-mem", "0", "GPU");
+    refuse("--transfer-gate", "open", "per-link");
     refuse("--precision", "float16", "float64");
     refuse("--output-type", "uint12", "uint16");
     refuse("--compression", "zip", "zstd");
@@ -103,11 +108,27 @@ TEST_CASE("inputs are not overwritten") {
                   folder, 2, "kernel.npy");
 }
 
+TEST_CASE("the help of convolve names the options of GPUs") {
+    const TemporaryFolder folder;
+    const std::string help = testing::convolume({"convolve", "--help"}, folder).out;
+    for (const char* words : {"--max-gpu-mem", "--transfer-gate", "auto|global|per-link|off",
+                              "Memory limit of each CPU engine"})
+        CHECK(contains(help, words));
+}
+
 TEST_CASE("a GPU that is not there is said to be absent") {
     const SmallInputs folder;
+    if (convolume::gpu_unavailable().empty()) SKIP("there is a GPU here");
     for (const char* device : {"gpu", "gpu:0,1"})
         check_refusal({"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--device", device},
-                      folder, 4, "CUDA");
+                      folder, 4, "");
+    // Options of GPUs are no demand for one.
+    const CommandResult result =
+        testing::convolume({"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--max-gpu-mem",
+                            "1G", "--transfer-gate", "global"},
+                           folder);
+    CHECK(result.status == 0);
+    CHECK(contains(result.err, " on cpu:0"));
 }
 
 TEST_CASE("missing inputs") {

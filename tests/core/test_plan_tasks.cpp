@@ -66,7 +66,13 @@ TEST_CASE("pieces of random plans are disjoint and reunite to the output") {
             const std::string broken = broken_rule(plan, engines, limit);
             INFO(plan.to_string());
             CHECK(broken == "");
-            CHECK(plan.engines.size() == engines.size());
+            // All engines of one kind, and no others.
+            std::vector<int> of_kind;
+            for (std::size_t e = 0; e < engines.size(); ++e)
+                if (engines[e]->info().is_gpu == plan.chosen.on_gpu)
+                    of_kind.push_back(static_cast<int>(e));
+            CHECK(plan.engine_indices == of_kind);
+            CHECK(plan.engines.size() == of_kind.size());
             if (options.method != Method::automatic) CHECK(plan.chosen.method == options.method);
             if (options.method == Method::dif && options.parts > 0)
                 CHECK(plan.chosen.parts == options.parts);

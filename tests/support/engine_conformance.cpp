@@ -59,11 +59,19 @@ void check_cases(Engine& engine, const char* name, std::uint64_t count, const Ma
     REQUIRE(failures == 0);
 }
 
+std::vector<Algorithm> algorithms_of(const Engine& engine) {
+    std::vector<Algorithm> algorithms;
+    for (const Algorithm algorithm : {Algorithm::fft, Algorithm::direct, Algorithm::separable})
+        if (engine.supports(algorithm)) algorithms.push_back(algorithm);
+    return algorithms;
+}
+
 }  // namespace
 
 void check_engine_results(const EnginePointer& engine, std::uint64_t cases) {
     check_cases(*engine, "engine fft", cases, random_fft_case);
     check_cases(*engine, "engine parts", cases, random_part_case);
+    if (!engine->supports(Algorithm::direct)) return;
     check_cases(*engine, "engine direct", cases,
                 [](Random& random) { return random_space_case(random, Algorithm::direct); });
     check_cases(*engine, "engine separable", cases,
@@ -175,9 +183,10 @@ void check_engine_in_place(const EnginePointer& engine) {
     }
 }
 
-void check_engine_memory(const EnginePointer& engine) {
+void check_engine_memory(const EnginePointer& engine, const std::function<MemoryUse()>& use,
+                         const std::function<void()>& reset_peak) {
     Random random(test_seed("engine memory"));
-    for (const Algorithm algorithm : {Algorithm::fft, Algorithm::direct, Algorithm::separable})
+    for (const Algorithm algorithm : algorithms_of(*engine))
         for (const Precision precision : {Precision::float32, Precision::float64})
             for (const Shape3& grid :
                  {Shape3{24, 60, 80}, Shape3{1, 256, 256}, Shape3{96, 32, 30}}) {
@@ -199,27 +208,27 @@ void check_engine_memory(const EnginePointer& engine) {
                 const Volume source = to_volume(c.source, c.source_type), taps = c.taps_volume();
                 Volume target = poisoned_target(c);
                 const BlockCost cost = engine->estimate(c.block);
-                const index_t before = memory_use().current_bytes;
-                reset_memory_peak();
+                const index_t before = use().current_bytes;
+                reset_peak();
                 const auto kernel = engine->prepare(c.block, c.part, taps.view());
                 engine->release_workspaces();
                 INFO(c.describe());
-                CHECK(memory_use().current_bytes - before <= cost.kernel_bytes);
+                CHECK(use().current_bytes - before <= cost.kernel_bytes);
                 engine->convolve(c.block, *kernel, c.input(source.view()), {target.view(), 0}, 0,
                                  {});
                 engine->convolve(c.block, *kernel, c.input(source.view()), {target.view(), 0}, 0,
                                  {});
-                CHECK(memory_use().peak_bytes - before <= cost.kernel_bytes + cost.workspace_bytes);
+                CHECK(use().peak_bytes - before <= cost.kernel_bytes + cost.workspace_bytes);
                 CHECK(cost.compute_s > 0);
                 engine->release_workspaces();
-                CHECK(memory_use().current_bytes - before <= cost.kernel_bytes);
+                CHECK(use().current_bytes - before <= cost.kernel_bytes);
             }
     engine->release_workspaces();
 }
 
 void check_engine_concurrency(const EnginePointer& engine) {
     Random random(test_seed("engine concurrency"));
-    for (const Algorithm algorithm : {Algorithm::fft, Algorithm::direct, Algorithm::separable}) {
+    for (const Algorithm algorithm : algorithms_of(*engine)) {
         BlockCase c = algorithm == Algorithm::fft
                           ? plain_case(random, {12, 20, 24}, {3, 5, 4}, Precision::float32)
                           : random_space_case(random, algorithm);

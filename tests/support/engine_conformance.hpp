@@ -22,8 +22,11 @@ void check_engine_pixel_types(const EnginePointer& engine);
 /// Source and target in the same memory.
 void check_engine_in_place(const EnginePointer& engine);
 
-/// estimate() bounds what prepare() and convolve() take; release_workspaces() gives it back.
-void check_engine_memory(const EnginePointer& engine);
+/// estimate() bounds what prepare() and convolve() take; release_workspaces() gives it back. `use`
+/// and `reset_peak` count the engine's kind of memory.
+void check_engine_memory(const EnginePointer& engine,
+                         const std::function<MemoryUse()>& use = memory_use,
+                         const std::function<void()>& reset_peak = reset_memory_peak);
 
 /// Several threads use one kernel at once.
 void check_engine_concurrency(const EnginePointer& engine);

@@ -57,6 +57,7 @@ BlockCost ReferenceEngine::estimate(const Block& block) const {
         cost.host_to_device_s = 1e-10 * static_cast<double>(loaded);
         cost.device_to_host_s = 1e-10 * static_cast<double>(kept);
     }
+    cost.seconds = cost.host_to_device_s + cost.compute_s + cost.device_to_host_s;
     return cost;
 }
 

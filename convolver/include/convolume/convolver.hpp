@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "convolume/engine.hpp"
+#include "convolume/gpu.hpp"
 #include "convolume/options.hpp"
 #include "convolume/plan.hpp"
 
@@ -11,15 +12,22 @@ namespace convolume {
 
 /// Which engines to use.
 struct EngineChoice {
-    enum class Device { automatic, cpu, gpu };
+    enum class Device {
+        automatic,  ///< CPU and GPUs: the plan takes whichever it predicts to be faster
+        cpu,
+        gpu
+    };
     Device device = Device::automatic;
     std::vector<int> gpus;  ///< device numbers; empty: all
     int cpu_engines = 1;    ///< several stand in for several small GPUs
     int threads = 0;        ///< of all CPU engines together; 0: what OpenMP would use
-    std::optional<index_t> engine_memory_bytes;  ///< limit of each engine
+    std::optional<index_t> engine_memory_bytes;  ///< limit of each CPU engine
+    std::optional<index_t> gpu_memory_bytes;     ///< limit of each GPU
+    TransferGate transfer_gate = TransferGate::automatic;
 };
 
-/// Throws Unavailable when a GPU is demanded and there is none.
+/// Throws Unavailable when a GPU is demanded and there is none. With Device::automatic a GPU that
+/// cannot be used is left out; gpu_unavailable() says why.
 EngineList make_engines(const EngineChoice& choice = {});
 
 /// Convolves images of one shape with one kernel. Immutable after construction: execute() may be
@@ -43,6 +51,7 @@ class Convolver {
     PixelType natural_output_type() const;
     /// Sum of the kernel as given (its real part), before normalisation.
     double kernel_sum() const;
+    /// The plan in use. Where a GPU runs out of memory, execute() makes a smaller one and goes on.
     const Plan& plan() const;
 
     /// Input: any type and strides, shape input_shape(). Output: any real or integer type (complex

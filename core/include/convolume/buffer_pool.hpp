@@ -10,6 +10,8 @@ namespace convolume {
 
 class BufferPool {
   public:
+    explicit BufferPool(HostMemory memory = HostMemory::ordinary) : memory_(memory) {}
+
     /// A buffer on loan; returns to the pool when destroyed.
     class Lease {
       public:
@@ -33,6 +35,7 @@ class BufferPool {
   private:
     void give_back(Buffer buffer);
 
+    HostMemory memory_;
     std::mutex mutex_;
     std::vector<Buffer> idle_;
 };

@@ -3,6 +3,7 @@
 // for bytes and seconds, the scheduler hands it tasks. CPU and GPU engines implement this interface
 // and pass the same conformance suite (tests/support/engine_conformance.hpp).
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <memory>
@@ -34,6 +35,10 @@ struct BlockAxis {
 };
 BlockAxis block_axis(const AxisWindow& window);
 
+/// Grid lengths along `axis` (0 is z) are multiples of this: even rows for real data, and what
+/// `parts` (1: no split) take along z.
+index_t length_step(int axis, int parts, bool complex_data);
+
 /// Everything that decides an engine's memory and time for one block; its data come with a task.
 struct Block {
     std::array<BlockAxis, 3> axes;  ///< z, y, x
@@ -41,6 +46,11 @@ struct Block {
     Precision precision = Precision::float32;
     bool complex_data = false;    ///< complex samples (complex image or kernel, or a complex part)
     bool complex_kernel = false;  ///< of the kernel as given: for `direct`
+    /// The result along z is that of a linear convolution, and the engine may walk along z in slabs
+    /// of its own choosing instead of holding all planes; grid z is then only a bound.
+    bool walks = false;
+    PixelType source_type = PixelType::float32;  ///< expected of inputs: decides transfer times
+    PixelType target_type = PixelType::float32;  ///< expected of outputs
 
     Shape3 grid() const { return {axes[0].grid, axes[1].grid, axes[2].grid}; }
     Shape3 loaded() const { return {axes[0].loaded, axes[1].loaded, axes[2].loaded}; }
@@ -62,11 +72,17 @@ struct PartId {
 struct BlockCost {
     index_t workspace_bytes = 0;  ///< for each block in flight
     index_t kernel_bytes = 0;     ///< for each prepared kernel, kept between executions
+    index_t staging_bytes = 0;    ///< of host memory that a GPU's block in flight passes through
     double host_to_device_s = 0;
     double compute_s = 0;
     double device_to_host_s = 0;
+    double seconds = 0;       ///< one block alone, from first read to last write
+    index_t slab_planes = 0;  ///< outputs of each step along z of a block that is walked through
 
-    double total_s() const { return host_to_device_s + compute_s + device_to_host_s; }
+    /// Time between the ends of blocks that follow each other, several in flight.
+    double interval_s() const {
+        return std::max({host_to_device_s, compute_s, device_to_host_s});
+    }
 };
 
 /// Samples of a block: position (z, y, x) of the grid holds
@@ -97,6 +113,7 @@ struct EngineInfo {
     bool is_gpu = false;
     int threads = 1;
     index_t memory_limit_bytes = 0;  ///< 0: whatever the host has left
+    int tasks_in_flight = 1;         ///< as many as keep it busy
 };
 
 class Engine {
@@ -104,6 +121,23 @@ class Engine {
     virtual ~Engine() = default;
 
     virtual const EngineInfo& info() const = 0;
+
+    /// The limit as it is now: a device shared with others may have less than it had.
+    virtual index_t memory_limit_bytes() const { return info().memory_limit_bytes; }
+
+    virtual bool supports(Algorithm) const { return true; }
+
+    /// The length of at least `least` that this engine's FFT is fastest at along `axis` (0 is z),
+    /// for data that are split along it into `parts`.
+    virtual index_t good_length(int axis, index_t least, int parts, bool complex_data,
+                                Precision precision) const;
+
+    /// Whether a transform of just this length is about as fast as its neighbours'.
+    virtual bool is_good_length(int axis, index_t length, int parts, bool complex_data,
+                                Precision precision) const;
+
+    /// Whether blocks with `walks` are walked through; else they are held whole.
+    virtual bool can_walk() const { return false; }
 
     /// Arithmetic only: nothing is allocated.
     virtual BlockCost estimate(const Block& block) const = 0;

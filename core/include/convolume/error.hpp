@@ -46,6 +46,10 @@ class OutOfMemory : public Error {
 class Unavailable : public Error {
     using Error::Error;
 };
+/// A device failed while it worked: lost, reset, or out of order. Other engines may go on.
+class DeviceFailure : public Unavailable {
+    using Unavailable::Unavailable;
+};
 /// The caller asked to stop.
 class Cancelled : public Error {
     using Error::Error;

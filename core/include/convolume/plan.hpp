@@ -40,8 +40,11 @@ struct Task {
 struct Candidate {
     Method method = Method::in_core;
     Algorithm algorithm = Algorithm::fft;
+    bool on_gpu = false;
     int parts = 1;
     Index3 tiles{1, 1, 1};
+    index_t slab_planes = 0;  ///< outputs of each step along z where engines walk; else 0
+    int tasks_in_flight = 1;  ///< on each engine
     Shape3 grid;               ///< padded size of a block
     index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
     index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
@@ -59,7 +62,8 @@ struct Plan {
     Shape3 scratch;  ///< of Method::dif: planes of the split volume (z = grid length)
     index_t scratch_bytes = 0;
     bool keep_kernels = true;  ///< between tasks and executions; false: the limit has no room
-    std::vector<std::string> engines;  ///< names
+    std::vector<int> engine_indices;   ///< those of the list that take part
+    std::vector<std::string> engines;  ///< their names
     index_t host_limit_bytes = 0;
 
     /// A table for people: sizes, memory, predicted time, and the candidates not taken.
@@ -68,8 +72,10 @@ struct Plan {
     std::string to_json() const;
 };
 
-/// Chooses among the methods `options` allows by predicted time on `engines` (at least one).
-/// Throws OutOfMemory, naming the least limit that would do, when nothing fits.
+/// Chooses among the methods `options` allows by predicted time on `engines` (at least one). Where
+/// the list holds CPU and GPU engines, either kind is weighed by itself and one of them chosen.
+/// Throws Unavailable when no engine can run the method asked for; OutOfMemory, naming the least
+/// limit that would do, when nothing fits.
 Plan make_plan(const Problem& problem, const Options& options, const EngineList& engines);
 
 }  // namespace convolume

@@ -15,6 +15,17 @@ struct MemoryUse {
 MemoryUse memory_use();
 void reset_memory_peak();
 
+/// What host memory is for. Page-locked memory is read and written by devices without staging;
+/// where no back end can lock pages, or the system refuses, it is ordinary memory.
+enum class HostMemory { ordinary, page_locked };
+
+/// How pages are locked: the GPU back end says so when it starts.
+struct PageLocker {
+    bool (*lock)(void* data, std::size_t bytes);
+    void (*unlock)(void* data);
+};
+void set_page_locker(const PageLocker* locker);  ///< kept by reference
+
 /// Uninitialised memory aligned to 64 bytes at least; large buffers ask for huge pages, since the
 /// first touch of small ones costs more than a transform. Move-only.
 class Buffer {
@@ -40,12 +51,15 @@ class Buffer {
 
     /// Writes zeros from `threads` threads, so that pages land near who uses them.
     void touch(int threads);
+    /// Locks the pages, best after they are touched. Whether they are locked now.
+    bool lock_pages();
 
   private:
     void release() noexcept;
 
     void* data_ = nullptr;
     index_t bytes_ = 0;
+    void (*unlock_)(void*) = nullptr;
 };
 
 /// A contiguous 3D array in C order that owns its memory. Move-only.
@@ -53,7 +67,7 @@ class Volume {
   public:
     Volume() = default;
     /// Elements start as zero. Throws OutOfMemory or InvalidArgument.
-    Volume(const Shape3& shape, PixelType type);
+    Volume(const Shape3& shape, PixelType type, HostMemory memory = HostMemory::ordinary);
 
     const Shape3& shape() const { return shape_; }
     PixelType type() const { return type_; }

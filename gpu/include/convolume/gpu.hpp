@@ -1,6 +1,7 @@
 #pragma once
-// Engines on CUDA devices.
+// Engines on CUDA devices, and what is known about the devices.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,11 +9,59 @@
 
 namespace convolume {
 
+/// How many transfers between host and devices run at a time. Karas and Svoboda's bus lock (EURASIP
+/// J. Adv. Signal Process. 2011:120) is `global`.
+enum class TransferGate {
+    automatic,  ///< per_link, or global where a measurement finds that devices share one link
+    global,     ///< one transfer at a time over all devices and directions
+    per_link,   ///< one task at a time for each device and direction
+    off,        ///< as many as there are tasks
+};
+const char* to_string(TransferGate);
+/// "auto", "global", "per-link", "off"; throws InvalidArgument that lists them.
+TransferGate parse_transfer_gate(std::string_view);
+
+struct GpuOptions {
+    std::vector<int> devices;                        ///< CUDA numbers; empty: all usable ones
+    std::optional<index_t> memory_limit_bytes;       ///< of each; nothing: most of what is free
+    TransferGate transfer_gate = TransferGate::automatic;
+    int host_threads = 0;  ///< that copy ordinary memory to and from staging; 0: OpenMP's number
+    int first_index = 0;   ///< EngineInfo::index of the first
+};
+
 /// One sentence on why there are no GPU engines here; empty when there are.
 std::string gpu_unavailable();
 
-/// One engine for each of the device numbers, for all devices when there are none. Throws
-/// Unavailable, with that sentence, when there is no usable device.
-EngineList make_gpu_engines(const std::vector<int>& devices, index_t memory_limit_bytes);
+/// One engine for each device. Throws Unavailable, with that sentence, when there is no usable
+/// device; InvalidArgument for device numbers that do not exist.
+EngineList make_gpu_engines(const GpuOptions& options = {});
+
+/// A device as `convolume doctor` reports it.
+struct GpuDevice {
+    int number = 0;
+    std::string name;
+    int compute_major = 0, compute_minor = 0;
+    bool usable = false;  ///< compute capability 7.5 at least
+    index_t memory_bytes = 0;
+    index_t free_bytes = 0;
+    std::string bus_id;       ///< PCI address
+    std::vector<int> peers;   ///< devices whose memory it can reach directly
+};
+/// Empty where there is none; never throws.
+std::vector<GpuDevice> gpu_devices();
+/// Versions of driver and runtime as "13.0", empty where unknown.
+std::string cuda_driver_version();
+std::string cuda_runtime_version();
+
+/// Bytes a second between page-locked host memory and a device, and within the device.
+struct GpuBandwidth {
+    double host_to_device = 0;
+    double device_to_host = 0;
+    double both = 0;    ///< sum of the two directions at once
+    double device = 0;  ///< a copy, bytes read plus written
+};
+GpuBandwidth measure_gpu_bandwidth(int device);
+/// Sum over devices of host-to-device transfers that run at once.
+double measure_concurrent_upload(const std::vector<int>& devices);
 
 }  // namespace convolume

@@ -1,0 +1,510 @@
+// The passes of gpu/src/fft on this machine's GPU: checked against direct sums in double precision,
+// then timed against copies of the same bytes and against cuFFT.
+//
+//   gpu_passes [check] [time] [sweep]     all three where nothing is named
+#include <cufft.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "fft/lengths.hpp"
+#include "fft/passes.hpp"
+
+namespace convolume::gpu {
+namespace {
+
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(index_t count) : count_(count) {
+        check(cudaMalloc(&data_, bytes()), "a benchmark");
+        check(cudaMemset(data_, 0xff, bytes()), "poisoning memory");
+    }
+    explicit Buffer(const std::vector<T>& host) : Buffer(static_cast<index_t>(host.size())) {
+        check(cudaMemcpy(data_, host.data(), bytes(), cudaMemcpyHostToDevice), "copying");
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { cudaFree(data_); }
+
+    T* get() const { return static_cast<T*>(data_); }
+    std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(T); }
+    std::vector<T> download() const {
+        std::vector<T> host(static_cast<std::size_t>(count_));
+        check(cudaMemcpy(host.data(), data_, bytes(), cudaMemcpyDeviceToHost), "copying");
+        return host;
+    }
+
+  private:
+    void* data_ = nullptr;
+    index_t count_;
+};
+
+using Signal = std::vector<std::complex<double>>;
+
+/// A direct sum; `sign` is that of the exponent.
+Signal dft(const Signal& in, int sign) {
+    const auto n = static_cast<long>(in.size());
+    Signal roots(in.size()), out(in.size());
+    for (long k = 0; k < n; ++k) {
+        const double angle =
+            sign * 2 * 3.14159265358979323846 * static_cast<double>(k) / static_cast<double>(n);
+        roots[static_cast<std::size_t>(k)] = {std::cos(angle), std::sin(angle)};
+    }
+#pragma omp parallel for
+    for (long k = 0; k < n; ++k) {
+        double re = 0, im = 0;
+        long turn = 0;
+        for (const auto& value : in) {
+            const auto& w = roots[static_cast<std::size_t>(turn)];
+            re += value.real() * w.real() - value.imag() * w.imag();
+            im += value.real() * w.imag() + value.imag() * w.real();
+            turn += k;
+            if (turn >= n) turn -= n;
+        }
+        out[static_cast<std::size_t>(k)] = {re, im};
+    }
+    return out;
+}
+
+template <class Real>
+std::vector<std::complex<Real>> random_samples(index_t count) {
+    static std::mt19937 engine(1);
+    std::uniform_real_distribution<Real> uniform(-1, 1);
+    std::vector<std::complex<Real>> samples(static_cast<std::size_t>(count));
+    for (auto& sample : samples) sample = {uniform(engine), uniform(engine)};
+    return samples;
+}
+
+int failures = 0;
+
+/// Relative L2 difference; NaN where a sample was never written.
+class Error {
+  public:
+    void add(std::complex<double> a, std::complex<double> b) {
+        error_ += std::norm(a - b);
+        norm_ += std::norm(b);
+    }
+    void report(const char* what, index_t length, std::size_t real_bytes) const {
+        const double error = std::sqrt(error_ / norm_);
+        const double limit =
+            (real_bytes == 4 ? 6e-8 : 1.2e-16) * (4 + std::log2(static_cast<double>(length) + 1));
+        if (error < limit) return;
+        ++failures;
+        std::printf("FAILED %s of %ld, %zu bytes a real: error %.2e, allowed %.2e\n", what,
+                    static_cast<long>(length), real_bytes, error, limit);
+    }
+
+  private:
+    double error_ = 0, norm_ = 0;
+};
+
+index_t slot_of(const PositionMap& map, index_t n, index_t position) {
+    const index_t i = ((position - map.begin) % n + n) % n;
+    return i < map.count ? (map.first + i) % map.ring : -1;
+}
+
+template <class Real>
+void check_columns(index_t n) {
+    using Sample = std::complex<Real>;
+    const index_t columns = 19 * 16, pitch = columns, some = (n + 1) / 2;
+    const PositionMap load{n - some / 2, some, some / 3, some + 1},
+        store{some / 4, some, 1, some + 1};
+    const PositionMap whole{0, n, 0, n};
+    const auto source = random_samples<Real>(load.ring * pitch * 2);
+    const auto kernel = random_samples<Real>(n * pitch);
+    const Buffer<Sample> source_memory(source), kernel_memory(kernel), in_place(source);
+    const Buffer<Sample> target_memory(n * pitch * 2);
+    const Columns<Real> from{source_memory.get(), pitch, columns, 2, load.ring * pitch};
+    const Columns<Real> to{target_memory.get(), pitch, columns, 2, n * pitch};
+    const index_t batch = 1;
+    transform_columns(n, Direction::forward, from, load, to, whole, nullptr);
+    const auto forward = target_memory.download();
+    transform_columns(n, Direction::inverse, from, load, to, whole, nullptr);
+    const auto inverse = target_memory.download();
+    convolve_columns(n, Columns<Real>{in_place.get(), pitch, columns, 1, 0}, load, store,
+                     Columns<Real>{kernel_memory.get(), pitch, columns, 1, 0}, nullptr);
+    const auto convolved = in_place.download();
+
+    const auto at = [](const std::vector<Sample>& data, index_t i) {
+        return std::complex<double>(data[static_cast<std::size_t>(i)]);
+    };
+    Error forward_error, inverse_error, convolve_error;
+    for (const index_t c : {index_t{0}, index_t{77}, columns - 1}) {
+        Signal signal(static_cast<std::size_t>(n)), other(signal.size());
+        for (index_t p = 0; p < n; ++p) {
+            const index_t slot = slot_of(load, n, p);
+            if (slot < 0) continue;
+            signal[static_cast<std::size_t>(p)] =
+                at(source, (batch * load.ring + slot) * pitch + c);
+            other[static_cast<std::size_t>(p)] = at(source, slot * pitch + c);
+        }
+        const Signal wanted = dft(signal, -1), back = dft(signal, 1);
+        for (index_t p = 0; p < n; ++p) {
+            const index_t i = (batch * n + p) * pitch + c;
+            forward_error.add(at(forward, i), wanted[static_cast<std::size_t>(p)]);
+            inverse_error.add(at(inverse, i), back[static_cast<std::size_t>(p)]);
+        }
+        Signal product = dft(other, -1);
+        for (index_t p = 0; p < n; ++p)
+            product[static_cast<std::size_t>(p)] *= at(kernel, p * pitch + c);
+        product = dft(product, 1);
+        for (index_t p = 0; p < n; ++p) {
+            const index_t slot = slot_of(store, n, p);
+            if (slot >= 0)
+                convolve_error.add(at(convolved, slot * pitch + c),
+                                   product[static_cast<std::size_t>(p)]);
+        }
+    }
+    forward_error.report("forward columns", n, sizeof(Real));
+    inverse_error.report("inverse columns", n, sizeof(Real));
+    convolve_error.report("convolved columns", 4 * n, sizeof(Real));
+}
+
+template <class Real>
+void check_rows(index_t n, bool complex_rows) {
+    using Sample = std::complex<Real>;
+    const index_t length = complex_rows ? n : 2 * n, rows = 37, planes = 3, keep = 1 + length / 2;
+    const index_t samples = complex_rows ? length : length / 2 + 1;
+    const index_t pitch = round_up(samples, tile_columns<Real>);
+    const index_t row_samples = complex_rows ? length : n;  // complex ones
+    const auto pixels = random_samples<Real>(planes * rows * row_samples);
+    const Buffer<Sample> pixel_memory(pixels), spectrum(planes * rows * pitch);
+    const Buffer<Sample> target_memory(planes * rows * row_samples);
+    const PixelType type = complex_rows ? pixel_type_of_v<Sample> : pixel_type_of_v<Real>;
+    const index_t row_stride = complex_rows ? length : 2 * n;
+    RowSource source;
+    source.pixels = {pixel_memory.get(), type, rows * row_stride, row_stride};
+    source.planes = planes;
+    source.loaded_y = rows;
+    source.loaded_x = keep;
+    const SpectrumPlanes<Real> spectra{spectrum.get(), rows * pitch, pitch, 2, planes};
+    forward_rows(length, complex_rows, source, spectra, nullptr);
+    const auto forward = spectrum.download();
+    RowTarget target;
+    target.pixels = {target_memory.get(), type, rows * row_stride, row_stride};
+    target.planes = planes;
+    target.kept_y = rows;
+    target.kept_x = length;
+    target.add_real = 0.5;
+    inverse_rows(length, complex_rows, spectra, target, 1 / static_cast<double>(length), nullptr);
+    const auto inverse = target_memory.download();
+
+    Error forward_error, inverse_error;
+    for (const index_t row : {index_t{0}, index_t{40}, planes * rows - 1}) {
+        Signal signal(static_cast<std::size_t>(length));
+        const auto sample = [&](const std::vector<Sample>& data, index_t x) {
+            if (complex_rows)
+                return std::complex<double>(data[static_cast<std::size_t>(row * length + x)]);
+            const auto* reals = reinterpret_cast<const Real*>(data.data());
+            return std::complex<double>(static_cast<double>(reals[row * row_stride + x]), 0);
+        };
+        for (index_t x = 0; x < keep; ++x) signal[static_cast<std::size_t>(x)] = sample(pixels, x);
+        const Signal wanted = dft(signal, -1);
+        const index_t stored = (row / rows + 2) % planes * rows + row % rows;
+        for (index_t k = 0; k < samples; ++k) {
+            forward_error.add(
+                std::complex<double>(forward[static_cast<std::size_t>(stored * pitch + k)]),
+                wanted[static_cast<std::size_t>(k)]);
+        }
+        for (index_t x = 0; x < length; ++x) {
+            inverse_error.add(sample(inverse, x), signal[static_cast<std::size_t>(x)] + 0.5);
+        }
+    }
+    const char* kind = complex_rows ? "complex" : "real";
+    forward_error.report((std::string("forward rows, ") + kind).c_str(), length, sizeof(Real));
+    inverse_error.report((std::string("inverse rows, ") + kind).c_str(), 4 * length, sizeof(Real));
+}
+
+/// uint16 with a gather and a round trip: integers come back as they were, or clamped.
+void check_integers() {
+    const index_t length = 300, rows = 50, kept = 201;
+    std::vector<std::uint16_t> pixels(static_cast<std::size_t>(rows * kept));
+    for (std::size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<std::uint16_t>(i * 2654435761u >> 16);
+    std::vector<std::int32_t> gather(static_cast<std::size_t>(length), -1);
+    for (index_t x = 0; x < kept; ++x)
+        gather[static_cast<std::size_t>(x)] = static_cast<std::int32_t>(kept - 1 - x);
+    const Buffer<std::uint16_t> pixel_memory(pixels), target_memory(rows * kept);
+    const Buffer<std::int32_t> gather_memory(gather);
+    const Buffer<std::complex<float>> spectrum(rows * 160);
+    const Buffer<unsigned long long> clamped(std::vector<unsigned long long>{0, 0});
+    RowSource source;
+    source.pixels = {pixel_memory.get(), PixelType::uint16, rows * kept, kept};
+    source.loaded_y = rows;
+    source.loaded_x = length;
+    source.gather_x = gather_memory.get();
+    source.subtract = 1000;
+    const SpectrumPlanes<float> spectra{spectrum.get(), rows * 160, 160, 0, 1};
+    forward_rows(length, false, source, spectra, nullptr);
+    RowTarget target;
+    target.pixels = {target_memory.get(), PixelType::uint16, rows * kept, kept};
+    target.kept_y = rows;
+    target.kept_x = kept;
+    target.clamped = clamped.get();
+    inverse_rows(length, false, spectra, target, 1.0 / length, nullptr);
+    const auto stored = target_memory.download();
+    unsigned long long low = 0, wrong = 0;
+    for (index_t y = 0; y < rows; ++y) {
+        for (index_t x = 0; x < kept; ++x) {
+            const int wanted = pixels[static_cast<std::size_t>(y * kept + kept - 1 - x)] - 1000;
+            low += wanted < 0;
+            wrong += stored[static_cast<std::size_t>(y * kept + x)] != std::max(wanted, 0);
+        }
+    }
+    const auto counted = clamped.download();
+    if (wrong != 0 || counted[1] != 0 || std::abs(static_cast<double>(counted[0] - low)) > 2) {
+        ++failures;
+        std::printf("FAILED integers: %llu wrong, %llu counted low of %llu\n", wrong, counted[0],
+                    low);
+    }
+}
+
+template <class Real>
+void check_all(index_t longest) {
+    for (const int n : lengths<Real>) {
+        if (n > longest) continue;
+        if (has_column_pass<Real>(n, 0)) check_columns<Real>(n);
+        if (has_row_pass<Real>(n, true, 0)) {
+            check_rows<Real>(n, false);
+            check_rows<Real>(n, true);
+        }
+    }
+}
+
+/// Median time in ms.
+double time_of(const std::function<void()>& work, int repeats = 12) {
+    cudaEvent_t begin, end;
+    check(cudaEventCreate(&begin), "timing");
+    check(cudaEventCreate(&end), "timing");
+    std::vector<float> times;
+    for (int i = 0; i < repeats + 2; ++i) {
+        check(cudaEventRecord(begin), "timing");
+        work();
+        check(cudaEventRecord(end), "timing");
+        check(cudaEventSynchronize(end), "timing");
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, begin, end), "timing");
+        if (i >= 2) times.push_back(ms);
+    }
+    check(cudaEventDestroy(begin), "timing");
+    check(cudaEventDestroy(end), "timing");
+    std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
+    return times[static_cast<std::size_t>(repeats / 2)];
+}
+
+void report(const std::string& what, double bytes, const std::function<void()>& work) {
+    const double ms = time_of(work);
+    std::printf("%-44s %7.3f GB %8.3f ms %6.2f TB/s\n", what.c_str(), bytes / 1e9, ms,
+                bytes / ms / 1e9);
+    std::fflush(stdout);
+}
+
+/// Rows, columns along y and columns along z of planes × rows × length real samples.
+template <class Real>
+class Volume {
+  public:
+    Volume(index_t capacity) : a_(capacity), b_(capacity), capacity_(capacity) {
+        check(cudaMemset(a_.get(), 0, a_.bytes()), "clearing");
+        check(cudaMemset(b_.get(), 0, b_.bytes()), "clearing");
+    }
+
+    void copy() {
+        report("copy", 2.0 * static_cast<double>(a_.bytes()), [&] {
+            check(cudaMemcpyAsync(b_.get(), a_.get(), a_.bytes(), cudaMemcpyDeviceToDevice),
+                  "copying");
+        });
+    }
+
+    void rows(index_t planes, index_t count, index_t length, PixelType type, double subtract) {
+        const index_t samples = length / 2 + 1, pitch = round_up(samples, tile_columns<Real>);
+        RowSource source;
+        source.pixels = {b_.get(), type, count * length, length};
+        source.planes = planes;
+        source.loaded_y = count;
+        source.loaded_x = length;
+        source.subtract = subtract;
+        RowTarget target;
+        target.pixels = source.pixels;
+        target.planes = planes;
+        target.kept_y = count;
+        target.kept_x = length;
+        const SpectrumPlanes<Real> spectra{a_.get(), count * pitch, pitch, 0, planes};
+        const double bytes = static_cast<double>(planes * count) *
+                             static_cast<double>(length * static_cast<index_t>(size_of(type)) +
+                                                 samples * static_cast<index_t>(sizeof(Sample)));
+        const std::string name =
+            std::to_string(length) + " " + name_of(type) + (subtract != 0 ? " subtracting" : "");
+        report("rows forward " + name, bytes,
+               [&] { forward_rows(length, false, source, spectra, nullptr); });
+        report("rows inverse " + name, bytes,
+               [&] { inverse_rows(length, false, spectra, target, 1.0, nullptr); });
+    }
+
+    void y_columns(index_t planes, index_t length, index_t columns) {
+        const Columns<Real> data{a_.get(), columns, columns, planes, length * columns};
+        const PositionMap whole{0, length, 0, length}, half{0, length / 2, 0, length};
+        const double bytes = static_cast<double>(planes * length * columns) * sizeof(Sample);
+        report("y transform " + std::to_string(length), 2 * bytes, [&] {
+            transform_columns(length, Direction::forward, data, whole, data, whole, nullptr);
+        });
+        report("y transform " + std::to_string(length) + " of half", 1.5 * bytes, [&] {
+            transform_columns(length, Direction::forward, data, half, data, whole, nullptr);
+        });
+    }
+
+    void z_columns(index_t length, index_t columns) {
+        const Columns<Real> data{a_.get(), columns, columns, 1, 0};
+        const Columns<Real> kernel{b_.get(), columns, columns, 1, 0};
+        const PositionMap whole{0, length, 0, length}, half{0, length / 2, 0, length};
+        const double bytes = static_cast<double>(length * columns) * sizeof(Sample);
+        report("z convolve " + std::to_string(length), 3 * bytes,
+               [&] { convolve_columns(length, data, whole, whole, kernel, nullptr); });
+        report("z convolve " + std::to_string(length) + " of half", 2 * bytes,
+               [&] { convolve_columns(length, data, half, half, kernel, nullptr); });
+        report("z transform " + std::to_string(length), 2 * bytes, [&] {
+            transform_columns(length, Direction::forward, data, whole, kernel, whole, nullptr);
+        });
+    }
+
+    void rivals(index_t planes, index_t count, index_t length) {
+        const index_t samples = length / 2 + 1;
+        const double real_bytes = static_cast<double>(planes * count * length) * sizeof(Real);
+        const double bytes =
+            real_bytes + static_cast<double>(planes * count * samples) * sizeof(Sample);
+        long long plane[] = {count, length}, row[] = {length};
+        const auto plan = [&](int rank, long long* sizes, long long batch, cufftType type) {
+            cufftHandle handle;
+            std::size_t work = 0;
+            check(cufftCreate(&handle), "planning");
+            check(cufftMakePlanMany64(handle, rank, sizes, nullptr, 1, 0, nullptr, 1, 0, type,
+                                      batch, &work),
+                  "planning");
+            return handle;
+        };
+        const auto time = [&](const std::string& name, cufftHandle handle, bool forward,
+                              double moved) {
+            report("cuFFT " + name, moved, [&] {
+                if (forward) {
+                    check(cufftExecR2C(handle, reinterpret_cast<float*>(b_.get()),
+                                       reinterpret_cast<cufftComplex*>(a_.get())),
+                          "transforming");
+                } else {
+                    check(cufftExecC2R(handle, reinterpret_cast<cufftComplex*>(a_.get()),
+                                       reinterpret_cast<float*>(b_.get())),
+                          "transforming");
+                }
+            });
+            check(cufftDestroy(handle), "planning");
+        };
+        const double spectrum = bytes - real_bytes;
+        const std::string name = std::to_string(length);
+        time("2D r2c " + name + "²", plan(2, plane, planes, CUFFT_R2C), true, bytes + 2 * spectrum);
+        time("2D c2r " + name + "²", plan(2, plane, planes, CUFFT_C2R), false,
+             bytes + 2 * spectrum);
+        time("1D r2c " + name, plan(1, row, planes * count, CUFFT_R2C), true, bytes);
+        time("1D c2r " + name, plan(1, row, planes * count, CUFFT_C2R), false, bytes);
+    }
+
+    /// TB/s of every length, about as many samples each.
+    void sweep(index_t samples) {
+        std::printf("%zu bytes a real, TB/s\n     n  columns convolve rows: forward inverse\n",
+                    sizeof(Real));
+        for (const int n : lengths<Real>) {
+            const index_t columns = round_up(std::max<index_t>(samples / n, 1), 512);
+            const index_t row_count = samples / n;
+            const PositionMap whole{0, n, 0, n};
+            const Columns<Real> data{a_.get(), columns, columns, 1, 0};
+            const Columns<Real> kernel{b_.get(), columns, columns, 1, 0};
+            const double bytes = static_cast<double>(n) * sizeof(Sample) / 1e9;
+            std::printf("%6d", n);
+            if (has_column_pass<Real>(n, 0)) {
+                const double moved = bytes * static_cast<double>(columns);
+                const double transform = time_of(
+                    [&] {
+                        transform_columns(n, Direction::forward, data, whole, data, whole, nullptr);
+                    },
+                    5);
+                const double convolve =
+                    time_of([&] { convolve_columns(n, data, whole, whole, kernel, nullptr); }, 5);
+                std::printf("  %6.2f %6.2f", 2 * moved / transform, 3 * moved / convolve);
+            }
+            if (has_row_pass<Real>(2 * n, false, 0)) {
+                const index_t pitch = round_up(n + 1, tile_columns<Real>);
+                RowSource source;
+                source.pixels = {b_.get(), pixel_type_of_v<Real>, 0, 2 * n};
+                source.loaded_y = row_count;
+                source.loaded_x = 2 * n;
+                RowTarget target;
+                target.pixels = source.pixels;
+                target.kept_y = row_count;
+                target.kept_x = 2 * n;
+                const SpectrumPlanes<Real> spectra{a_.get(), 0, pitch, 0, 1};
+                const double moved = 2 * bytes * static_cast<double>(row_count);
+                if (row_count * pitch <= capacity_) {
+                    const double forward =
+                        time_of([&] { forward_rows(2 * n, false, source, spectra, nullptr); }, 5);
+                    const double inverse = time_of(
+                        [&] { inverse_rows(2 * n, false, spectra, target, 1, nullptr); }, 5);
+                    std::printf("           %6.2f %6.2f", moved / forward, moved / inverse);
+                }
+            }
+            std::printf("\n");
+        }
+    }
+
+  private:
+    using Sample = std::complex<Real>;
+    Buffer<Sample> a_, b_;
+    index_t capacity_;
+};
+
+void time_all() {
+    Volume<float> volume(index_t{1024} * 1024 * 592);
+    volume.copy();
+    for (const index_t columns : {528 * 1024})
+        for (const index_t n : {320, 512, 576, 1024, 1152})
+            volume.z_columns(n, round_up(columns * 512 / std::max<index_t>(n, 512), 16));
+    for (const index_t n : {1024, 1080, 1120, 1152}) volume.y_columns(512 * 1024 / n, n, 528);
+    for (const index_t n : {1024, 1080, 1120, 1152, 2048})
+        volume.rows(512, 1024 * 1024 / n, n, PixelType::float32, 0);
+    volume.rows(512, 1024, 1024, PixelType::float32, 1);
+    volume.rows(512, 1024, 1024, PixelType::uint16, 0);
+    volume.rows(512, 1024, 1024, PixelType::uint8, 0);
+    volume.rivals(512, 1024, 1024);
+}
+
+}  // namespace
+}  // namespace convolume::gpu
+
+int main(int count, char** words) {
+    using namespace convolume::gpu;
+    const auto asked = [&](const std::string& word) {
+        return count == 1 || std::count(words + 1, words + count, word) > 0;
+    };
+    try {
+        if (asked("check") || asked("small")) {
+            const convolume::index_t longest = asked("check") ? 100000 : 130;
+            check_integers();
+            check_all<float>(longest);
+            check_all<double>(longest);
+            std::printf("checks: %d failures\n", failures);
+        }
+        if (asked("time")) time_all();
+        if (asked("sweep")) {
+            Volume<float>(1 << 27).sweep(1 << 26);
+            Volume<double>(1 << 26).sweep(1 << 25);
+        }
+    } catch (const std::exception& error) {
+        std::printf("error: %s\n", error.what());
+        return 2;
+    }
+    return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,68 @@
+#pragma once
+// Memory on one device: allocations that free themselves, and a pool that keeps them within a
+// declared limit. Allocating and freeing stop the whole device, so that memory is kept for reuse.
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "convolume/shape.hpp"
+
+namespace convolume::gpu {
+
+/// Bytes that all pools of the process hold on devices.
+struct DeviceMemoryUse {
+    index_t current_bytes;
+    index_t peak_bytes;
+};
+DeviceMemoryUse device_memory_use();
+void reset_device_memory_peak();
+
+/// One allocation on one device. Move-only.
+class DeviceMemory {
+  public:
+    static constexpr index_t alignment = 512;
+
+    DeviceMemory() = default;
+    /// Throws OutOfMemory when the device refuses.
+    DeviceMemory(int device, index_t bytes);
+    ~DeviceMemory();
+    DeviceMemory(DeviceMemory&& other) noexcept;
+    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+
+    char* data() const { return static_cast<char*>(data_); }
+    index_t bytes() const { return bytes_; }
+
+  private:
+    void release() noexcept;
+
+    int device_ = 0;
+    void* data_ = nullptr;
+    index_t bytes_ = 0;
+};
+
+/// Allocations of one device, kept between uses. Thread-safe.
+class DevicePool {
+  public:
+    /// Memory on loan; shared so that kernels may keep it as long as they live.
+    using Lease = std::shared_ptr<char>;
+
+    /// `limit_bytes` 0: none.
+    DevicePool(int device, index_t limit_bytes);
+    ~DevicePool();
+
+    /// At least `bytes`, from what is idle where something fits well. Throws OutOfMemory when the
+    /// limit or the device has no room, even after everything idle was freed.
+    Lease take(index_t bytes, const char* purpose);
+    /// Frees what is idle.
+    void release();
+    index_t limit_bytes() const;
+    /// After a refusal: the limit sinks to what can really be had.
+    void lower_limit();
+
+  private:
+    struct State;
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace convolume::gpu

@@ -1,0 +1,32 @@
+// The back end of builds without CUDA: it says so.
+
+#include "convolume/error.hpp"
+#include "convolume/gpu.hpp"
+
+namespace convolume {
+
+std::string gpu_unavailable() {
+    return "built without CUDA: images are convolved on the CPU";
+}
+
+EngineList make_gpu_engines(const GpuOptions&) {
+    throw Unavailable("built without CUDA: use the CPU (--device cpu)");
+}
+
+std::vector<GpuDevice> gpu_devices() {
+    return {};
+}
+std::string cuda_driver_version() {
+    return {};
+}
+std::string cuda_runtime_version() {
+    return {};
+}
+GpuBandwidth measure_gpu_bandwidth(int) {
+    throw Unavailable("built without CUDA: there is no GPU to measure");
+}
+double measure_concurrent_upload(const std::vector<int>&) {
+    throw Unavailable("built without CUDA: there is no GPU to measure");
+}
+
+}  // namespace convolume

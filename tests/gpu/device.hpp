@@ -1,0 +1,29 @@
+#pragma once
+// What tests of the GPU engine need: an engine, or the reason why there is none.
+
+#include <cstdlib>
+
+#include "catch.hpp"
+#include "convolume/gpu.hpp"
+
+namespace convolume::testing {
+
+/// `usual`, or what CONVOLUME_TEST_CASES says: tools that slow a device down take fewer.
+inline std::uint64_t case_count(std::uint64_t usual) {
+    const char* given = std::getenv("CONVOLUME_TEST_CASES");
+    return given ? std::strtoull(given, nullptr, 10) : usual;
+}
+
+inline std::shared_ptr<Engine> gpu_engine(std::optional<index_t> limit_bytes = {}) {
+    GpuOptions options;
+    options.devices = {0};
+    options.memory_limit_bytes = limit_bytes;
+    return make_gpu_engines(options).front();
+}
+
+}  // namespace convolume::testing
+
+// Ends a test case where there is no device, saying why.
+#define NEEDS_GPU()                                                            \
+    if (const std::string why_no_gpu = convolume::gpu_unavailable(); !why_no_gpu.empty()) \
+    SKIP(why_no_gpu)

@@ -1,0 +1,147 @@
+#pragma once
+// The passes over columns, on the host.
+
+#include <string>
+
+#include "../../catch.hpp"
+#include "fft/column_kernel.hpp"
+#include "fft/twiddles.hpp"
+#include "fft_support.hpp"
+#include "host_block.hpp"
+
+namespace convolume::gpu {
+
+template <class Real, int N>
+struct ColumnsCheck {
+    using Sample = std::complex<Real>;
+    using Shape = ColumnShape<Real, N>;
+
+    static void run(ColumnJob<Real> job, bool staged) {
+        const auto twiddles = plan_twiddles<Real>(Shape::value);
+        job.twiddles = twiddles.data();
+        job.staged = staged;
+        // Fewer blocks than tiles: the first takes several.
+        run_on_host(2, Shape::threads, Shape::exchange_bytes + (staged ? Shape::staging_bytes : 0),
+                    [&](const HostBlock& block) { column_pass<Real, N>(block, job); });
+    }
+
+    static index_t slot(const PositionMap& map, index_t position) {
+        const index_t i = ((position - map.begin) % N + N) % N;
+        return i < map.count ? (map.first + i) % map.ring : -1;
+    }
+
+    /// Several tiles of columns, the last one of a wider block in part.
+    static constexpr index_t columns =
+        round_up(2 * Shape::columns, tile_columns<Real>) + tile_columns<Real>;
+    static constexpr index_t pitch = columns + 16;
+
+    static Signal column_of(const std::vector<Sample>& data, index_t offset,
+                            const PositionMap& map) {
+        Signal signal(N);
+        for (index_t p = 0; p < N; ++p) {
+            const index_t s = slot(map, p);
+            if (s >= 0)
+                signal[static_cast<std::size_t>(p)] =
+                    Signal::value_type(data[static_cast<std::size_t>(s * pitch + offset)]);
+        }
+        return signal;
+    }
+
+    /// Compares what `map` stores of `wanted` with one column, whose other slots are untouched.
+    static void compare(const std::vector<Sample>& data, index_t offset, const PositionMap& map,
+                        const Signal& wanted, Difference& difference) {
+        for (index_t p = 0; p < N; ++p) {
+            const index_t s = slot(map, p);
+            if (s < 0) continue;
+            difference.add(std::complex<double>(data[static_cast<std::size_t>(s * pitch + offset)]),
+                           wanted[static_cast<std::size_t>(p)]);
+        }
+    }
+
+    static void transform(Direction direction, const PositionMap& load, const PositionMap& store,
+                          bool staged) {
+        const index_t batches = 2, source_size = load.ring * pitch,
+                      target_size = store.ring * pitch;
+        auto source = random_samples<Sample>(batches * source_size, N);
+        // Slots that are not loaded must not be read.
+        for (index_t s = 0; s < load.ring; ++s) {
+            bool used = false;
+            for (index_t p = 0; p < N; ++p) used = used || slot(load, p) == s;
+            for (index_t i = 0; !used && i < batches * pitch; ++i) {
+                source[static_cast<std::size_t>(i / pitch * source_size + s * pitch + i % pitch)] =
+                    Sample(std::numeric_limits<Real>::quiet_NaN());
+            }
+        }
+        auto target = poisoned<Sample>(batches * target_size);
+        run(transform_job(
+                N, direction, Columns<Real>{source.data(), pitch, columns, batches, source_size},
+                load, Columns<Real>{target.data(), pitch, columns, batches, target_size}, store),
+            staged);
+        Difference difference;
+        for (index_t batch = 0; batch < batches; ++batch) {
+            for (index_t c = 0; c < columns; ++c) {
+                const auto signal = column_of(source, batch * source_size + c, load);
+                compare(target, batch * target_size + c, store,
+                        fftw(signal, direction == Direction::forward ? forward_sign : inverse_sign),
+                        difference);
+            }
+        }
+        INFO("columns of " << N << ", staged " << staged);
+        CHECK(difference.relative() < tolerance<Real>(N));
+        index_t untouched = 0;
+        for (const Sample& sample : target) untouched += std::isnan(sample.real());
+        CHECK(untouched == batches * (target_size - store.count * columns));
+    }
+
+    static void convolve(const PositionMap& load, const PositionMap& store, bool staged) {
+        REQUIRE(load.ring == store.ring);
+        auto data = random_samples<Sample>(load.ring * pitch, N);
+        auto kernel = random_samples<Sample>(N * pitch, N + 1);
+        const auto before = data;
+        run(convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
+                         Columns<Real>{kernel.data(), pitch, columns, 1, 0}),
+            staged);
+        Difference difference;
+        for (index_t c = 0; c < columns; ++c) {
+            auto signal = fftw(column_of(before, c, load), forward_sign);
+            for (index_t k = 0; k < N; ++k) {
+                signal[static_cast<std::size_t>(k)] *=
+                    std::complex<double>(kernel[static_cast<std::size_t>(k * pitch + c)]);
+            }
+            compare(data, c, store, fftw(signal, inverse_sign), difference);
+        }
+        INFO("columns of " << N << ", staged " << staged);
+        CHECK(difference.relative() < 2 * tolerance<Real>(N));
+        // Slots that are not stored keep what they held.
+        for (index_t s = 0; s < store.ring; ++s) {
+            bool stored = false;
+            for (index_t p = 0; p < N; ++p) stored = stored || slot(store, p) == s;
+            if (!stored) {
+                const auto at = static_cast<std::size_t>(s * pitch);
+                CHECK(data[at] == before[at]);
+            }
+        }
+    }
+
+    static void all() {
+        const PositionMap whole{0, N, 0, N};
+        // Some positions, from the end of the transform on, in a ring that wraps.
+        const index_t some = (N + 1) / 2;
+        const PositionMap ring{N - some / 2, some, some, some + 1};
+        const PositionMap early{0, some, 0, some + 1};
+        transform(Direction::forward, whole, whole, true);
+        transform(Direction::inverse, whole, ring, false);
+        transform(Direction::forward, ring, whole, false);
+        transform(Direction::inverse, early, ring, true);
+        convolve(whole, whole, true);
+        convolve(early, ring, true);
+        convolve(ring, early, false);
+    }
+};
+
+template <class Real, int... N>
+void check_columns() {
+    (ColumnsCheck<Real, N>::all(), ...);
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,118 @@
+#include "host_block.hpp"
+
+#include <ucontext.h>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace convolume::gpu {
+
+namespace {
+constexpr std::size_t stack_bytes = 512 << 10, copy_bytes = 16;
+}
+
+class HostScheduler {
+  public:
+    HostScheduler(index_t block, index_t blocks, int threads, index_t shared_bytes,
+                  const std::function<void(const HostBlock&)>& kernel)
+        : block_(block),
+          blocks_(blocks),
+          shared_(static_cast<std::size_t>(shared_bytes) / sizeof(Unit)),
+          fibers_(static_cast<std::size_t>(threads)),
+          kernel_(kernel) {
+        std::memset(static_cast<void*>(shared_.data()), 0xff, shared_.size() * sizeof(Unit));
+    }
+
+    void run() {
+        current_scheduler = this;
+        for (std::size_t i = 0; i < fibers_.size(); ++i) {
+            Fiber& fiber = fibers_[i];
+            fiber.stack.reset(new char[stack_bytes]);  // untouched pages cost nothing
+            getcontext(&fiber.context);
+            fiber.context.uc_stack.ss_sp = fiber.stack.get();
+            fiber.context.uc_stack.ss_size = stack_bytes;
+            fiber.context.uc_link = &main_;
+            makecontext(&fiber.context, &HostScheduler::enter, 0);
+        }
+        for (;;) {
+            std::size_t finished = 0;
+            for (current_ = 0; current_ < fibers_.size(); ++current_) {
+                Fiber& fiber = fibers_[current_];
+                if (!fiber.finished) swapcontext(&main_, &fiber.context);
+                finished += fiber.finished;
+            }
+            if (finished == fibers_.size()) return;
+            if (finished != 0) throw std::logic_error("a barrier that only some threads reach");
+        }
+    }
+
+    void sync() { swapcontext(&fibers_[current_].context, &main_); }
+    index_t block() const { return block_; }
+    index_t blocks() const { return blocks_; }
+    char* shared() { return reinterpret_cast<char*>(shared_.data()); }
+
+    struct Copy {
+        void* to;
+        const void* from;
+    };
+    std::vector<Copy>& copies() { return fibers_[current_].copies; }
+
+  private:
+    struct alignas(16) Unit {
+        char bytes[16];
+    };
+    struct Fiber {
+        ucontext_t context;
+        std::unique_ptr<char[]> stack;
+        std::vector<Copy> copies;
+        bool finished = false;
+    };
+
+    static void enter() {
+        HostScheduler& self = *current_scheduler;
+        const std::size_t thread = self.current_;
+        self.kernel_(HostBlock(self, static_cast<int>(thread)));
+        self.fibers_[thread].finished = true;
+    }
+    static inline HostScheduler* current_scheduler = nullptr;
+
+    index_t block_, blocks_;
+    std::vector<Unit> shared_;
+    std::vector<Fiber> fibers_;
+    const std::function<void(const HostBlock&)>& kernel_;
+    ucontext_t main_{};
+    std::size_t current_ = 0;
+};
+
+index_t HostBlock::block() const {
+    return scheduler_->block();
+}
+index_t HostBlock::blocks() const {
+    return scheduler_->blocks();
+}
+char* HostBlock::shared() const {
+    return scheduler_->shared();
+}
+void HostBlock::sync() const {
+    scheduler_->sync();
+}
+
+void HostBlock::copy_async(void* to, const void* from) const {
+    std::memset(to, 0xff, copy_bytes);
+    scheduler_->copies().push_back({to, from});
+}
+
+void HostBlock::wait_copies() const {
+    for (const auto& copy : scheduler_->copies()) std::memcpy(copy.to, copy.from, copy_bytes);
+    scheduler_->copies().clear();
+    sync();
+}
+
+void run_on_host(index_t blocks, int threads, index_t shared_bytes,
+                 const std::function<void(const HostBlock&)>& kernel) {
+    for (index_t block = 0; block < blocks; ++block) {
+        HostScheduler(block, blocks, threads, shared_bytes, kernel).run();
+    }
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,49 @@
+#pragma once
+// Runs the body of a kernel on the host, with the threads of a block as fibers that take turns
+// between barriers.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "convolume/shape.hpp"
+#include "fft/complex.hpp"
+
+namespace convolume::gpu {
+
+class HostScheduler;
+
+/// What one thread of the block sees; kernels take it as their context.
+class HostBlock {
+  public:
+    HostBlock(HostScheduler& scheduler, int thread) : scheduler_(&scheduler), thread_(thread) {}
+
+    int thread() const { return thread_; }
+    index_t block() const;
+    index_t blocks() const;
+    char* shared() const;
+    void sync() const;
+
+    template <class T>
+    T load(const T* p) const {
+        return *p;
+    }
+    void sync_warp() const { sync(); }
+    /// 16 bytes, which arrive with wait_copies(), not before.
+    void copy_async(void* to, const void* from) const;
+    /// Waits for the copies of all threads, where a device waits for those of a warp.
+    void wait_copies() const;
+    void add(unsigned long long* counter, unsigned long long value) const { *counter += value; }
+
+  private:
+    HostScheduler* scheduler_;
+    int thread_;
+};
+
+/// Runs `kernel` for every thread of `blocks` blocks, whose shared memory starts as NaN. Throws
+/// std::logic_error when only some threads of a block come to a barrier.
+void run_on_host(index_t blocks, int threads, index_t shared_bytes,
+                 const std::function<void(const HostBlock&)>& kernel);
+
+}  // namespace convolume::gpu

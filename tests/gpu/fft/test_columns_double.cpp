@@ -1,0 +1,15 @@
+#include "columns_check.hpp"
+
+namespace convolume::gpu {
+
+TEST_CASE("double columns of one stage") {
+    check_columns<double, 1, 4, 5, 9, 14>();
+}
+TEST_CASE("double columns of two stages") {
+    check_columns<double, 20, 45, 128, 288>();
+}
+TEST_CASE("double columns of three stages") {
+    check_columns<double, 320, 512, 1280>();
+}
+
+}  // namespace convolume::gpu

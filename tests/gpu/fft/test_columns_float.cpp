@@ -1,0 +1,15 @@
+#include "columns_check.hpp"
+
+namespace convolume::gpu {
+
+TEST_CASE("float columns of one stage") {
+    check_columns<float, 1, 2, 3, 7, 11, 13, 16, 27, 30>();
+}
+TEST_CASE("float columns of two stages") {
+    check_columns<float, 36, 64, 135, 320, 384, 512>();
+}
+TEST_CASE("float columns of three stages") {
+    check_columns<float, 1200, 2240>();
+}
+
+}  // namespace convolume::gpu

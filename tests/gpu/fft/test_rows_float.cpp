@@ -1,0 +1,18 @@
+#include "rows_check.hpp"
+
+namespace convolume::gpu {
+
+TEST_CASE("float rows of all pixel types") {
+    RowsCheck<float, 60>::all_types();
+}
+TEST_CASE("float rows of one stage") {
+    check_rows<float, 1, 2, 5, 11, 16>();
+}
+TEST_CASE("float rows of two stages") {
+    check_rows<float, 27, 64, 128, 320>();
+}
+TEST_CASE("float rows of three stages") {
+    check_rows<float, 1152, 2048>();
+}
+
+}  // namespace convolume::gpu

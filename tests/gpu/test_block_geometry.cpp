@@ -1,0 +1,85 @@
+// How blocks are laid out and walked through: arithmetic, tested without a device.
+
+#include <set>
+
+#include "block_geometry.hpp"
+#include "catch.hpp"
+#include "support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+Block random_block(Random& random) {
+    Block block;
+    for (BlockAxis& axis : block.axes) {
+        axis.kernel = random.integer(1, 40);
+        axis.loaded = random.integer(1, 400);
+        const index_t full = axis.loaded + axis.kernel - 1;
+        axis.kept_begin = random.integer(0, full - 1);
+        axis.kept = random.integer(1, full - axis.kept_begin);
+        axis.grid = gpu::good_column_length(full);
+    }
+    block.axes[2].grid = gpu::good_row_length(block.axes[2].grid, false);
+    block.walks = random.chance(0.8);
+    return block;
+}
+
+}  // namespace
+
+TEST_CASE("windows load every plane before it is used and keep every result once") {
+    const std::uint64_t seed = test_seed("block geometry");
+    gpu::DeviceRates rates;
+    rates.device = gpu::any_device;
+    int walks = 0;
+    for (std::uint64_t n = 0; n < 400; ++n) {
+        Random random(seed, n);
+        const Block block = random_block(random);
+        const BlockAxis& z = block.axes[0];
+        const index_t limit = random.pick<index_t>({0, 1 << 30, 1 << 28, 1 << 26});
+        const auto g = gpu::block_geometry(block, gpu::expected_plane_bytes(block), limit, rates);
+        const auto windows = g.windows(z);
+        walks += windows.size() > 1;
+        INFO("case " << n << ": loaded " << z.loaded << " kernel " << z.kernel << " kept "
+                     << z.kept_begin << "+" << z.kept << " length " << g.z_length << " slab "
+                     << g.slab << " ring " << g.ring);
+        CHECK(g.ring >= 1);
+        index_t kept = 0, loaded = 0;
+        for (const gpu::ZWindow& window : windows) {
+            CHECK(window.kept_begin == kept);
+            kept += window.kept;
+            CHECK(window.loaded_end <= z.loaded);
+            loaded = std::max(loaded, window.loaded_end);
+            CHECK(window.load.count <= g.ring);
+            CHECK(window.store.count <= g.ring);
+            CHECK(window.load.begin + window.load.count <= g.z_length);
+            if (g.slab == 0) continue;
+            // Each result's own inputs are in the window, in the slots where they were loaded.
+            for (index_t out = 0; out < window.kept; ++out) {
+                const index_t at = z.kept_begin + window.kept_begin + out;
+                for (index_t tap = 0; tap < z.kernel; ++tap) {
+                    const index_t plane = at - tap;
+                    if (plane < 0 || plane >= z.loaded) continue;
+                    const index_t position = window.store.begin + out - tap;
+                    const index_t element = position - window.load.begin;
+                    const bool inside = element >= 0 && element < window.load.count;
+                    const bool in_place =
+                        inside && (window.load.first + element) % g.ring == plane % g.ring;
+                    if (!in_place || plane >= window.loaded_end) FAIL_CHECK("plane " << plane);
+                }
+            }
+            // What the next window still needs is not overwritten.
+            if (&window == &windows.back()) continue;
+            const gpu::ZWindow& next = (&window)[1];
+            std::set<index_t> taken;
+            for (index_t out = 0; out < window.kept; ++out)
+                taken.insert((window.store.first + out) % g.ring);
+            for (index_t plane = next.first; plane < window.loaded_end; ++plane)
+                if (plane >= 0 && taken.count(plane % g.ring)) FAIL_CHECK("lost plane " << plane);
+        }
+        CHECK(kept == z.kept);
+        CHECK(g.workspace_bytes() > 0);
+    }
+    CHECK(walks > 20);
+}

@@ -1,0 +1,148 @@
+// The convolver on GPUs: every method, limit and boundary against the oracle.
+
+#include "catch.hpp"
+#include "check.hpp"
+#include "device.hpp"
+#include "device_memory.hpp"
+#include "support/convolver_case.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+constexpr index_t mib = index_t{1} << 20;
+
+EngineList gpus(std::optional<index_t> limit = {},
+                TransferGate gate = TransferGate::automatic) {
+    GpuOptions options;
+    options.memory_limit_bytes = limit;
+    options.transfer_gate = gate;
+    return make_gpu_engines(options);
+}
+
+bool runs_on_gpu(const ConvolverCase& c) {
+    return c.options.method != Method::direct;
+}
+
+}  // namespace
+
+TEST_CASE("the convolver agrees with the oracle on all GPUs") {
+    NEEDS_GPU();
+    const std::uint64_t seed = test_seed("sweep on GPUs");
+    const EngineList engines = gpus();
+    int failures = 0;
+    double worst[2] = {};
+    for (std::uint64_t number = 0; number < 1500 && failures < 5; ++number) {
+        const ConvolverCase c = random_convolver_case(seed, number, 2e5);
+        if (!runs_on_gpu(c)) continue;
+        double error = 0;
+        std::string wrong;
+        try {
+            wrong = defect(c, engines, &error);
+        } catch (const std::exception& thrown) {
+            wrong = thrown.what();
+        }
+        double& largest = worst[c.options.precision == Precision::float64];
+        largest = std::max(largest, error);
+        if (wrong.empty()) continue;
+        ++failures;
+        UNSCOPED_INFO("case " << number << ": " << c.describe() << "\n" << wrong);
+        CHECK(wrong.empty());
+    }
+    std::cout << "worst relative L2 error " << worst[0] << " (float32), " << worst[1]
+              << " (float64)\n";
+}
+
+TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
+    NEEDS_GPU();
+    Random random(test_seed("gpu limits"));
+    // 64 MiB hold a part of this, or a tile, but not the whole.
+    const Shape3 image{96, 210, 250}, kernel{9, 7, 5};
+    for (const TransferGate gate :
+         {TransferGate::per_link, TransferGate::global, TransferGate::off})
+        for (const Method method : {Method::tiled, Method::dif}) {
+            Options options;
+            options.method = method;
+            options.boundary.kind = random.pick({BoundaryKind::zero, BoundaryKind::reflect,
+                                                 BoundaryKind::wrap});
+            const EngineList small = gpus(method == Method::dif ? 64 * mib : 12 * mib, gate);
+            EngineChoice cpu;
+            cpu.device = EngineChoice::Device::cpu;
+            const Array data = random.array(image, false), taps = random.array(kernel, false);
+            const Volume source = to_volume(data, PixelType::float32),
+                         psf = to_volume(taps, PixelType::float32);
+            const Convolver on_gpu(image, psf.view(), options, small);
+            Options whole = options;
+            whole.method = Method::in_core;
+            whole.precision = Precision::float64;
+            const Convolver on_cpu(image, psf.view(), whole, make_engines(cpu));
+            Volume want(image, PixelType::float64);
+            on_cpu.execute(source.view(), want.view());
+            gpu::reset_device_memory_peak();
+            for (const HostMemory memory : {HostMemory::ordinary, HostMemory::page_locked}) {
+                Volume in(image, PixelType::float32, memory), got(image, PixelType::float32, memory);
+                store(data, in.view());
+                poison(got.view());
+                const ExecutionReport report = on_gpu.execute(in.view(), got.view());
+                CHECK(report.seconds > 0);
+                INFO(on_gpu.plan().to_string());
+                const auto comparison = compare(to_array(want.view()), to_array(got.view()));
+                INFO(comparison.report);
+                CHECK(comparison.within(Precision::float32));
+            }
+            CHECK(gpu::device_memory_use().peak_bytes <=
+                  static_cast<index_t>(small.size()) * on_gpu.plan().chosen.engine_bytes);
+        }
+}
+
+TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {
+    NEEDS_GPU();
+    Random random(test_seed("gpu replans"));
+    const ConvolverCase c = make_case(random, {40, 30, 34}, {5, 5, 5});
+    const EngineList engines = gpus(256 * mib);
+    const Volume psf = to_volume(c.kernel, PixelType::float32);
+    for (const int countdown : {1, 2}) {
+        const Convolver convolver(c.image_shape, psf.view(), c.options, engines);
+        gpu::inject_fault(gpu::Fault::allocation, countdown);
+        const std::string wrong = defect(c, convolver);
+        gpu::inject_fault(gpu::Fault::none, 0);
+        CHECK(wrong == "");
+    }
+}
+
+TEST_CASE("timelines of a GPU have transfers and computing, in order") {
+    NEEDS_GPU();
+    Random random(test_seed("gpu timeline"));
+    const ConvolverCase c = make_case(random, {40, 30, 34}, {5, 5, 5});
+    const Volume psf = to_volume(c.kernel, PixelType::float32),
+                 source = to_volume(c.image, PixelType::float32);
+    const Convolver convolver(c.image_shape, psf.view(), c.options, gpus());
+    Volume target(convolver.output_shape(), PixelType::float32);
+    Timeline timeline;
+    ExecutionContext context;
+    context.timeline = &timeline;
+    convolver.execute(source.view(), target.view(), context);
+    CHECK(timeline.total_s(Phase::host_to_device) > 0);
+    CHECK(timeline.total_s(Phase::convolve) > 0);
+    CHECK(timeline.total_s(Phase::device_to_host) > 0);
+    for (const Timeline::Event& event : timeline.events()) {
+        CHECK(event.begin_s >= -1e-3);
+        CHECK(event.end_s >= event.begin_s);
+        CHECK(event.end_s <= timeline.now_s() + 1e-3);
+    }
+}
+
+TEST_CASE("automatic devices: GPUs only where they are predicted to win") {
+    NEEDS_GPU();
+    const EngineList all = make_engines();
+    const Volume psf = [] {
+        Volume taps({33, 33, 33}, PixelType::float32);
+        for (index_t i = 0; i < element_count(taps.shape()); ++i)
+            taps.elements<float>()[i] = 1 + static_cast<float>(i % 7);
+        return taps;
+    }();
+    const Convolver large({256, 512, 512}, psf.view(), {}, all);
+    INFO(large.plan().to_string());
+    CHECK(large.plan().chosen.on_gpu);
+}

@@ -1,0 +1,134 @@
+// The GPU engine passes the suite of all engines.
+
+#include "check.hpp"
+#include "device.hpp"
+#include "device_memory.hpp"
+#include "support/conformance_cases.hpp"
+#include "support/compare.hpp"
+#include "support/engine_conformance.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+TEST_CASE("GPU engine: results") {
+    NEEDS_GPU();
+    check_engine_results(gpu_engine(), case_count(400));
+}
+TEST_CASE("GPU engine: pixel types") {
+    NEEDS_GPU();
+    check_engine_pixel_types(gpu_engine());
+}
+TEST_CASE("GPU engine: in place") {
+    NEEDS_GPU();
+    check_engine_in_place(gpu_engine());
+}
+TEST_CASE("GPU engine: memory") {
+    NEEDS_GPU();
+    check_engine_memory(
+        gpu_engine(),
+        [] {
+            const gpu::DeviceMemoryUse use = gpu::device_memory_use();
+            return MemoryUse{use.current_bytes, use.peak_bytes};
+        },
+        gpu::reset_device_memory_peak);
+}
+TEST_CASE("GPU engine: concurrency") {
+    NEEDS_GPU();
+    check_engine_concurrency(gpu_engine());
+}
+TEST_CASE("GPU engine: cancellation") {
+    NEEDS_GPU();
+    check_engine_cancellation(gpu_engine());
+}
+
+namespace {
+
+// A linear block to be walked through along z, with a limit that makes the walk have many windows.
+BlockCase walked_case(Random& random) {
+    const Shape3 kernel{random.integer(1, 9), random.integer(1, 6), random.integer(1, 6)};
+    const Shape3 loaded{random.integer(1, 120), random.integer(1, 24), random.integer(1, 24)};
+    Shape3 grid;
+    for (int a = 0; a < 3; ++a) grid[a] = loaded[a] + kernel[a] - 1;
+    grid.x += grid.x % 2;
+    BlockCase c = plain_case(random, grid, kernel, random.pick({Precision::float32,
+                                                                Precision::float64}));
+    c.block.walks = true;
+    for (int a = 0; a < 3; ++a) {
+        BlockAxis& axis = c.block.axes[static_cast<std::size_t>(a)];
+        axis.loaded = loaded[a];
+        axis.kept_begin = random.integer(0, grid[a] - 1);
+        axis.kept = random.integer(1, grid[a] - axis.kept_begin);
+        auto& gather = c.gather[static_cast<std::size_t>(a)];
+        gather.clear();
+        for (index_t i = 0; i < loaded[a]; ++i)  // as boundaries gather: mostly in order
+            gather.push_back(random.chance(0.1)
+                                 ? -1
+                                 : std::min(i, c.source.shape[a] - 1));
+    }
+    return c;
+}
+
+}  // namespace
+
+TEST_CASE("GPU engine: walks along z, from one window to one window for every plane") {
+    NEEDS_GPU();
+    const std::uint64_t seed = test_seed("gpu walks");
+    int failures = 0, walks = 0;
+    for (std::uint64_t n = 0; n < case_count(300) && failures < 5; ++n) {
+        Random random(seed, n);
+        const BlockCase c = walked_case(random);
+        const auto generous = gpu_engine();
+        const BlockCost cost = generous->estimate(c.block);
+        // Less and less memory, down to what a window of a few planes takes.
+        for (const int share : {1, 3, 8}) {
+            const auto engine = share == 1 ? generous
+                                           : gpu_engine((cost.workspace_bytes + cost.kernel_bytes) /
+                                                        share);
+            const BlockCost smaller = engine->estimate(c.block);
+            if (smaller.workspace_bytes + smaller.kernel_bytes > engine->memory_limit_bytes())
+                continue;
+            walks += smaller.slab_planes < c.block.axes[0].kept;
+            const Volume source = to_volume(c.source, c.source_type), taps = c.taps_volume();
+            const auto kernel = engine->prepare(c.block, c.part, taps.view());
+            for (int execution = 1; execution <= 2; ++execution) {
+                Volume target(c.block.kept(), pixel_type(c.block.precision, c.block.complex_data));
+                poison(target.view());
+                engine->convolve(c.block, *kernel, c.input(source.view()), {target.view(), c.add},
+                                 0, {});
+                const auto comparison =
+                    compare(c.expected(), to_array(target.view()), c.norm_floor());
+                INFO("case " << n << " share " << share << " execution " << execution << ": "
+                             << c.describe() << "\n" << comparison.report);
+                CHECK(comparison.within(c.block.precision));
+                failures += !comparison.within(c.block.precision);
+            }
+        }
+    }
+    CHECK(walks > 0);
+}
+
+TEST_CASE("GPU engine: refused memory and broken transfers are errors, and it works afterwards") {
+    NEEDS_GPU();
+    Random random(test_seed("gpu faults"));
+    const BlockCase c = plain_case(random, {12, 20, 24}, {3, 5, 4}, Precision::float32);
+    const Volume source = to_volume(c.source, c.source_type), taps = c.taps_volume();
+    Volume target(c.block.kept(), PixelType::float32);
+    for (const gpu::Fault fault : {gpu::Fault::allocation, gpu::Fault::transfer})
+        for (const int countdown : {1, 2}) {
+            const auto engine = gpu_engine();
+            const auto run = [&] {
+                const auto kernel = engine->prepare(c.block, c.part, taps.view());
+                engine->convolve(c.block, *kernel, c.input(source.view()), {target.view(), c.add},
+                                 0, {});
+            };
+            gpu::inject_fault(fault, countdown);
+            if (fault == gpu::Fault::allocation)
+                CHECK_THROWS_AS(run(), OutOfMemory);
+            else
+                CHECK_THROWS_AS(run(), DeviceFailure);
+            gpu::inject_fault(gpu::Fault::none, 0);
+            poison(target.view());
+            run();
+            CHECK(compare(c.expected(), to_array(target.view())).within(Precision::float32));
+        }
+}
