@@ -40,8 +40,9 @@ if(NOT CONVOLUME_WITH_CUDA STREQUAL "OFF")
     endif()
     if(CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER)
         if(NOT CMAKE_CUDA_ARCHITECTURES)
-            # Machine code for Hopper; every other device since Turing compiles the rest at start.
-            set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90-real CACHE STRING "CUDA architectures")
+            # Machine code for Hopper; other devices compile at start. The FFT passes need 8.0.
+            set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-virtual 90-real CACHE STRING
+                "CUDA architectures")
         endif()
         enable_language(CUDA)
         if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

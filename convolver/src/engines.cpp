@@ -25,8 +25,8 @@ EngineList make_engines(const EngineChoice& choice) {
     EngineList engines;
     if (choice.device == Device::gpu ||
         (choice.device == Device::automatic && gpu_unavailable().empty()))
-        engines = make_gpu_engines({choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate,
-                                    choice.threads, 0});
+        engines = make_gpu_engines(
+            {choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate, choice.threads, 0});
     if (choice.device == Device::gpu) return engines;
 
     const auto gpus = static_cast<int>(engines.size());

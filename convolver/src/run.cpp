@@ -27,6 +27,7 @@ class ReportSum {
         const std::lock_guard lock(mutex_);
         sum_.clamped_low += report.clamped_low;
         sum_.clamped_high += report.clamped_high;
+        sum_.nonfinite_inputs += report.nonfinite_inputs;
     }
     ExecutionReport sum() const { return sum_; }
 
@@ -44,7 +45,7 @@ PlanRunner::PlanRunner(Plan plan, EngineList engines, std::shared_ptr<const Volu
       threads_(host_threads(engines_)),
       kept_(std::make_unique<KeptKernels[]>(engines_.size())),
       scratch_(std::make_unique<BufferPool>(plan_.chosen.on_gpu ? HostMemory::page_locked
-                                                                 : HostMemory::ordinary)) {
+                                                                : HostMemory::ordinary)) {
     for (std::size_t i = 0; i < engines_.size(); ++i)
         kept_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
 }
@@ -52,7 +53,8 @@ PlanRunner::PlanRunner(Plan plan, EngineList engines, std::shared_ptr<const Volu
 std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task) const {
     const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
     const auto prepare = [&] {
-        return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_->view());
+        return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_->view(),
+                                                                   !plan_.keep_kernels);
     };
     if (!plan_.keep_kernels) return prepare();
     KeptKernels& kept = kept_[static_cast<std::size_t>(engine)];
@@ -74,6 +76,9 @@ void PlanRunner::release() const {
 ExecutionReport PlanRunner::execute(const RunArguments& arguments,
                                     const ExecutionContext& context) const {
     throw_if_stopped(context);
+    if (context.timeline)
+        for (const auto& engine : engines_)
+            context.timeline->name_engine(engine->info().index, engine->info().name);
     return plan_.chosen.parts > 1 ? run_parts(arguments, context) : run_tiles(arguments, context);
 }
 
@@ -85,7 +90,11 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
     run_on_engines(workers(), tasks, context, [&](int worker, int number) {
         const int engine = worker % static_cast<int>(engines_.size());
         const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
-        BlockInput input{arguments.input, {}, arguments.subtract, arguments.nonfinite_to_zero};
+        BlockInput input{arguments.input,
+                         {},
+                         arguments.subtract,
+                         arguments.nonfinite_to_zero,
+                         arguments.find_nonfinite};
         Box3 box;
         for (int a = 0; a < 3; ++a) {
             const AxisWindow& window = task.windows[static_cast<std::size_t>(a)];
@@ -115,6 +124,9 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
         return scratch_->take(plan_.scratch_bytes, threads_, "the split volume");
     }();
 
+    ExecutionReport found;
+    ReportSum tasks_report;
+
     // The split works along z only: rows and columns are continued by the engines, from the image's
     // own.
     {
@@ -124,12 +136,14 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
             {gather_indices(plan_.windows[0], problem.image.z, problem.boundary),
              identity_indices(problem.image.y), identity_indices(problem.image.x)},
             arguments.subtract,
-            arguments.nonfinite_to_zero};
-        if (single)
-            decompose::split(input, layout, static_cast<float*>(scratch.data()), threads_, context);
-        else
-            decompose::split(input, layout, static_cast<double*>(scratch.data()), threads_,
-                             context);
+            arguments.nonfinite_to_zero,
+            false};
+        const index_t zeroed =
+            single ? decompose::split(input, layout, static_cast<float*>(scratch.data()), threads_,
+                                      context)
+                   : decompose::split(input, layout, static_cast<double*>(scratch.data()), threads_,
+                                      context);
+        found.nonfinite_inputs = zeroed;
     }
     if (context.progress) context.progress(0.1);
 
@@ -148,11 +162,12 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
              gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
              gather_indices(plan_.windows[2], problem.image.x, problem.boundary)},
             0,
-            false};
+            false,
+            arguments.find_nonfinite};
         const ExecutionContext task_context = progress.of_task(number);
-        engines_[static_cast<std::size_t>(engine)]->convolve(block, *kernel(engine, task), input,
-                                                             {subview(part, kept_rows), 0}, number,
-                                                             task_context);
+        tasks_report.add(engines_[static_cast<std::size_t>(engine)]->convolve(
+            block, *kernel(engine, task), input, {subview(part, kept_rows), 0}, number,
+            task_context));
         if (task_context.progress) task_context.progress(1);
     });
 
@@ -165,10 +180,10 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
                : decompose::merge(static_cast<const double*>(scratch.data()), layout, first_plane,
                                   output, threads_, context);
     if (context.progress) context.progress(1);
-    ExecutionReport report;
-    report.clamped_low = clamped.low;
-    report.clamped_high = clamped.high;
-    return report;
+    found.clamped_low = clamped.low;
+    found.clamped_high = clamped.high;
+    found.nonfinite_inputs += tasks_report.sum().nonfinite_inputs;
+    return found;
 }
 
 }  // namespace convolume

@@ -17,6 +17,7 @@ struct RunArguments {
     double subtract = 0;
     std::complex<double> add = 0;
     bool nonfinite_to_zero = false;
+    bool find_nonfinite = false;  ///< by GPU engines
 };
 
 /// A plan with its engines and the kernels they keep. execute() may run concurrently.
@@ -38,9 +39,7 @@ class PlanRunner {
     ExecutionReport run_tiles(const RunArguments& arguments, const ExecutionContext& context) const;
     ExecutionReport run_parts(const RunArguments& arguments, const ExecutionContext& context) const;
     /// Threads that hand tasks to engines: worker w to engine w modulo their number.
-    int workers() const {
-        return static_cast<int>(engines_.size()) * plan_.chosen.tasks_in_flight;
-    }
+    int workers() const { return static_cast<int>(engines_.size()) * plan_.chosen.tasks_in_flight; }
     std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task) const;
 
     struct KeptKernels {

@@ -47,7 +47,7 @@ AxisTiling tile_axis(const AxisProblem& problem, index_t count, const GridRule& 
         tiling.grid = std::max(tiling.grid, window.grid);
         tiling.windows.push_back(window);
     }
-    if (fft && !periodic) 
+    if (fft && !periodic)
         tiling.grid = rule.engine->good_length(rule.axis, tiling.grid, rule.parts,
                                                rule.complex_data, rule.precision);
     for (AxisWindow& window : tiling.windows) window.grid = tiling.grid;

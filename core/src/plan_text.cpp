@@ -67,6 +67,8 @@ std::string Plan::to_string() const {
                     convolume::to_string(chosen.grid), ", ", tasks.size(),
                     tasks.size() == 1 ? " task" : " tasks", " on");
     for (const std::string& engine : engines) text += " " + engine;
+    if (chosen.tasks_in_flight > 1)
+        text += message(", ", chosen.tasks_in_flight, " in flight on each");
     text += message("\nmemory ", format_bytes(chosen.engine_bytes), " an engine, ",
                     format_bytes(chosen.host_bytes), " of the host's ",
                     format_bytes(host_limit_bytes), " (image, output");

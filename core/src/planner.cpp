@@ -92,8 +92,7 @@ class Planner {
           limits_(find_limits(options, engines)) {}
 
     void weigh_all() {
-        const Algorithm in_space =
-            problem_.rank1_kernel ? Algorithm::separable : Algorithm::direct;
+        const Algorithm in_space = problem_.rank1_kernel ? Algorithm::separable : Algorithm::direct;
         if (allows(Method::in_core)) weigh_whole(Method::in_core, 1);
         if (allows(Method::dif) || options_.parts > 0)
             for (const int parts : {1, 2, 4, 8, 16})
@@ -165,8 +164,8 @@ class Planner {
             AxisTiling tiling;
             BlockAxis largest;
         };
-        const Layout shape{method, algorithm, 1,
-                           algorithm == Algorithm::fft && engines_.front()->can_walk(), {}};
+        const Layout shape{
+            method, algorithm, 1, algorithm == Algorithm::fft && engines_.front()->can_walk(), {}};
         std::array<std::vector<Choice>, 3> choices;
         for (int a = 0; a < 3; ++a) {
             const AxisProblem axis = problem_.axis(a);
@@ -262,33 +261,35 @@ class Planner {
             const index_t limit = engine->memory_limit_bytes();
             const auto bytes_of = [&](index_t in_flight, bool keep) {
                 return checked_add(checked_multiply(in_flight, workspace),
-                                   keep ? all_kernels : checked_multiply(in_flight, one_kernel));
+                                   keep ? all_kernels : one_kernel);
             };
             const auto fits_engine = [&](index_t bytes) { return limit == 0 || bytes <= limit; };
             // Several in flight are worth more than kernels kept: transfers cost most.
-            index_t in_flight = std::min<index_t>(engine->info().tasks_in_flight,
-                                                  ceil_div(tasks, engine_count));
+            index_t in_flight =
+                std::min<index_t>(engine->info().tasks_in_flight, ceil_div(tasks, engine_count));
             while (in_flight > 1 && !fits_engine(bytes_of(in_flight, false))) --in_flight;
             const bool keep = fits_engine(bytes_of(in_flight, true));
             const index_t bytes = bytes_of(in_flight, keep);
             weighed.keep_kernels = weighed.keep_kernels && keep;
             candidate.engine_bytes = std::max(candidate.engine_bytes, bytes);
+            candidate.block_bytes =
+                std::max(candidate.block_bytes, checked_add(workspace, one_kernel));
             candidate.on_gpu = engine->info().is_gpu;
             candidate.slab_planes = b.slab_planes;
             candidate.tasks_in_flight = static_cast<int>(in_flight);
             candidate.host_bytes = checked_add(
-                candidate.host_bytes,
-                engine->info().is_gpu ? in_flight * std::max(a.staging_bytes, b.staging_bytes)
-                                      : bytes);
+                candidate.host_bytes, engine->info().is_gpu
+                                          ? in_flight * std::max(a.staging_bytes, b.staging_bytes)
+                                          : bytes);
             if (scratch > 0)
                 candidate.host_bytes = checked_add(candidate.host_bytes,
                                                    engine->info().threads * split_bytes_per_thread);
             // Tasks are handed out as engines become free: the last one may end alone.
             const double alone_s = std::max(a.seconds, b.seconds) + task_overhead_s;
-            const double interval_s =
-                in_flight > 1 ? std::max({a.interval_s(), b.interval_s(),
-                                          alone_s / static_cast<double>(in_flight)})
-                              : alone_s;
+            const double interval_s = in_flight > 1
+                                          ? std::max({a.interval_s(), b.interval_s(),
+                                                      alone_s / static_cast<double>(in_flight)})
+                                          : alone_s;
             candidate.seconds = std::max(
                 candidate.seconds,
                 alone_s + interval_s * static_cast<double>(ceil_div(tasks, engine_count) - 1));
@@ -382,6 +383,8 @@ Plan make_plan(const Problem& problem, const Options& options, const EngineList&
     for (const auto& engine : best->engines()) plan.engines.push_back(engine->info().name);
     plan.host_limit_bytes = best->host_limit_bytes();
     lay_out(problem, best->best()->layout, plan);
+    if (plan.chosen.on_gpu)
+        for (Block& block : plan.blocks) block.memory_bytes = plan.chosen.block_bytes;
     return plan;
 }
 

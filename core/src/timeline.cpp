@@ -40,6 +40,11 @@ void Timeline::record(const Event& event) {
     events_.push_back(event);
 }
 
+void Timeline::name_engine(int engine, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    engine_names_[engine] = name;
+}
+
 std::vector<Timeline::Event> Timeline::events() const {
     std::vector<Event> sorted;
     {
@@ -70,6 +75,13 @@ std::string Timeline::to_json() const {
              {"pid", 0},
              {"tid", event.engine + 1},  // 0 is the host
              {"args", {{"engine", event.engine}, {"task", event.task}, {"bytes", event.bytes}}}});
+    const std::lock_guard lock(mutex_);
+    for (const auto& [engine, name] : engine_names_)
+        events.push_back({{"name", "thread_name"},
+                          {"ph", "M"},
+                          {"pid", 0},
+                          {"tid", engine + 1},
+                          {"args", {{"name", name}}}});
     return nlohmann::json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump(1);
 }
 

@@ -34,7 +34,7 @@ class CpuEngine : public Engine {
     }
 
     std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
-                                                const ConstImageView& taps) override {
+                                                const ConstImageView& taps, bool /*once*/) override {
         return block.precision == Precision::float32 ? prepare_in<float>(block, part, taps)
                                                      : prepare_in<double>(block, part, taps);
     }

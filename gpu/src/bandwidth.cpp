@@ -20,7 +20,7 @@ namespace {
 using gpu::check;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t bytes = std::size_t{64} << 20;
+constexpr std::size_t bytes = std::size_t{32} << 20;
 
 struct HostDeleter {
     void operator()(char* data) const { static_cast<void>(cudaFreeHost(data)); }

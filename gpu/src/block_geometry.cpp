@@ -17,8 +17,11 @@ struct Amounts {
     index_t chunk, batch, chunks;
 };
 constexpr Amounts amounts[] = {
-    {64 * mebi, 64 * mebi, 3}, {32 * mebi, 32 * mebi, 3}, {8 * mebi, 8 * mebi, 3},
-    {2 * mebi, 2 * mebi, 2},   {0, 0, 2},
+    {64 * mebi, 64 * mebi, 3},
+    {32 * mebi, 32 * mebi, 3},
+    {8 * mebi, 8 * mebi, 3},
+    {2 * mebi, 2 * mebi, 2},
+    {0, 0, 2},
 };
 
 index_t aligned(index_t bytes) {
@@ -30,14 +33,17 @@ index_t bytes_of(PixelType type) {
 }
 
 bool has_columns(const Block& block, index_t length, int device) {
-    if (device == any_device) return good_column_length(length) == length;
+    const bool twice = block.precision == Precision::float64;
+    if (device == any_device) return has_passes(length, twice);
     return block.precision == Precision::float32 ? has_column_pass<float>(length, device)
                                                  : has_column_pass<double>(length, device);
 }
 
 bool has_rows(const Block& block, int device) {
     const index_t length = block.axes[2].grid;
-    if (device == any_device) return good_row_length(length, block.complex_data) == length;
+    if (device == any_device)
+        return has_passes(block.complex_data ? length : length / 2,
+                          block.precision == Precision::float64);
     return block.precision == Precision::float32
                ? has_row_pass<float>(length, block.complex_data, device)
                : has_row_pass<double>(length, block.complex_data, device);
@@ -62,8 +68,8 @@ BlockGeometry spectra_of(const Block& block, const PlaneBytes& pixels, int devic
                  (!block.walks && !has_columns(block, z.grid, device));
     g.pitch = g.on_cufft ? g.half_x : round_up(g.half_x, tile);
     g.plane = checked_multiply(g.rows, g.pitch);
-    g.lists_bytes = aligned(4 * (block.axes[1].loaded + block.axes[2].loaded)) +
-                    DeviceMemory::alignment;
+    g.lists_bytes =
+        aligned(4 * (block.axes[1].loaded + block.axes[2].loaded)) + DeviceMemory::alignment;
     return g;
 }
 
@@ -76,6 +82,7 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
     g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
     g.chunks = amount.chunks;
     const auto chunk = [&](index_t plane_bytes, index_t count) {
+        if (plane_bytes == 0) return index_t{0};  // images on the device are used in place
         return aligned(std::min(checked_multiply(plane_bytes, count),
                                 std::max(plane_bytes, amount.chunk / plane_bytes * plane_bytes)));
     };
@@ -86,6 +93,7 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
         g.sample_bytes);
     // Compact taps and the part's, which is no larger, then the planes' gathers.
     g.prepare_bytes = checked_add(2 * aligned(taps), aligned(16 * z.kernel));
+    g.taps_bytes = std::min(g.prepare_bytes, checked_add(aligned(taps), 16 * mebi));
     if (g.on_cufft) {
         g.batch_columns = g.plane;
         g.batch_bytes = g.ring_bytes;  // cuFFT's work area
@@ -96,23 +104,22 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
         g.batch_bytes = aligned(
             checked_multiply(checked_multiply(g.batch_columns, g.z_length), g.sample_bytes));
         if (g.keeps_spectrum) g.batch_bytes = 0;
-        g.kernel_bytes = aligned(checked_multiply(g.keeps_spectrum ? g.z_length : g.kernel_planes,
-                                                  g.plane_bytes()));
+        g.kernel_bytes = aligned(
+            checked_multiply(g.keeps_spectrum ? g.z_length : g.kernel_planes, g.plane_bytes()));
     }
 }
 
 index_t total_bytes(const BlockGeometry& g) {
-    return checked_add(g.workspace_bytes(), g.kernel_bytes);
+    return checked_add(checked_add(g.workspace_bytes(), g.taps_bytes), g.kernel_bytes);
 }
 
 }  // namespace
 
 index_t BlockGeometry::workspace_bytes() const {
-    const index_t running =
-        checked_add(checked_add(ring_bytes, batch_bytes),
-                    checked_add(checked_multiply(chunks, checked_add(source_chunk_bytes,
-                                                                     target_chunk_bytes)),
-                                lists_bytes));
+    const index_t running = checked_add(
+        checked_add(ring_bytes, batch_bytes),
+        checked_add(checked_multiply(chunks, checked_add(source_chunk_bytes, target_chunk_bytes)),
+                    lists_bytes));
     return std::max(running, prepare_bytes);
 }
 
@@ -160,7 +167,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         }
         const double seconds = block_times(block, g, rates).alone_s;
         const bool better = best_s < 0 || (fits(g) != fits(best) ? fits(g)
-                                           : fits(g) ? seconds < best_s
+                                           : fits(g)             ? seconds < best_s
                                                      : total_bytes(g) < total_bytes(best));
         if (!better) return;
         best = g;
@@ -172,8 +179,10 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         return best;
     }
     const index_t whole = z.kept + z.kernel - 1;
-    for (index_t length = good_column_length(z.kernel + 1); length > 0;
-         length = good_column_length(length + 1)) {
+    const auto next_length = [&](index_t least) {
+        return good_column_length(least, 1, block.precision == Precision::float64);
+    };
+    for (index_t length = next_length(z.kernel + 1); length > 0; length = next_length(length + 1)) {
         if (!has_columns(block, length, rates.device)) continue;
         BlockGeometry g = base;
         g.z_length = length;
@@ -186,6 +195,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 
 BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceRates& rates) {
     constexpr double launch_s = 6e-6;
+    constexpr double hidden_share = 0.15;
     const BlockAxis& y = block.axes[1];
     const auto in = static_cast<double>(block.axes[0].loaded);
     const auto out = static_cast<double>(block.axes[0].kept);
@@ -194,7 +204,8 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const auto target = static_cast<double>(g.pixels.target);
     const auto row = static_cast<double>(g.pitch * g.sample_bytes);
     const auto length = static_cast<double>(g.z_length);
-    const double windows = g.slab > 0 ? static_cast<double>(ceil_div(block.axes[0].kept, g.slab)) : 1;
+    const double windows =
+        g.slab > 0 ? static_cast<double>(ceil_div(block.axes[0].kept, g.slab)) : 1;
 
     BlockTimes times{};
     times.to_device_s = in * source / rates.to_device;
@@ -202,10 +213,9 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     // Every pass reads and writes its samples once.
     const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
     const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;
-    const double z_pass =
-        windows * plane *
-        (std::min(length, in) + std::min(length, out) + 2 * length +
-         static_cast<double>(g.kernel_planes));
+    const double z_pass = windows * plane *
+                          (std::min(length, in) + std::min(length, out) + 2 * length +
+                           static_cast<double>(g.kernel_planes));
     double bytes = in * planes_in + out * planes_out + z_pass;
     if (g.on_cufft) bytes = static_cast<double>(g.ring) * plane * 20;  // three transforms each way
     const double launches =
@@ -221,9 +231,13 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const double down_last =
         times.to_host_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
     const double z_s = z_pass / windows / rates.memory;
-    times.alone_s = up_first + z_s + down_last +
-                    std::max({times.to_device_s - up_first, times.to_host_s - down_last,
-                              times.compute_s - z_s - 0.3 * (up_first + down_last), 0.0});
+    // What runs side by side is hidden behind the slowest, but never wholly.
+    const double up = times.to_device_s - up_first;
+    const double down = times.to_host_s - down_last;
+    const double passes = times.compute_s - z_s;
+    const double slowest = std::max({up, down, passes});
+    times.alone_s =
+        up_first + z_s + down_last + slowest + hidden_share * (up + down + passes - slowest);
     return times;
 }
 

@@ -41,8 +41,8 @@ struct BlockGeometry {
     index_t ring = 1;
     index_t kernel_planes = 1;
     index_t kernel_shift = 0;  ///< tap plane i stands at position (i - shift) mod z_length
-    /// The kernel is kept as its whole spectrum (z_length planes); else as the 2D spectra of its own
-    /// planes, whose spectra along z are made for batch_columns columns at a time.
+    /// The kernel is kept as its whole spectrum (z_length planes); else as the 2D spectra of its
+    /// own planes, whose spectra along z are made for batch_columns columns at a time.
     bool keeps_spectrum = false;
     index_t batch_columns = 1;
     bool on_cufft = false;  ///< some length has no pass of our own: whole 3D transforms by cuFFT
@@ -54,6 +54,7 @@ struct BlockGeometry {
     index_t chunks = 3;
     index_t lists_bytes = 0;  ///< gathers, counters
     index_t prepare_bytes = 0;
+    index_t taps_bytes = 0;  ///< of a kernel that stays compact until it is used
     index_t kernel_bytes = 0;
 
     index_t plane_bytes() const { return plane * sample_bytes; }

@@ -31,8 +31,8 @@ class OwnPasses : public BlockTransform {
         // Along z once and for all: the planes make room for the whole spectrum.
         const index_t length = geometry_.z_length;
         transform_columns<Real>(length, Direction::forward, columns(memory.kernel),
-                                kernel_positions(), columns(memory.kernel),
-                                {0, length, 0, length}, stream);
+                                kernel_positions(), columns(memory.kernel), {0, length, 0, length},
+                                stream);
     }
 
     void load(const RowSource& source, index_t first_slot, const BlockMemory& memory,
@@ -89,10 +89,9 @@ class OwnPasses : public BlockTransform {
         for_each_run(first_slot, target.planes, [&](index_t slot, index_t begin, index_t count) {
             Columns<Real> rows = columns_of_planes(memory.ring, slot, count);
             const index_t length = geometry_.rows;
-            transform_columns<Real>(length, Direction::inverse, rows, {0, length, 0, length}, rows,
-                                    {target.kept_begin_y, target.kept_y, target.kept_begin_y,
-                                     length},
-                                    stream);
+            transform_columns<Real>(
+                length, Direction::inverse, rows, {0, length, 0, length}, rows,
+                {target.kept_begin_y, target.kept_y, target.kept_begin_y, length}, stream);
             RowTarget run = target;
             run.planes = count;
             run.pixels.data = static_cast<char*>(target.pixels.data) +
@@ -124,9 +123,8 @@ class OwnPasses : public BlockTransform {
         const Columns<Real> rows = columns_of_planes(reinterpret_cast<char*>(target.data),
                                                      target.first_plane, source.planes);
         const index_t length = geometry_.rows;
-        transform_columns<Real>(length, Direction::forward, rows,
-                                {0, source.loaded_y, 0, length}, rows, {0, length, 0, length},
-                                stream);
+        transform_columns<Real>(length, Direction::forward, rows, {0, source.loaded_y, 0, length},
+                                rows, {0, length, 0, length}, stream);
     }
 
     PositionMap kernel_positions() const {

@@ -44,10 +44,10 @@ __global__ void pad(RowSource source, PaddedPlanes target, LoadRule<Real> rule) 
             const index_t from_y = source.gather_y ? source.gather_y[y] : y;
             const index_t from_x = source.gather_x ? source.gather_x[x] : x;
             if (from_y >= 0 && from_x >= 0)
-                value = load_pixel<Real>(source.pixels.data, source.pixels.type,
-                                         z * source.pixels.plane_stride +
-                                             from_y * source.pixels.row_stride + from_x,
-                                         rule);
+                value = load_pixel<Real>(
+                    source.pixels.data, source.pixels.type,
+                    z * source.pixels.plane_stride + from_y * source.pixels.row_stride + from_x,
+                    rule);
         }
         if constexpr (is_complex_pixel<Sample>)
             static_cast<Sample*>(target.data)[i] = value;
@@ -66,8 +66,8 @@ __global__ void crop(PaddedPlanes source, RowTarget target, double scale) {
         const index_t row = i / target.kept_x;
         const index_t y = row % target.kept_y;
         const index_t z = row / target.kept_y;
-        const index_t at = (z * source.rows + y + target.kept_begin_y) * source.pitch + x +
-                           target.kept_begin_x;
+        const index_t at =
+            (z * source.rows + y + target.kept_begin_y) * source.pitch + x + target.kept_begin_x;
         Complex<Real> value{};
         if constexpr (is_complex_pixel<Sample>)
             value = static_cast<const Sample*>(source.data)[at];
@@ -176,7 +176,17 @@ class CufftTransform : public BlockTransform {
         source.loaded_x = taps.gather_x ? block_.axes[2].grid : taps.shape.x;
         source.gather_y = taps.gather_y;
         source.gather_x = taps.gather_x;
-        pad_planes(source, memory.kernel, stream);
+        // Turned along z plane by plane: rare, and planes are what memory is made of.
+        const index_t length = geometry_.z_length;
+        RowSource plane = source;
+        plane.planes = 1;
+        for (index_t z = 0; z < source.planes; ++z) {
+            const index_t slot = (z - geometry_.kernel_shift % length + length) % length;
+            pad_planes(plane, memory.kernel + slot * geometry_.plane_bytes(), stream);
+            plane.pixels.data =
+                static_cast<char*>(plane.pixels.data) +
+                source.pixels.plane_stride * static_cast<index_t>(size_of(source.pixels.type));
+        }
         plans_->execute(true, memory.kernel, memory.batch, stream);
     }
 

@@ -105,7 +105,8 @@ std::vector<GpuDevice> gpu_devices() {
             device.memory_bytes = facts.memory_bytes;
             device.free_bytes = gpu::free_device_bytes(number);
             char bus[32] = {};
-            gpu::check(cudaDeviceGetPCIBusId(bus, sizeof bus, number), "asking for the PCI address");
+            gpu::check(cudaDeviceGetPCIBusId(bus, sizeof bus, number),
+                       "asking for the PCI address");
             device.bus_id = bus;
             for (int other = 0; other < count; ++other) {
                 int reaches = 0;

@@ -108,13 +108,18 @@ DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
         const auto exceeds = [&] {
             return state.limit_bytes > 0 && state.held_bytes + bytes > state.limit_bytes;
         };
+        // Those that are just too small would serve as little the next time.
+        std::erase_if(state.idle, [&](const DeviceMemory& candidate) {
+            const bool outgrown = candidate.bytes() < bytes && candidate.bytes() >= bytes / 2;
+            if (outgrown) state.held_bytes -= candidate.bytes();
+            return outgrown;
+        });
         if (exceeds()) state.free_idle();
         if (exceeds())
-            throw OutOfMemory(message(format_bytes(bytes), " for ", purpose,
-                                      " exceed the GPU's memory limit of ",
-                                      format_bytes(state.limit_bytes), ", of which ",
-                                      format_bytes(state.held_bytes),
-                                      " are in use: raise the limit"));
+            throw OutOfMemory(
+                message(format_bytes(bytes), " for ", purpose, " exceed the GPU's memory limit of ",
+                        format_bytes(state.limit_bytes), ", of which ",
+                        format_bytes(state.held_bytes), " are in use: raise the limit"));
         try {
             memory = DeviceMemory(state.device, bytes);
         } catch (const OutOfMemory&) {
@@ -145,10 +150,8 @@ index_t DevicePool::limit_bytes() const {
 void DevicePool::lower_limit() {
     const std::lock_guard lock(state_->mutex);
     state_->free_idle();
-    const index_t can_be_had =
-        state_->held_bytes + free_device_bytes(state_->device) / 10 * 9;
-    const index_t smaller =
-        state_->limit_bytes > 0 ? state_->limit_bytes / 4 * 3 : can_be_had;
+    const index_t can_be_had = state_->held_bytes + free_device_bytes(state_->device) / 10 * 9;
+    const index_t smaller = state_->limit_bytes > 0 ? state_->limit_bytes / 4 * 3 : can_be_had;
     state_->limit_bytes = std::max<index_t>(std::min(can_be_had, smaller), 1);
 }
 

@@ -12,8 +12,8 @@ namespace convolume::gpu {
 
 class DeviceTimeline {
   public:
-    /// `timeline` may be null: nothing is recorded then. Otherwise waits for `stream` once, to learn
-    /// what the device's time is on the host's clock.
+    /// `timeline` may be null: nothing is recorded then. Otherwise waits for `stream` once, to
+    /// learn what the device's time is on the host's clock.
     DeviceTimeline(Timeline* timeline, int engine, int task, cudaStream_t stream)
         : timeline_(timeline), engine_(engine), task_(task), start_(timeline != nullptr) {
         if (!timeline_) return;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <mutex>
 
 #include "block_transform.hpp"
@@ -14,6 +15,8 @@
 #include "convolume/part.hpp"
 #include "device.hpp"
 #include "device_memory.hpp"
+#include "lengths.hpp"
+#include "nonfinite.hpp"
 #include "part_taps.hpp"
 #include "transfers.hpp"
 
@@ -27,18 +30,23 @@ namespace {
 constexpr int tasks_in_flight = 3;
 constexpr int staging_pieces = 4;  // of one task and direction
 // What our passes reach of the memory's rate by data sheet.
-constexpr double pass_efficiency = 0.55;
+constexpr double pass_efficiency = 0.6;
 // Ordinary memory's way through staging, against page-locked memory's.
 constexpr double staged_share = 0.7;
 
-/// A kernel's spectra on the device.
+/// A kernel on the device: its spectra, or, of one that serves once, the part's taps.
 class GpuKernel : public EngineKernel {
   public:
-    explicit GpuKernel(DevicePool::Lease spectra) : spectra_(std::move(spectra)) {}
-    char* spectra() const { return spectra_.get(); }
+    GpuKernel(DevicePool::Lease memory, const DeviceTaps& taps, bool transformed)
+        : memory_(std::move(memory)), taps_(taps), transformed_(transformed) {}
+    /// Null where the taps are still to be transformed.
+    char* spectra() const { return transformed_ ? memory_.get() : nullptr; }
+    const DeviceTaps& taps() const { return taps_; }
 
   private:
-    DevicePool::Lease spectra_;
+    DevicePool::Lease memory_;
+    DeviceTaps taps_;
+    bool transformed_;
 };
 
 /// Streams and events of one task, kept for the next.
@@ -57,8 +65,8 @@ class LaneEnd {
   public:
     explicit LaneEnd(const Lane& lane) : lane_(lane) {}
     ~LaneEnd() {
-        for (cudaStream_t stream : {cudaStream_t(lane_.up), cudaStream_t(lane_.compute),
-                                    cudaStream_t(lane_.down)})
+        for (cudaStream_t stream :
+             {cudaStream_t(lane_.up), cudaStream_t(lane_.compute), cudaStream_t(lane_.down)})
             static_cast<void>(cudaStreamSynchronize(stream));  // failures were met before
     }
     LaneEnd(const LaneEnd&) = delete;
@@ -105,7 +113,8 @@ class BlockRun {
   public:
     BlockRun(GpuEngine& engine, Lane& lane, const Block& block, const BlockGeometry& geometry,
              const BlockTransform& transform, const TaskGathers& gathers, const BlockInput& input,
-             const BlockOutput& output, const GpuKernel& kernel, char* workspace, int task, const ExecutionContext& context);
+             const BlockOutput& output, const GpuKernel& kernel, char* workspace, int task,
+             const ExecutionContext& context);
 
     ExecutionReport run();
 
@@ -119,6 +128,7 @@ class BlockRun {
 
     void upload_lists();
     void load(index_t begin, index_t end);
+    void convolve(const ZWindow& window);
     void store(index_t begin, index_t end, const ZWindow& window);
     void report_progress(double done);
 
@@ -129,18 +139,29 @@ class BlockRun {
     const BlockTransform& transform_;
     const BlockInput& input_;
     const BlockOutput& output_;
+    const GpuKernel& kernel_;
     const ExecutionContext& context_;
     const AxisGather &gather_y_, &gather_x_;
     BlockMemory memory_;
     Chunks source_, target_;
     std::int32_t *list_y_ = nullptr, *list_x_ = nullptr;
-    unsigned long long* clamped_ = nullptr;
+    unsigned long long* clamped_ = nullptr;  ///< low, high; then inputs that are not finite
     char* lists_ = nullptr;
     std::size_t loads_ = 0, stores_ = 0;  ///< chunks so far
     DeviceTimeline timeline_;
     Uploader uploader_;
     Downloader downloader_;
 };
+
+// Measured once: engines come and go.
+GpuBandwidth bandwidth_of(int device) {
+    static std::mutex mutex;
+    static std::map<int, GpuBandwidth> known;
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(device);
+    if (found != known.end()) return found->second;
+    return known[device] = measure_gpu_bandwidth(device);
+}
 
 class GpuEngine : public Engine {
   public:
@@ -151,7 +172,7 @@ class GpuEngine : public Engine {
           gate_(std::move(gate)),
           pool_(device, limit_bytes) {
         const DeviceFacts facts = device_facts(device);
-        const GpuBandwidth bandwidth = measure_gpu_bandwidth(device);
+        const GpuBandwidth bandwidth = bandwidth_of(device);
         info_.name = message("gpu:", device);
         info_.index = index;
         info_.is_gpu = true;
@@ -171,20 +192,20 @@ class GpuEngine : public Engine {
 
     index_t good_length(int axis, index_t least, int parts, bool complex_data,
                         Precision precision) const override {
-        const index_t own = own_length(axis, least, parts, complex_data, precision);
+        const index_t own = own_length(device_, axis, least, parts, complex_data, precision);
         return own > 0 ? own : Engine::good_length(axis, least, parts, complex_data, precision);
     }
 
     bool is_good_length(int axis, index_t length, int parts, bool complex_data,
                         Precision precision) const override {
-        return own_length(axis, length, parts, complex_data, precision) == length;
+        return own_length(device_, axis, length, parts, complex_data, precision) == length;
     }
 
     BlockCost estimate(const Block& block) const override {
         const BlockGeometry geometry = layout(block);
         const BlockTimes times = block_times(block, geometry, rates_);
         BlockCost cost;
-        cost.workspace_bytes = round_up(geometry.workspace_bytes(), DeviceMemory::alignment);
+        cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
         cost.kernel_bytes = geometry.kernel_bytes;
         cost.staging_bytes = 2 * staging_pieces * StagingPool::piece_bytes;
         cost.host_to_device_s = times.to_device_s;
@@ -196,7 +217,7 @@ class GpuEngine : public Engine {
     }
 
     std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
-                                                const ConstImageView& taps) override;
+                                                const ConstImageView& taps, bool once) override;
 
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                              const BlockInput& input, const BlockOutput& output, int task,
@@ -208,35 +229,13 @@ class GpuEngine : public Engine {
     friend class BlockRun;
 
     BlockGeometry layout(const Block& block, const PlaneBytes& pixels) const {
-        return block_geometry(block, pixels, pool_.limit_bytes(), rates_);
+        index_t limit = pool_.limit_bytes();
+        if (block.memory_bytes > 0)
+            limit = limit > 0 ? std::min(limit, block.memory_bytes) : block.memory_bytes;
+        return block_geometry(block, pixels, limit, rates_);
     }
     BlockGeometry layout(const Block& block) const {
         return layout(block, expected_plane_bytes(block));
-    }
-
-    bool has_pass(int axis, index_t length, bool complex_data, Precision precision) const {
-        const bool single = precision == Precision::float32;
-        if (axis == 2)
-            return single ? has_row_pass<float>(length, complex_data, device_)
-                          : has_row_pass<double>(length, complex_data, device_);
-        return single ? has_column_pass<float>(length, device_)
-                      : has_column_pass<double>(length, device_);
-    }
-
-    // A length of our own passes; 0 when they end before.
-    index_t own_length(int axis, index_t least, int parts, bool complex_data,
-                       Precision precision) const {
-        // Of a split every part needs a length of its own: real data's first part twice the others'.
-        const bool splits = axis == 0 && parts > 1;
-        const index_t step = splits ? length_step(axis, parts, complex_data) : 1;
-        const auto next = [&](index_t length) {
-            return axis == 2 ? good_row_length(length, complex_data) : good_column_length(length);
-        };
-        for (index_t length = next(ceil_div(least, step)); length > 0; length = next(length + 1))
-            if (has_pass(axis, length, complex_data, precision) &&
-                (!splits || complex_data || has_pass(axis, 2 * length, complex_data, precision)))
-                return length * step;
-        return 0;
     }
 
     // Runs `work`; when the device refuses memory, later plans get less.
@@ -279,6 +278,7 @@ class GpuEngine : public Engine {
     std::shared_ptr<Gate> gate_;
     DeviceRates rates_;
     DevicePool pool_;
+    std::mutex kernel_mutex_;
     StagingPool up_staging_{staging_pieces * tasks_in_flight};
     StagingPool down_staging_{staging_pieces * tasks_in_flight};
     std::mutex lanes_mutex_;
@@ -304,16 +304,13 @@ std::vector<double> plane_factors(const Block& block, const PartId& part,
 }
 
 std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const PartId& part,
-                                                       const ConstImageView& taps) {
+                                                       const ConstImageView& taps, bool once) {
     if (block.algorithm != Algorithm::fft)
         throw Unavailable(message("method ", to_string(block.algorithm),
                                   " does not run on a GPU: use the CPU (--device cpu)"));
     return with_device([&]() -> std::shared_ptr<const EngineKernel> {
         const BlockGeometry geometry = layout(block);
         const auto transform = make_block_transform(block, geometry, device_);
-        auto kernel = std::make_shared<GpuKernel>(pool_.take(geometry.kernel_bytes, "a kernel"));
-        const DevicePool::Lease workspace =
-            pool_.take(geometry.workspace_bytes(), "a workspace");
 
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
@@ -332,20 +329,25 @@ std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const
                   "copying the kernel");
         };
 
-        // In the workspace: compact taps, their factors, the part's taps.
-        const auto aligned = [](index_t bytes) {
-            return round_up(bytes, DeviceMemory::alignment);
-        };
+        // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
+        // in a piece of their own, which is small.
+        const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
         const auto bytes_of = [](const ConstImageView& view) {
             return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
         };
-        char* part_at = workspace.get();
         Volume folded_on_host;
         const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
         const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
         const index_t folded_bytes = geometry.kernel_planes * taps.shape.y * taps.shape.x *
                                      static_cast<index_t>(size_of(type));
-        if (folded_at + folded_bytes <= geometry.workspace_bytes()) {
+        const bool fold_on_device =
+            folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
+        const DevicePool::Lease workspace =
+            once ? pool_.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
+                              "a kernel's taps")
+                 : pool_.take(geometry.workspace_bytes(), "a workspace");
+        char* part_at = workspace.get();
+        if (fold_on_device) {
             const std::vector<double> factors = plane_factors(block, part, taps, undivided_complex);
             char* const factors_at = part_at + aligned(bytes_of(taps));
             upload(part_at, taps.data, bytes_of(taps));
@@ -371,11 +373,15 @@ std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const
         DeviceTaps device_taps;
         device_taps.pixels = {part_at, type, taps.shape.y * taps.shape.x, taps.shape.x};
         device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
+        if (once) {
+            streams.compute.wait();
+            return std::make_shared<GpuKernel>(workspace, device_taps, false);
+        }
+        const DevicePool::Lease spectra = pool_.take(geometry.kernel_bytes, "a kernel");
         // cuFFT's work area may lie over the taps: it is used when they were read.
-        transform->prepare(device_taps, {nullptr, workspace.get(), kernel->spectra()},
-                           streams.compute);
+        transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
         streams.compute.wait();
-        return kernel;
+        return std::make_shared<GpuKernel>(spectra, device_taps, true);
     });
 }
 
@@ -410,11 +416,10 @@ ExecutionReport GpuEngine::convolve(const Block& block, const EngineKernel& kern
     });
 }
 
-BlockRun::BlockRun(GpuEngine& engine, Lane& lane, const Block& block,
-                   const BlockGeometry& geometry, const BlockTransform& transform,
-                   const TaskGathers& gathers, const BlockInput& input, const BlockOutput& output,
-                   const GpuKernel& kernel, char* workspace, int task,
-                   const ExecutionContext& context)
+BlockRun::BlockRun(GpuEngine& engine, Lane& lane, const Block& block, const BlockGeometry& geometry,
+                   const BlockTransform& transform, const TaskGathers& gathers,
+                   const BlockInput& input, const BlockOutput& output, const GpuKernel& kernel,
+                   char* workspace, int task, const ExecutionContext& context)
     : engine_(engine),
       lane_(lane),
       block_(block),
@@ -422,6 +427,7 @@ BlockRun::BlockRun(GpuEngine& engine, Lane& lane, const Block& block,
       transform_(transform),
       input_(input),
       output_(output),
+      kernel_(kernel),
       context_(context),
       gather_y_(gathers.y),
       gather_x_(gathers.x),
@@ -429,8 +435,8 @@ BlockRun::BlockRun(GpuEngine& engine, Lane& lane, const Block& block,
       uploader_({engine.device_, engine.host_threads_, engine.gate_.get(), &engine.up_staging_,
                  &timeline_},
                 lane.up),
-      downloader_({engine.device_, engine.host_threads_, engine.gate_.get(),
-                   &engine.down_staging_, &timeline_},
+      downloader_({engine.device_, engine.host_threads_, engine.gate_.get(), &engine.down_staging_,
+                   &timeline_},
                   lane.down) {
     char* at = workspace;
     const auto next = [&at](index_t bytes) {
@@ -453,7 +459,7 @@ BlockRun::BlockRun(GpuEngine& engine, Lane& lane, const Block& block,
 // The gathers of y and x, and the counters.
 void BlockRun::upload_lists() {
     clamped_ = reinterpret_cast<unsigned long long*>(lists_);
-    check(cudaMemsetAsync(clamped_, 0, 2 * sizeof *clamped_, lane_.compute), "clearing counters");
+    check(cudaMemsetAsync(clamped_, 0, 3 * sizeof *clamped_, lane_.compute), "clearing counters");
     auto* at = reinterpret_cast<std::int32_t*>(lists_ + DeviceMemory::alignment);
     const auto upload = [&](const AxisGather& gather) -> std::int32_t* {
         std::int32_t* const begin = at;
@@ -502,13 +508,11 @@ ExecutionReport BlockRun::run() {
                                 static_cast<double>(block_.axes[0].kept));
         }
         store_until(geometry_.ring + (before ? before->kept : 0));
-        timeline_.phase(Phase::convolve, lane_.compute, 0, [&] {
-            transform_.convolve(window, memory_, lane_.compute);
-        });
         if (&window == &windows.back() && up) {
             lane_.up.wait();
             up.unlock();
         }
+        convolve(window);
         before = &window;
         stored = 0;
     }
@@ -521,9 +525,8 @@ ExecutionReport BlockRun::run() {
     downloader_.finish();
     if (down) down.unlock();
 
-    unsigned long long clamped[2] = {0, 0};
-    check(cudaMemcpyAsync(clamped, clamped_, sizeof clamped, cudaMemcpyDeviceToHost,
-                          lane_.compute),
+    unsigned long long clamped[3] = {0, 0, 0};
+    check(cudaMemcpyAsync(clamped, clamped_, sizeof clamped, cudaMemcpyDeviceToHost, lane_.compute),
           "copying counters");
     lane_.compute.wait();
     lane_.down.wait();
@@ -531,6 +534,7 @@ ExecutionReport BlockRun::run() {
     ExecutionReport report;
     report.clamped_low = static_cast<index_t>(clamped[0]);
     report.clamped_high = static_cast<index_t>(clamped[1]);
+    report.nonfinite_inputs = static_cast<index_t>(clamped[2]);
     return report;
 }
 
@@ -551,9 +555,9 @@ void BlockRun::load(index_t begin, index_t end) {
             ++count;
         }
         if (source_z >= 0) {
-            const ConstImageView box = subview(
-                input_.source, {{source_z, gather_y_.begin, gather_x_.begin},
-                                {source_z + count, gather_y_.end, gather_x_.end}});
+            const ConstImageView box =
+                subview(input_.source, {{source_z, gather_y_.begin, gather_x_.begin},
+                                        {source_z + count, gather_y_.end, gather_x_.end}});
             uploader_.upload(box, chunk + (plane - begin) * source_.plane_bytes);
         }
         plane += count;
@@ -571,9 +575,8 @@ void BlockRun::load(index_t begin, index_t end) {
                 transform_.load_zeros(plane % geometry_.ring, count, memory_, lane_.compute);
             } else {
                 RowSource source;
-                source.pixels = {chunk + (plane - begin) * source_.plane_bytes,
-                                 input_.source.type, gather_y_.extent() * gather_x_.extent(),
-                                 gather_x_.extent()};
+                source.pixels = {chunk + (plane - begin) * source_.plane_bytes, input_.source.type,
+                                 gather_y_.extent() * gather_x_.extent(), gather_x_.extent()};
                 source.planes = count;
                 source.loaded_y = static_cast<index_t>(gather_y_.list.size());
                 source.loaded_x = static_cast<index_t>(gather_x_.list.size());
@@ -581,12 +584,33 @@ void BlockRun::load(index_t begin, index_t end) {
                 source.gather_x = list_x_;
                 source.subtract = input_.subtract;
                 source.nonfinite_to_zero = input_.nonfinite_to_zero;
+                if (input_.find_nonfinite)
+                    count_nonfinite(source.pixels.data, source.pixels.type,
+                                    count * source.pixels.plane_stride, clamped_ + 2,
+                                    lane_.compute);
                 transform_.load(source, plane % geometry_.ring, memory_, lane_.compute);
             }
             plane += count;
         }
     });
     slot.free.record(lane_.compute);
+}
+
+// The pass along z. A kernel that serves once is transformed just before, in memory that the blocks
+// in flight use in turns.
+void BlockRun::convolve(const ZWindow& window) {
+    std::unique_lock<std::mutex> turn;
+    DevicePool::Lease spectra;
+    if (!kernel_.spectra()) {
+        turn = std::unique_lock(engine_.kernel_mutex_);
+        spectra = engine_.pool_.take(geometry_.kernel_bytes, "a kernel");
+        memory_.kernel = spectra.get();
+    }
+    timeline_.phase(Phase::convolve, lane_.compute, 0, [&] {
+        if (spectra) transform_.prepare(kernel_.taps(), memory_, lane_.compute);
+        transform_.convolve(window, memory_, lane_.compute);
+    });
+    if (spectra) lane_.compute.wait();
 }
 
 // Results [begin, end) of a window.
@@ -613,10 +637,10 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     slot.full.record(lane_.compute);
     slot.full.hold_back(lane_.down);
     const index_t first = window.kept_begin + begin;
-    downloader_.download(chunk, subview(output_.target, {{first, 0, 0},
-                                                         {window.kept_begin + end,
-                                                          output_.target.shape.y,
-                                                          output_.target.shape.x}}));
+    downloader_.download(chunk,
+                         subview(output_.target, {{first, 0, 0},
+                                                  {window.kept_begin + end, output_.target.shape.y,
+                                                   output_.target.shape.x}}));
     slot.free.record(lane_.down);
 }
 
@@ -637,8 +661,9 @@ EngineList make_gpu_engines(const GpuOptions& options) {
             throw InvalidArgument(message("there is no GPU ", device, ": this machine has ", count,
                                           ", numbered from 0"));
         if (!gpu::device_facts(device).usable())
-            throw Unavailable(message("GPU ", device, " is too old: convolume needs compute "
-                                                      "capability 7.5 or later"));
+            throw Unavailable(message("GPU ", device,
+                                      " is too old: convolume needs compute "
+                                      "capability 7.5 or later"));
     }
     if (devices.empty())
         for (int device = 0; device < count; ++device)
@@ -652,9 +677,8 @@ EngineList make_gpu_engines(const GpuOptions& options) {
     const int threads = options.host_threads > 0 ? options.host_threads : omp_get_max_threads();
     EngineList engines;
     for (const int device : devices) {
-        const index_t limit = options.memory_limit_bytes
-                                  ? *options.memory_limit_bytes
-                                  : gpu::free_device_bytes(device) / 10 * 9;
+        const index_t limit = options.memory_limit_bytes ? *options.memory_limit_bytes
+                                                         : gpu::free_device_bytes(device) / 10 * 9;
         engines.push_back(std::make_shared<gpu::GpuEngine>(
             device, options.first_index + static_cast<int>(engines.size()), limit,
             std::max(1, threads / static_cast<int>(devices.size())), gate));

@@ -20,8 +20,8 @@ struct PartTaps {
     index_t period = 1;  ///< planes of the part: what lies beyond is folded back
 };
 
-/// target(n) = Σ_q taps(n + q·period) factors(n + q·period), asynchronously. Of the pixel types only
-/// the floating-point ones; a real target keeps the real part.
+/// target(n) = Σ_q taps(n + q·period) factors(n + q·period), asynchronously. Of the pixel types
+/// only the floating-point ones; a real target keeps the real part.
 void make_part_taps(const PartTaps& part, cudaStream_t stream);
 
 }  // namespace convolume::gpu

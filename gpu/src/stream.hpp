@@ -14,9 +14,7 @@ class Stream {
     Stream() {
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
     }
-    ~Stream() {
-        static_cast<void>(cudaStreamDestroy(stream_));
-    }
+    ~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
     operator cudaStream_t() const { return stream_; }

@@ -20,7 +20,8 @@ TransferGate choose_gate(const std::vector<int>& devices) {
     if (devices.size() < 2) return TransferGate::per_link;
     const double one = measure_concurrent_upload({devices.front()});
     const double all = measure_concurrent_upload(devices);
-    // On one shared link, side by side only means that every device waits longer for its first task.
+    // On one shared link, side by side only means that every device waits longer for its first
+    // task.
     return all < 1.15 * one ? TransferGate::global : TransferGate::per_link;
 }
 

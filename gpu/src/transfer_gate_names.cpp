@@ -18,8 +18,8 @@ const char* to_string(TransferGate gate) {
 }
 
 TransferGate parse_transfer_gate(std::string_view text) {
-    for (const TransferGate gate : {TransferGate::automatic, TransferGate::global,
-                                    TransferGate::per_link, TransferGate::off})
+    for (const TransferGate gate :
+         {TransferGate::automatic, TransferGate::global, TransferGate::per_link, TransferGate::off})
         if (text == to_string(gate)) return gate;
     throw InvalidArgument(message("the transfer gate is auto, global, per-link or off, not \"",
                                   text, "\"; choose one of these"));

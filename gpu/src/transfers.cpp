@@ -35,7 +35,7 @@ template <class Work>
 void in_shares(index_t count, int threads, const Work& work) {
     constexpr index_t least = 1 << 16;  // fewer are not worth a thread
     const index_t shares = std::clamp<index_t>(count / least, 1, threads);
-#pragma omp parallel for num_threads(static_cast<int>(shares)) schedule(static)
+#pragma omp parallel for num_threads(static_cast <int>(shares)) schedule(static)
     for (index_t share = 0; share < shares; ++share) {
         const index_t begin = count / shares * share + std::min(share, count % shares);
         const index_t end = begin + count / shares + (share < count % shares ? 1 : 0);
@@ -77,14 +77,13 @@ index_t view_bytes(const ConstImageView& view) {
 bool is_reachable(const ConstImageView& view) {
     const bool rows_in_order = view.strides.x == 1 && view.strides.y >= view.shape.x &&
                                view.strides.z >= view.strides.y * view.shape.y;
-    const index_t last = (view.shape.z - 1) * view.strides.z +
-                         (view.shape.y - 1) * view.strides.y + view.shape.x;
+    const index_t last =
+        (view.shape.z - 1) * view.strides.z + (view.shape.y - 1) * view.strides.y + view.shape.x;
     return rows_in_order && is_page_locked(view.data, last * sample_bytes(view));
 }
 
 // Copies between a reachable view and compact device memory.
-void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind,
-               cudaStream_t stream) {
+void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cudaStream_t stream) {
     const auto size = [&](index_t samples) {
         return static_cast<std::size_t>(samples * sample_bytes(view));
     };
@@ -126,7 +125,8 @@ void copy_from_view(const ConstImageView& view, index_t first, index_t count, ch
                              const T* const row = static_cast<const T*>(view.at(z, y, x));
                              T* const to = out + begin + at;
                              if (view.strides.x == 1)
-                                 std::memcpy(to, row, static_cast<std::size_t>(samples) * sizeof(T));
+                                 std::memcpy(to, row,
+                                             static_cast<std::size_t>(samples) * sizeof(T));
                              else
                                  for (index_t i = 0; i < samples; ++i)
                                      to[i] = row[i * view.strides.x];
@@ -167,9 +167,8 @@ void Uploader::upload(const ConstImageView& source, char* target) {
     fail_if_asked();
     if (!is_reachable(source)) return upload_staged(source, target);
     const Gate::Pass pass = context_.gate->step();
-    context_.timeline->phase(Phase::host_to_device, stream_, view_bytes(source), [&] {
-        copy_rows(source, target, cudaMemcpyHostToDevice, stream_);
-    });
+    context_.timeline->phase(Phase::host_to_device, stream_, view_bytes(source),
+                             [&] { copy_rows(source, target, cudaMemcpyHostToDevice, stream_); });
     if (pass) check(cudaStreamSynchronize(stream_), "copying to the GPU");
 }
 
@@ -269,8 +268,7 @@ void Downloader::drain() {
         try {
             const DeviceScope scope(context_.device);
             piece.copied.wait();
-            copy_to_view(piece.data, piece.first, piece.count, piece.target,
-                         context_.host_threads);
+            copy_to_view(piece.data, piece.first, piece.count, piece.target, context_.host_threads);
         } catch (...) {
             const std::lock_guard error_lock(mutex_);
             if (!error_) error_ = std::current_exception();

@@ -1,5 +1,6 @@
 // The back end of builds without CUDA: it says so.
 
+#include "convolume/device_program.hpp"
 #include "convolume/error.hpp"
 #include "convolume/gpu.hpp"
 
@@ -27,6 +28,13 @@ GpuBandwidth measure_gpu_bandwidth(int) {
 }
 double measure_concurrent_upload(const std::vector<int>&) {
     throw Unavailable("built without CUDA: there is no GPU to measure");
+}
+
+std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec&) {
+    throw Unavailable("built without CUDA: convolve from host memory instead");
+}
+index_t good_device_length(int, int, index_t least, bool, Precision) {
+    return least;
 }
 
 }  // namespace convolume

@@ -24,6 +24,6 @@ inline std::shared_ptr<Engine> gpu_engine(std::optional<index_t> limit_bytes = {
 }  // namespace convolume::testing
 
 // Ends a test case where there is no device, saying why.
-#define NEEDS_GPU()                                                            \
+#define NEEDS_GPU()                                                                       \
     if (const std::string why_no_gpu = convolume::gpu_unavailable(); !why_no_gpu.empty()) \
     SKIP(why_no_gpu)

@@ -1,5 +1,7 @@
 // The convolver on GPUs: every method, limit and boundary against the oracle.
 
+#include <limits>
+
 #include "catch.hpp"
 #include "check.hpp"
 #include "device.hpp"
@@ -13,8 +15,7 @@ namespace {
 
 constexpr index_t mib = index_t{1} << 20;
 
-EngineList gpus(std::optional<index_t> limit = {},
-                TransferGate gate = TransferGate::automatic) {
+EngineList gpus(std::optional<index_t> limit = {}, TransferGate gate = TransferGate::automatic) {
     GpuOptions options;
     options.memory_limit_bytes = limit;
     options.transfer_gate = gate;
@@ -64,8 +65,8 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
         for (const Method method : {Method::tiled, Method::dif}) {
             Options options;
             options.method = method;
-            options.boundary.kind = random.pick({BoundaryKind::zero, BoundaryKind::reflect,
-                                                 BoundaryKind::wrap});
+            options.boundary.kind =
+                random.pick({BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap});
             const EngineList small = gpus(method == Method::dif ? 64 * mib : 12 * mib, gate);
             EngineChoice cpu;
             cpu.device = EngineChoice::Device::cpu;
@@ -81,7 +82,8 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
             on_cpu.execute(source.view(), want.view());
             gpu::reset_device_memory_peak();
             for (const HostMemory memory : {HostMemory::ordinary, HostMemory::page_locked}) {
-                Volume in(image, PixelType::float32, memory), got(image, PixelType::float32, memory);
+                Volume in(image, PixelType::float32, memory),
+                    got(image, PixelType::float32, memory);
                 store(data, in.view());
                 poison(got.view());
                 const ExecutionReport report = on_gpu.execute(in.view(), got.view());
@@ -93,6 +95,7 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
             }
             CHECK(gpu::device_memory_use().peak_bytes <=
                   static_cast<index_t>(small.size()) * on_gpu.plan().chosen.engine_bytes);
+            CHECK(on_gpu.plan().chosen.engine_bytes <= small.front()->memory_limit_bytes());
         }
 }
 
@@ -108,6 +111,31 @@ TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {
         const std::string wrong = defect(c, convolver);
         gpu::inject_fault(gpu::Fault::none, 0);
         CHECK(wrong == "");
+    }
+}
+
+TEST_CASE("NaN in an image is found on the device, by every method and policy") {
+    NEEDS_GPU();
+    Random random(test_seed("gpu nan"));
+    for (const Method method : {Method::in_core, Method::dif, Method::tiled}) {
+        ConvolverCase c = make_case(random, {30, 20, 24}, {5, 3, 3});
+        c.options.method = method;
+        const Volume psf = to_volume(c.kernel, PixelType::float32);
+        Volume image = to_volume(c.image, PixelType::float32);
+        image.elements<float>()[777] = std::numeric_limits<float>::quiet_NaN();
+        image.elements<float>()[999] = std::numeric_limits<float>::infinity();
+        Volume target(c.image_shape, PixelType::float32);
+        const auto run = [&](NanPolicy policy) {
+            Options options = c.options;
+            options.nan = policy;
+            return Convolver(c.image_shape, psf.view(), options, gpus())
+                .execute(image.view(), target.view());
+        };
+        CHECK_THROWS_AS(run(NanPolicy::error), BadData);
+        c.image.values[777] = c.image.values[999] = 0;
+        CHECK(run(NanPolicy::zero).nonfinite_inputs == 2);
+        CHECK(compare(c.expected(), to_array(target.view())).within(Precision::float32));
+        CHECK(run(NanPolicy::propagate).nonfinite_inputs == 0);
     }
 }
 

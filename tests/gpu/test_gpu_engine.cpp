@@ -3,8 +3,8 @@
 #include "check.hpp"
 #include "device.hpp"
 #include "device_memory.hpp"
-#include "support/conformance_cases.hpp"
 #include "support/compare.hpp"
+#include "support/conformance_cases.hpp"
 #include "support/engine_conformance.hpp"
 
 using namespace convolume;
@@ -50,8 +50,8 @@ BlockCase walked_case(Random& random) {
     Shape3 grid;
     for (int a = 0; a < 3; ++a) grid[a] = loaded[a] + kernel[a] - 1;
     grid.x += grid.x % 2;
-    BlockCase c = plain_case(random, grid, kernel, random.pick({Precision::float32,
-                                                                Precision::float64}));
+    BlockCase c =
+        plain_case(random, grid, kernel, random.pick({Precision::float32, Precision::float64}));
     c.block.walks = true;
     for (int a = 0; a < 3; ++a) {
         BlockAxis& axis = c.block.axes[static_cast<std::size_t>(a)];
@@ -61,9 +61,7 @@ BlockCase walked_case(Random& random) {
         auto& gather = c.gather[static_cast<std::size_t>(a)];
         gather.clear();
         for (index_t i = 0; i < loaded[a]; ++i)  // as boundaries gather: mostly in order
-            gather.push_back(random.chance(0.1)
-                                 ? -1
-                                 : std::min(i, c.source.shape[a] - 1));
+            gather.push_back(random.chance(0.1) ? -1 : std::min(i, c.source.shape[a] - 1));
     }
     return c;
 }
@@ -81,9 +79,9 @@ TEST_CASE("GPU engine: walks along z, from one window to one window for every pl
         const BlockCost cost = generous->estimate(c.block);
         // Less and less memory, down to what a window of a few planes takes.
         for (const int share : {1, 3, 8}) {
-            const auto engine = share == 1 ? generous
-                                           : gpu_engine((cost.workspace_bytes + cost.kernel_bytes) /
-                                                        share);
+            const auto engine =
+                share == 1 ? generous
+                           : gpu_engine((cost.workspace_bytes + cost.kernel_bytes) / share);
             const BlockCost smaller = engine->estimate(c.block);
             if (smaller.workspace_bytes + smaller.kernel_bytes > engine->memory_limit_bytes())
                 continue;
@@ -98,7 +96,8 @@ TEST_CASE("GPU engine: walks along z, from one window to one window for every pl
                 const auto comparison =
                     compare(c.expected(), to_array(target.view()), c.norm_floor());
                 INFO("case " << n << " share " << share << " execution " << execution << ": "
-                             << c.describe() << "\n" << comparison.report);
+                             << c.describe() << "\n"
+                             << comparison.report);
                 CHECK(comparison.within(c.block.precision));
                 failures += !comparison.within(c.block.precision);
             }

@@ -38,6 +38,8 @@ void fill(Random& random, BlockCase& c, const Shape3& taps) {
     const bool complex_source = c.block.complex_data && random.chance(0.7);
     c.source_type =
         pixel_type(random.pick({Precision::float32, Precision::float64}), complex_source);
+    c.block.source_type = c.source_type;
+    c.block.target_type = pixel_type(c.block.precision, c.block.complex_data);
     Shape3 source = c.block.loaded();
     for (int a = 0; a < 3; ++a) {
         source[a] = std::max<index_t>(1, source[a] + random.integer(-2, 2));
@@ -160,6 +162,7 @@ BlockCase plain_case(Random& random, const Shape3& grid, const Shape3& kernel,
     c.part.z_grid = grid.z;
     c.source = random.array(grid, false);
     c.source_type = pixel_type(precision, false);
+    c.block.source_type = c.block.target_type = c.source_type;
     c.taps = random.array(kernel, false);
     return c;
 }

@@ -62,7 +62,7 @@ BlockCost ReferenceEngine::estimate(const Block& block) const {
 }
 
 std::shared_ptr<const EngineKernel> ReferenceEngine::prepare(const Block& block, const PartId& part,
-                                                             const ConstImageView& taps) {
+                                                             const ConstImageView& taps, bool) {
     auto kernel = std::make_shared<ReferenceKernel>();
     kernel->taps = part_taps(block, part, taps);
     return kernel;

@@ -49,6 +49,9 @@ struct Block {
     /// The result along z is that of a linear convolution, and the engine may walk along z in slabs
     /// of its own choosing instead of holding all planes; grid z is then only a bound.
     bool walks = false;
+    /// What the block and its kernel may take of an engine; 0: the engine's limit. Blocks of a plan
+    /// have the largest one's, so that a smaller one is not laid out more lavishly.
+    index_t memory_bytes = 0;
     PixelType source_type = PixelType::float32;  ///< expected of inputs: decides transfer times
     PixelType target_type = PixelType::float32;  ///< expected of outputs
 
@@ -80,9 +83,7 @@ struct BlockCost {
     index_t slab_planes = 0;  ///< outputs of each step along z of a block that is walked through
 
     /// Time between the ends of blocks that follow each other, several in flight.
-    double interval_s() const {
-        return std::max({host_to_device_s, compute_s, device_to_host_s});
-    }
+    double interval_s() const { return std::max({host_to_device_s, compute_s, device_to_host_s}); }
 };
 
 /// Samples of a block: position (z, y, x) of the grid holds
@@ -92,6 +93,9 @@ struct BlockInput {
     std::array<std::vector<index_t>, 3> gather;
     double subtract = 0;  ///< constant boundary: f - v has a zero boundary
     bool nonfinite_to_zero = false;
+    /// Engines on devices look for NaN and infinities among what they are given, which costs them
+    /// nothing, and report whether there are any (ExecutionReport::nonfinite_inputs).
+    bool find_nonfinite = false;
 };
 
 /// Where the kept positions go: `target` has the shape Block::kept(). `add` is added to every value
@@ -144,9 +148,11 @@ class Engine {
 
     /// The kernel for `part` of a split (or the whole), transformed and kept. `taps` is the compact
     /// kernel: contiguous, in `block.precision`, of the undivided problem's extent, and complex
-    /// when the undivided data are.
+    /// when the undivided data are. One that is used `once` may stay compact until then: an engine
+    /// holds BlockCost::kernel_bytes for a single such kernel, however many blocks are in flight.
     virtual std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
-                                                        const ConstImageView& taps) = 0;
+                                                        const ConstImageView& taps,
+                                                        bool once = false) = 0;
 
     /// Convolves one block; returns when `output.target` is written. With Algorithm::fft, input and
     /// output may be the same memory. Safe to call from several threads.

@@ -17,7 +17,7 @@ struct Problem {
     PixelType image_type = PixelType::float32;   ///< decides host bytes only
     PixelType output_type = PixelType::float32;  ///< decides host bytes only
     index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
-    bool complex_data = false;                   ///< complex image or complex kernel
+    bool complex_data = false;     ///< complex image or complex kernel
     bool complex_kernel = false;
     bool rank1_kernel = false;
     Precision precision = Precision::float32;
@@ -43,9 +43,10 @@ struct Candidate {
     bool on_gpu = false;
     int parts = 1;
     Index3 tiles{1, 1, 1};
-    index_t slab_planes = 0;  ///< outputs of each step along z where engines walk; else 0
-    int tasks_in_flight = 1;  ///< on each engine
+    index_t slab_planes = 0;   ///< outputs of each step along z where engines walk; else 0
+    int tasks_in_flight = 1;   ///< on each engine
     Shape3 grid;               ///< padded size of a block
+    index_t block_bytes = 0;   ///< of the largest block and its kernel
     index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
     index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
     double seconds = 0;

@@ -2,6 +2,7 @@
 // What happened when: the phases of an execution, per engine.
 
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class Timeline {
 
     double now_s() const;
     void record(const Event& event);
+    /// What rows of that engine are called, such as "gpu:0".
+    void name_engine(int engine, const std::string& name);
     std::vector<Event> events() const;  ///< ordered by begin
     /// Seconds spent in `phase`, summed over engines.
     double total_s(Phase phase) const;
@@ -47,6 +50,7 @@ class Timeline {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     mutable std::mutex mutex_;
     std::vector<Event> events_;
+    std::map<int, std::string> engine_names_;
 };
 
 /// Records the span of its own life. `timeline` may be null.

@@ -79,7 +79,7 @@ CONVOLUME_CONSTEXPR int inverse_mod(int a, int m) {
 }
 
 template <int P, class Real>
-CONVOLUME_DEVICE void prime_dft(Samples<Real, P>& v) {
+CONVOLUME_DEVICE void prime_dft(Complex<Real>* v) {
     constexpr int half = (P - 1) / 2;
     Samples<Real, half> sum, difference;
     const Complex<Real> first = v[0];
@@ -106,7 +106,7 @@ CONVOLUME_DEVICE void prime_dft(Samples<Real, P>& v) {
 
 /// v[k] becomes Σ_n v[n] e^{-2πi nk/N}.
 template <int N, class Real>
-CONVOLUME_DEVICE void dft(Samples<Real, N>& v) {
+CONVOLUME_DEVICE void dft(Complex<Real>* v) {
     using namespace codelet_detail;
     if constexpr (N == 1) {
         return;
@@ -132,7 +132,7 @@ CONVOLUME_DEVICE void dft(Samples<Real, N>& v) {
                 constexpr int i = decltype(a)::value, j = decltype(b)::value;
                 columns[j][i] = v[coprime ? (B * i + A * j) % N : j + B * i];
             });
-            dft<A>(columns[b]);
+            dft<A>(&columns[b][0]);
         });
         unroll<A>([&](auto a) {
             Samples<Real, B> row;
@@ -140,7 +140,7 @@ CONVOLUME_DEVICE void dft(Samples<Real, N>& v) {
                 constexpr int i = decltype(a)::value, j = decltype(b)::value;
                 row[j] = rotate < coprime ? 0 : i * j, N > (columns[j][i]);
             });
-            dft<B>(row);
+            dft<B>(&row[0]);
             unroll<B>([&](auto b) {
                 constexpr int i = decltype(a)::value, j = decltype(b)::value;
                 constexpr int k =

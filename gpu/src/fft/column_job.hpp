@@ -2,6 +2,7 @@
 // What a kernel over columns is told.
 
 #include <algorithm>
+#include <limits>
 
 #include "convolume/error.hpp"
 #include "fft/complex.hpp"
@@ -29,14 +30,12 @@ struct ColumnJob {
     Complex<Real>* target = nullptr;
     const Complex<Real>* kernel = nullptr;  ///< null: transform only
     const Complex<Real>* twiddles = nullptr;
-    index_t source_slot = 0, source_batch = 0;  // strides
-    index_t target_slot = 0, target_batch = 0;
-    index_t kernel_slot = 0;
+    unsigned source_slot = 0, target_slot = 0, kernel_slot = 0;  // strides, in tiles
+    index_t source_batch = 0, target_batch = 0;
     index_t columns = 0, batches = 1;
     SlotMap load, store;
     Real load_sign = 1, store_sign = 1;  ///< of imaginary parts: an inverse conjugates both ends
-    bool staged =
-        false;  ///< the next tile is copied to shared memory while this one is transformed
+    bool staged = false;                 ///< tiles are copied to shared memory ahead of their turn
 };
 
 inline SlotMap slot_map(index_t length, const PositionMap& map) {
@@ -50,11 +49,15 @@ inline SlotMap slot_map(index_t length, const PositionMap& map) {
             static_cast<int>(ring), static_cast<int>(length)};
 }
 
+/// A number of columns, or of samples between slots, in tiles.
 template <class Real>
-void check_tiles(index_t columns) {
-    if (columns % tile_columns<Real> != 0) {
-        throw InternalError(message(columns, " columns are no whole tiles"));
+unsigned in_tiles(index_t samples) {
+    const index_t tiles = samples / tile_columns<Real>;
+    if (samples % tile_columns<Real> != 0 || samples < 0 ||
+        tiles > std::numeric_limits<unsigned>::max()) {
+        throw InternalError(message(samples, " samples are no whole tiles"));
     }
+    return static_cast<unsigned>(tiles);
 }
 
 template <class Real>
@@ -67,15 +70,14 @@ template <class Real>
 ColumnJob<Real> transform_job(index_t length, Direction direction, const Columns<Real>& source,
                               const PositionMap& load, const Columns<Real>& target,
                               const PositionMap& store) {
-    check_tiles<Real>(source.columns);
     ColumnJob<Real> job;
     job.source = kernel_samples(source.data);
-    job.source_slot = source.slot_stride;
+    job.source_slot = in_tiles<Real>(source.slot_stride);
     job.source_batch = source.batch_stride;
     job.target = kernel_samples(target.data);
-    job.target_slot = target.slot_stride;
+    job.target_slot = in_tiles<Real>(target.slot_stride);
     job.target_batch = target.batch_stride;
-    job.columns = source.columns;
+    job.columns = in_tiles<Real>(source.columns) * tile_columns<Real>;
     job.batches = source.batches;
     job.load = slot_map(length, load);
     job.store = slot_map(length, store);
@@ -87,13 +89,12 @@ ColumnJob<Real> transform_job(index_t length, Direction direction, const Columns
 template <class Real>
 ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const PositionMap& load,
                              const PositionMap& store, const Columns<Real>& kernel) {
-    check_tiles<Real>(data.columns);
     ColumnJob<Real> job;
     job.source = job.target = kernel_samples(data.data);
-    job.source_slot = job.target_slot = data.slot_stride;
+    job.source_slot = job.target_slot = in_tiles<Real>(data.slot_stride);
     job.kernel = kernel_samples(kernel.data);
-    job.kernel_slot = kernel.slot_stride;
-    job.columns = data.columns;
+    job.kernel_slot = in_tiles<Real>(kernel.slot_stride);
+    job.columns = in_tiles<Real>(data.columns) * tile_columns<Real>;
     job.load = slot_map(length, load);
     job.store = slot_map(length, store);
     job.store_sign = -1;

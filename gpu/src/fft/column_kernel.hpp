@@ -14,11 +14,15 @@ struct ColumnShape {
 
     /// Columns a block transforms: a tile, less where its registers do not hold one, more of short
     /// columns.
-    static constexpr int narrowest = N <= 1152 ? tile : N <= 2048 ? tile / 2 : tile / 4;
+    static constexpr int narrowest = N <= 1024 ? tile : N <= 2048 ? tile / 2 : tile / 4;
     static constexpr Plan value = make_plan(N, {.single = words == 1 ? 32 : 16,
-                                                .two_elements = words == 1 ? 36 : 18,
+                                                .two_elements = words == 2 ? 18
+                                                                : N > 1024 ? 16
+                                                                           : 36,
                                                 .three_elements = words == 1 ? 32 : 18,
-                                                .max_threads = (N > 2048 ? 800 : 640) / narrowest,
+                                                .max_threads = (N > 1024 ? 800 : 640) / narrowest,
+                                                .ideal_elements = N > 1024 ? 16 : 1,
+                                                .element_cost = N > 1024 ? 0.03 : 0.02,
                                                 .lanes = 32 / words / narrowest});
     static constexpr int columns = [] {
         int count = narrowest;
@@ -26,17 +30,30 @@ struct ColumnShape {
         return count;
     }();
     static constexpr int threads = value.threads * columns;
-    static constexpr int registers = 2 * words * value.elements + 64;
+    /// Shared memory in bytes: for exchanges and twiddle factors, and for a tile on its way from
+    /// device memory.
+    static constexpr index_t sample_bytes = 2 * sizeof(Real);
+    static constexpr index_t exchange_bytes =
+        (sample_bytes / 2 * value.exchange_size() * columns + 15) / 16 * 16;
+    static constexpr index_t fixed_bytes =
+        (exchange_bytes + sample_bytes * value.twiddle_count() + 15) / 16 * 16;
+    static constexpr index_t staging_bytes = sample_bytes * N * columns;
+    /// Blocks that a multiprocessor's registers and shared memory (of compute capability 9) hold.
     static constexpr int blocks_per_unit = [] {
-        const int blocks = 65536 / (threads * registers);
+        const int registers = 2 * words * value.elements + 44;
+        const auto by_memory = static_cast<int>(232448 / (fixed_bytes + staging_bytes));
+        const int by_registers = 65536 / (threads * registers);
+        const int blocks = by_memory < by_registers ? by_memory : by_registers;
         return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
     }();
-    /// Shared memory in bytes: for exchanges, and for the samples on their way from device memory.
-    static constexpr index_t exchange_bytes =
-        static_cast<index_t>(sizeof(Real)) * value.exchange_size() * columns / 16 * 16 + 16;
-    static constexpr index_t staging_bytes =
-        static_cast<index_t>(2 * sizeof(Real)) * value.elements * threads;
 };
+
+/// Samples from slot 0 to `slot`: one instruction, for a stride in tiles.
+template <class Real>
+CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride) {
+    return static_cast<index_t>(static_cast<std::uint64_t>(static_cast<unsigned>(slot)) * stride) *
+           tile_columns<Real>;
+}
 
 /// The body of the kernel for columns of N samples: forward, then, where there is a kernel, times
 /// that and back. Each block takes tiles of columns in turn.
@@ -48,104 +65,114 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
     constexpr int last = Shape::value.last();
 
     const int column_in_tile = context.thread() % columns;
-    const int thread = context.thread() / columns;
     char* const memory = context.shared();
     const SplitLane<Real, Context> lane{context, reinterpret_cast<Real*>(memory) + column_in_tile,
                                         columns};
-    // Staged samples travel 16 bytes at a time, so that threads of one column, or of two
-    // neighbouring ones, copy for each other: they are of one warp, and need no barrier.
-    constexpr int width = 16 / sizeof(Complex<Real>);
-    const int which = column_in_tile % width;
-    Complex<Real>* const staging =
-        reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes) + context.thread();
+    auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
+    auto* const staging = reinterpret_cast<Complex<Real>*>(memory + Shape::fixed_bytes);
+    copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), threads);
+    context.sync();
+
     const index_t tiles_per_batch = (job.columns + columns - 1) / columns;
     const index_t tiles = tiles_per_batch * job.batches;
 
     struct Place {
-        index_t batch, column;
-        bool inside;
+        index_t batch, column;  // of the tile's first column
     };
     const auto place_of = [&](index_t tile) {
         const index_t batch = job.batches == 1 ? 0 : tile / tiles_per_batch;
-        const index_t column = (tile - batch * tiles_per_batch) * columns + column_in_tile;
-        return Place{batch, column, column < job.columns};
+        return Place{batch, (tile - batch * tiles_per_batch) * columns};
     };
-    // `from` is this thread's column in slot 0, of which slot_of says which slot a position has.
-    const auto stage = [&](auto of_stage, const Place& place, const Complex<Real>* from,
-                           index_t stride, const auto& slot_of) {
-        context.sync_warp();
-        Fft::template for_each_shared<of_stage, width>(
-            thread, which, [&](int sample, int position) {
-                const int slot = slot_of(position);
-                Complex<Real>* const to = staging + sample * threads - which;
-                if (place.inside && slot >= 0) {
-                    context.copy_async(to, from + slot * stride - which);
-                } else {
-                    for (int i = 0; i < width; ++i) to[i] = {0, 0};
-                }
-            });
+    // Copies a tile into `staging`, in the order of positions, 16 bytes at a time. `from` is the
+    // tile's first column in slot 0; slot_of says which slot a position has.
+    const auto stage = [&](const Place& place, const Complex<Real>* from, unsigned stride,
+                           const auto& slot_of) {
+        constexpr int width = 16 / sizeof(Complex<Real>), copies = columns / width;
+        constexpr int step = threads / copies;
+        const int column = context.thread() % copies * width;
+        if (context.thread() >= step * copies) return;
+        const bool inside = place.column + column < job.columns;
+        CONVOLUME_UNROLL_4
+        for (int position = context.thread() / copies; position < N; position += step) {
+            const int slot = slot_of(position);
+            Complex<Real>* const to = staging + position * columns + column;
+            if (inside && slot >= 0) {
+                context.copy_async(to, from + slot_offset<Real>(slot, stride) + column);
+            } else {
+                for (int i = 0; i < width; ++i) to[i] = {0, 0};
+            }
+        }
     };
     const auto stage_source = [&](index_t tile) {
         const Place place = place_of(tile);
-        stage(Constant<0>{}, place, job.source + place.batch * job.source_batch + place.column,
-              job.source_slot, job.load);
+        stage(place, job.source + place.batch * job.source_batch + place.column, job.source_slot,
+              job.load);
     };
+    const auto staged = [&](int position) { return staging[position * columns + column_in_tile]; };
 
     index_t tile = context.block();
     if (job.staged && tile < tiles) stage_source(tile);
     for (; tile < tiles; tile += context.blocks()) {
         const Place place = place_of(tile);
         const index_t next = tile + context.blocks();
+        const index_t column = place.column + column_in_tile;
+        const bool inside = column < job.columns;
+        // Forgotten in between, lest the compiler keeps the addresses of all samples in registers.
+        const int thread = context.forget(context.thread() / columns);
         typename Fft::Held v;
 
         if (job.staged) {
             context.wait_copies();
+            context.sync();
             Fft::template for_each<0>(
-                thread, [&](auto sample, int) { v[sample] = staging[sample * threads]; });
+                thread, [&](int sample, int position) { v[sample] = staged(position); });
+            context.sync();
         } else {
-            const Complex<Real>* source =
-                job.source + place.batch * job.source_batch + place.column;
-            Fft::template for_each<0>(thread, [&](auto sample, int position) {
+            const Complex<Real>* source = job.source + place.batch * job.source_batch + column;
+            Fft::template for_each<0>(thread, [&](int sample, int position) {
                 const int slot = job.load(position);
                 v[sample] = {0, 0};
-                if (place.inside && slot >= 0) v[sample] = source[slot * job.source_slot];
+                if (inside && slot >= 0)
+                    v[sample] = source[slot_offset<Real>(slot, job.source_slot)];
             });
         }
-        Fft::template for_each<0>(thread, [&](auto sample, int) { v[sample].im *= job.load_sign; });
+        Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
 
-        Complex<Real>* target = job.target + place.batch * job.target_batch + place.column;
-        const auto store = [&](auto sample, int position) {
+        Complex<Real>* target = job.target + place.batch * job.target_batch + column;
+        const auto store = [&](int sample, int position) {
             const int slot = job.store(position);
-            if (place.inside && slot >= 0) {
-                target[slot * job.target_slot] = {v[sample].re, v[sample].im * job.store_sign};
+            if (inside && slot >= 0) {
+                target[slot_offset<Real>(slot, job.target_slot)] = {v[sample].re,
+                                                                    v[sample].im * job.store_sign};
             }
         };
 
         if (job.kernel == nullptr) {
             if (job.staged && next < tiles) stage_source(next);
-            Fft::forward(lane, thread, v, job.twiddles);
+            Fft::forward(lane, thread, v, twiddles);
             Fft::template for_each<last>(thread, store);
             continue;
         }
         const Complex<Real>* kernel = job.kernel + place.column;
-        if (job.staged) {
-            stage(Constant<last>{}, place, kernel, job.kernel_slot,
-                  [](int frequency) { return frequency; });
-        }
-        Fft::forward(lane, thread, v, job.twiddles);
+        if (job.staged) stage(place, kernel, job.kernel_slot, [](int k) { return k; });
+        Fft::forward(lane, thread, v, twiddles);
         if (job.staged) {
             context.wait_copies();
-            Fft::template for_each<last>(thread, [&](auto sample, int) {
-                v[sample] = conjugate(v[sample] * staging[sample * threads]);
+            context.sync();
+            Fft::template for_each<last>(thread, [&](int sample, int frequency) {
+                v[sample] = conjugate(v[sample] * staged(frequency));
             });
+            context.sync();
             if (next < tiles) stage_source(next);
-        } else if (place.inside) {
-            Fft::template for_each<last>(thread, [&](auto sample, int frequency) {
+        } else if (inside) {
+            Fft::template for_each<last>(thread, [&](int sample, int frequency) {
                 v[sample] =
-                    conjugate(v[sample] * context.load(kernel + frequency * job.kernel_slot));
+                    conjugate(v[sample] *
+                              context.load(kernel + slot_offset<Real>(frequency, job.kernel_slot) +
+                                           column_in_tile));
             });
         }
-        Fft::back(lane, thread, v, job.twiddles);
+        Fft::back(lane, thread, v, twiddles);
         Fft::template for_each<0>(thread, store);
     }
 }

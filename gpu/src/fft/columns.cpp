@@ -24,10 +24,9 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
 
     // Copying ahead pays unless its memory leaves less than half the blocks.
     const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
-    const index_t staged_bytes = pass.exchange_bytes + pass.staging_bytes;
-    const index_t plain = resident_blocks(kernel, pass.threads, pass.exchange_bytes);
-    const index_t staged =
-        has_async_copies() ? resident_blocks(kernel, pass.threads, staged_bytes) : 0;
+    const index_t staged_bytes = pass.fixed_bytes + pass.staging_bytes;
+    const index_t plain = resident_blocks(kernel, pass.threads, pass.fixed_bytes);
+    const index_t staged = resident_blocks(kernel, pass.threads, staged_bytes);
     job.staged = staged > 0 && 2 * staged >= plain;
     const index_t resident = job.staged ? staged : plain;
     if (resident == 0) {
@@ -35,10 +34,10 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
                                   " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
-    check(cudaLaunchKernel(
-              kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
-              dim3(static_cast<unsigned>(pass.threads)), arguments,
-              static_cast<std::size_t>(job.staged ? staged_bytes : pass.exchange_bytes), stream),
+    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
+                           dim3(static_cast<unsigned>(pass.threads)), arguments,
+                           static_cast<std::size_t>(job.staged ? staged_bytes : pass.fixed_bytes),
+                           stream),
           "launching a pass over columns");
 }
 
@@ -47,7 +46,8 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
 template <class Real>
 bool has_column_pass(index_t length, int device) {
     const Passes<Real>* passes = find_passes<Real>(length);
-    return passes != nullptr && passes->columns.exchange_bytes <= shared_memory_limit(device);
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->columns.kernel),
+                                        passes->columns.fixed_bytes, device);
 }
 
 template <class Real>

@@ -17,6 +17,12 @@ struct DeviceBlock {
     }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 
+    /// `value`, of which the compiler knows nothing any more.
+    __device__ __forceinline__ int forget(int value) const {
+        asm volatile("" : "+r"(value));
+        return value;
+    }
+
     /// Reads what no thread writes during the kernel.
     template <class T>
     __device__ __forceinline__ T load(const T* p) const {
@@ -30,23 +36,16 @@ struct DeviceBlock {
             return __ldg(p);
         }
     }
-    __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
-    /// Copies 16 bytes to shared memory, which this warp reads after wait_copies().
+    /// Copies 16 bytes to shared memory, for use after wait_copies(), by others after a barrier
+    /// too.
     __device__ __forceinline__ void copy_async(void* to, const void* from) const {
-#if __CUDA_ARCH__ >= 800
         asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(
                          static_cast<unsigned>(__cvta_generic_to_shared(to))),
                      "l"(from)
                      : "memory");
-#else
-        *static_cast<float4*>(to) = *static_cast<const float4*>(from);
-#endif
     }
     __device__ __forceinline__ void wait_copies() const {
-#if __CUDA_ARCH__ >= 800
         asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-        __syncwarp();
     }
     __device__ __forceinline__ void add(unsigned long long* counter,
                                         unsigned long long value) const {
@@ -54,17 +53,25 @@ struct DeviceBlock {
     }
 };
 
+// Devices before compute capability 8 cannot copy to shared memory ahead: for them the kernels are
+// empty, and has_column_pass and has_row_pass say no.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define CONVOLUME_PASS(call)
+#else
+#define CONVOLUME_PASS(call) call
+#endif
+
 template <class Real, int N>
 __global__ void __launch_bounds__(ColumnShape<Real, N>::threads,
                                   ColumnShape<Real, N>::blocks_per_unit)
     column_kernel(const __grid_constant__ ColumnJob<Real> job) {
-    column_pass<Real, N>(DeviceBlock{}, job);
+    CONVOLUME_PASS((column_pass<Real, N>(DeviceBlock{}, job)));
 }
 
 template <class Real, int N>
 __global__ void __launch_bounds__(RowShape<Real, N>::threads, RowShape<Real, N>::blocks_per_unit)
     row_kernel(const __grid_constant__ RowJob<Real> job) {
-    row_pass<Real, N>(DeviceBlock{}, job);
+    CONVOLUME_PASS((row_pass<Real, N>(DeviceBlock{}, job)));
 }
 
 }  // namespace convolume::gpu

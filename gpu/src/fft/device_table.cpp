@@ -1,8 +1,10 @@
 #include "fft/device_table.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
 #include "check.hpp"
 #include "fft/twiddles.hpp"
@@ -54,23 +56,40 @@ const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream) {
 template const Complex<float>* device_twiddles(const Plan&, cudaStream_t);
 template const Complex<double>* device_twiddles(const Plan&, cudaStream_t);
 
-index_t shared_memory_limit(int device) {
-    return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+bool can_run(const void* kernel, index_t shared_bytes, int device) {
+    if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return false;
+    // All passes are compiled alike: one answer a device.
+    static std::map<int, bool> compiled;
+    const std::lock_guard lock(mutex);
+    const auto [entry, added] = compiled.try_emplace(device, false);
+    if (added) {
+        const int before = current_device();
+        check(cudaSetDevice(device), "switching to a device");
+        cudaFuncAttributes attributes{};
+        const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
+        if (status == cudaSuccess) {
+            entry->second = attributes.ptxVersion >= 80;  // empty before, see device.cuh
+        } else {
+            static_cast<void>(cudaGetLastError());  // no code for this device: not an error here
+        }
+        check(cudaSetDevice(before), "switching to a device");
+    }
+    return entry->second;
 }
 
 index_t resident_blocks(const void* kernel, int threads, index_t shared_bytes) {
     static std::map<std::tuple<int, const void*, index_t>, index_t> known;
+    static std::map<std::pair<int, const void*>, index_t> allowed;  // shared bytes so far
     const std::lock_guard lock(mutex);
     const int device = current_device();
-    const auto [entry, added] = known.try_emplace({device, kernel, shared_bytes}, 0);
-    if (!added) return entry->second;
-    if (shared_bytes > shared_memory_limit(device)) return 0;
-    int& largest = [&]() -> int& {
-        static std::map<std::pair<int, const void*>, int> limits;
-        return limits[{device, kernel}];
-    }();
-    if (shared_bytes > largest) largest = static_cast<int>(shared_bytes);
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, largest),
+    const auto found = known.find({device, kernel, shared_bytes});
+    if (found != known.end()) return found->second;
+    if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
+
+    index_t& most = allowed[{device, kernel}];
+    most = std::max(most, shared_bytes);
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(most)),
           "setting the shared memory of a pass");
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                cudaSharedmemCarveoutMaxShared),
@@ -79,13 +98,10 @@ index_t resident_blocks(const void* kernel, int threads, index_t shared_bytes) {
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, kernel, threads,
                                                         static_cast<std::size_t>(shared_bytes)),
           "asking for the occupancy of a pass");
-    entry->second =
+    const index_t blocks =
         static_cast<index_t>(per_unit) * attribute(cudaDevAttrMultiProcessorCount, device);
-    return entry->second;
-}
-
-bool has_async_copies() {
-    return attribute(cudaDevAttrComputeCapabilityMajor, current_device()) >= 8;
+    known[{device, kernel, shared_bytes}] = blocks;
+    return blocks;
 }
 
 }  // namespace convolume::gpu

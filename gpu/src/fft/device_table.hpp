@@ -13,12 +13,10 @@ namespace convolume::gpu {
 template <class Real>
 const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream);
 
-/// The most shared memory a block may have.
-index_t shared_memory_limit(int device);
+/// Whether `kernel` was compiled for `device`, and a block of it may have that much shared memory.
+bool can_run(const void* kernel, index_t shared_bytes, int device);
 /// Blocks of `kernel` that the current device runs at a time; 0 when it cannot run any. The kernel
 /// may be launched with that much shared memory afterwards.
 index_t resident_blocks(const void* kernel, int threads, index_t shared_bytes);
-/// Whether copies to shared memory on the current device pass by the registers.
-bool has_async_copies();
 
 }  // namespace convolume::gpu

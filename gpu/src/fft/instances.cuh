@@ -14,7 +14,7 @@ Passes<Real> passes_of() {
     using Row = RowShape<Real, N>;
     return {N,
             {column_kernel<Real, N>, Column::value, Column::threads, Column::columns,
-             Column::exchange_bytes, Column::staging_bytes},
+             Column::fixed_bytes, Column::staging_bytes},
             {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 

@@ -27,7 +27,8 @@ struct PositionMap {
 };
 
 /// Columns in memory: sample (slot, batch, column) is data[slot * slot_stride + batch *
-/// batch_stride + column], 0 <= column < columns, a multiple of tile_columns.
+/// batch_stride + column], 0 <= column < columns. Columns and strides are multiples of
+/// tile_columns, and data is aligned to 16 bytes.
 template <class Real>
 struct Columns {
     std::complex<Real>* data = nullptr;

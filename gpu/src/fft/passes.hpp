@@ -12,16 +12,22 @@
 namespace convolume::gpu {
 
 /// Whether the passes along y and z (columns) and along x (rows) exist for this length on this
-/// device (its shared memory decides). Real rows are `length` real samples long.
+/// device (its shared memory decides; before compute capability 8 there are none). Real rows are
+/// `length` real samples long.
 template <class Real>
 bool has_column_pass(index_t length, int device);
 template <class Real>
 bool has_row_pass(index_t length, bool complex_rows, int device);
 
-/// The least length with a column (row) pass that is at least `least` and costs least, by the
-/// length's own measured or estimated cost; 0 when there is none. `step`: lengths are multiples.
-index_t good_column_length(index_t least, index_t step = 1);
-index_t good_row_length(index_t least, bool complex_rows);
+/// Whether there are passes for columns, and for rows of that many complex samples (or twice as
+/// many real ones), on devices with shared memory enough.
+bool has_passes(index_t length, bool double_precision = false);
+
+/// The length with a column (row) pass that is at least `least` and costs least, by the length's
+/// own measured or estimated cost; 0 when there is none. `step`: lengths are multiples of it. There
+/// are fewer lengths in double precision.
+index_t good_column_length(index_t least, index_t step = 1, bool double_precision = false);
+index_t good_row_length(index_t least, bool complex_rows, bool double_precision = false);
 
 /// One transform of `length` along the slots of every column and batch. Source and target may be
 /// the same memory when their columns are the same (a block reads its columns before it writes).

@@ -44,9 +44,10 @@ struct Plan {
         const int second = stages == 3 ? radix[2] * pitch(1) : 0;
         return first > second ? first : second;
     }
-    /// The twiddle factors of stages 0 and 1 follow each other in a table of this size.
+    /// The twiddle factors of stages 0 and 1 follow each other in a table; none of frequency 0.
+    CONVOLUME_CONSTEXPR int second_twiddles() const { return n - n / radix[0]; }
     CONVOLUME_CONSTEXPR int twiddle_count() const {
-        return (stages > 1 ? n : 0) + (stages > 2 ? n / radix[0] : 0);
+        return (stages > 1 ? second_twiddles() : 0) + (stages > 2 ? n / radix[0] - radix[2] : 0);
     }
 };
 
@@ -57,6 +58,8 @@ struct PlanLimits {
     int three_elements = 16;  ///< and in three
     int min_threads = 1;
     int max_threads = 1024;
+    int ideal_elements = 1;
+    double element_cost = 0.02;  ///< of each more or less than that, against 1 of a whole pass
     int lanes = 1;  ///< threads of one transform that access memory in one cycle; a power of 2
 };
 
@@ -87,7 +90,9 @@ CONVOLUME_CONSTEXPR Plan make_plan(int n, const PlanLimits& limits) {
             }
             if (plan.elements > most) continue;
             const double waste = static_cast<double>(plan.threads) * plan.elements / n;
-            const double cost = waste + 0.02 * plan.elements + (stages == 3 ? 0.8 : 0);
+            const int off = plan.elements - limits.ideal_elements;
+            const double cost =
+                waste + limits.element_cost * (off < 0 ? -off : off) + (stages == 3 ? 0.8 : 0);
             if (cost < best_cost) {
                 best_cost = cost;
                 best = plan;

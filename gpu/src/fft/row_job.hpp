@@ -31,8 +31,8 @@ struct RowJob {
     // The spectrum.
     Complex<Real>* spectrum = nullptr;
     index_t plane_stride = 0, pitch = 0, first_plane = 0, ring = 1;
-    const Complex<Real>* twiddles = nullptr;  ///< of the plan
-    const Complex<Real>* turns = nullptr;     ///< e^{-2πi k/2N}, k <= N/2, of real rows
+    /// Of the plan, followed by the turns of pairs (twiddles.hpp).
+    const Complex<Real>* twiddles = nullptr;
 };
 
 /// Whether rows of pixels can be read and written as the kernel's own complex samples.
@@ -76,7 +76,8 @@ RowJob<Real> forward_job(index_t length, bool complex_rows, const RowSource& sou
     job.gather_x = source.gather_x;
     job.rule = {static_cast<Real>(source.subtract), source.nonfinite_to_zero};
     job.direct_load = natural<Real>(source.pixels, complex_rows) && source.gather_x == nullptr &&
-                      source.subtract == 0 && !source.nonfinite_to_zero;
+                      source.subtract == 0 && !source.nonfinite_to_zero &&
+                      (complex_rows || job.loaded_x % 2 == 0);
     job.direct_store = complex_rows;
     return job;
 }
@@ -105,7 +106,7 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
     job.clamped = target.clamped;
     job.direct_load = complex_rows;
     job.direct_store = natural<Real>(target.pixels, complex_rows) &&
-                       (complex_rows || target.kept_begin_x % 2 == 0);
+                       (complex_rows || (target.kept_begin_x % 2 == 0 && target.kept_x % 2 == 0));
     return job;
 }
 

@@ -16,17 +16,26 @@ template <class Real, int N>
 struct RowShape {
     static constexpr int words = sizeof(Real) / sizeof(float);
     static constexpr Plan value = make_plan(N, {.single = 16,
-                                                .two_elements = words == 1 ? 32 : 18,
-                                                .three_elements = words == 1 ? 32 : 18,
+                                                .two_elements = 16,
+                                                .three_elements = N <= 2048 ? 16 : 20,
                                                 .max_threads = 512,
+                                                .ideal_elements = 16,
                                                 .lanes = 16 / words});
-    static constexpr int rows = value.threads >= 96 ? 1 : 128 / value.threads;
-    static constexpr int threads = value.threads * rows;
-    static constexpr int registers = 2 * words * value.elements + 40;
-    static constexpr int blocks_per_unit = [] {
-        const int blocks = 65536 / (threads * registers);
-        return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
+    /// Rows of a block: those of 96 to 224 threads that fill their warps best.
+    static constexpr int rows = [] {
+        int best = 1;
+        double best_fill = 0;
+        for (int count = 1; count * value.threads <= 224; ++count) {
+            const int block = count * value.threads;
+            const double fill = block / ((block + 31) / 32 * 32.0);
+            if (block >= 96 && fill > best_fill + 0.01) {
+                best = count;
+                best_fill = fill;
+            }
+        }
+        return best;
     }();
+    static constexpr int threads = value.threads * rows;
     /// Shared samples of a row: neighbouring rows of a warp start in different banks.
     static constexpr int row_size = [] {
         int size = value.exchange_size() > N ? value.exchange_size() : N;
@@ -34,8 +43,18 @@ struct RowShape {
         while (size % banks != value.threads % banks) ++size;
         return size;
     }();
+    /// The block's rows, the twiddle factors and the turns of pairs.
+    static constexpr int tables = value.twiddle_count() + N / 2 + 1;
     static constexpr index_t shared_bytes =
-        static_cast<index_t>(2 * sizeof(Real)) * row_size * rows;
+        static_cast<index_t>(2 * sizeof(Real)) * (row_size * rows + tables);
+    /// Blocks that a multiprocessor's registers and shared memory (of compute capability 9) hold.
+    static constexpr int blocks_per_unit = [] {
+        const int registers = 2 * words * value.elements + (words == 1 ? 44 : 72);
+        const auto by_memory = static_cast<int>(232448 / shared_bytes);
+        const int by_registers = 65536 / ((threads + 31) / 32 * 32 * registers);
+        const int blocks = by_memory < by_registers ? by_memory : by_registers;
+        return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
+    }();
 };
 
 /// One row of a job, and the thread of it.
@@ -66,8 +85,10 @@ template <int Batch, class Load, class Put>
 CONVOLUME_DEVICE void in_batches(int begin, int end, int step, const Load& load, const Put& put) {
     for (; begin + (Batch - 1) * step < end; begin += Batch * step) {
         decltype(load(0)) values[static_cast<unsigned>(Batch)];
-        unroll<Batch>([&](auto i) { values[i] = load(begin + i * step); });
-        unroll<Batch>([&](auto i) { put(begin + i * step, values[i]); });
+        CONVOLUME_UNROLL
+        for (int i = 0; i < Batch; ++i) values[i] = load(begin + i * step);
+        CONVOLUME_UNROLL
+        for (int i = 0; i < Batch; ++i) put(begin + i * step, values[i]);
     }
     for (; begin < end; begin += step) put(begin, load(begin));
 }
@@ -156,17 +177,14 @@ CONVOLUME_NOINLINE void store_pixels(const Context context, const RowJob<Real>& 
     }
 }
 
-/// f(Constant j, k) for the pairs (k, n-k), 0 <= k <= n/2, of a thread.
+/// f(j, k) for the pairs (k, n-k), 0 <= k <= n/2, of a thread.
 template <int N, int Threads, class F>
 CONVOLUME_DEVICE void each_pair(int thread, const F& f) {
-    unroll<(N / 2) / Threads + 1>([&](auto j) {
+    CONVOLUME_UNROLL
+    for (int j = 0; j <= (N / 2) / Threads; ++j) {
         const int k = thread + j * Threads;
-        if constexpr ((decltype(j)::value + 1) * Threads <= N / 2 + 1) {
-            f(j, k);
-        } else if (k <= N / 2) {
-            f(j, k);
-        }
-    });
+        if ((j + 1) * Threads <= N / 2 + 1 || k <= N / 2) f(j, k);
+    }
 }
 template <int N, int Threads>
 inline constexpr int pairs_of_thread = (N / 2) / Threads + 1;
@@ -174,20 +192,19 @@ inline constexpr int pairs_of_thread = (N / 2) / Threads + 1;
 /// The spectrum X of a real row from that of its N pairs in shared memory, Z: with E = (Z[k] +
 /// conj Z[N-k]) / 2 and O = e^{-πik/N} (Z[k] - conj Z[N-k]) / 2i, X[k] = E + O and X[N-k] = conj(E
 /// - O).
-template <int N, int Threads, class Real, class Context>
-CONVOLUME_DEVICE void split_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row) {
+template <int N, int Threads, class Real>
+CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
+                                const Complex<Real>* turns) {
     Complex<Real>* out = spectrum_row(job, row);
-    Samples<Real, pairs_of_thread<N, Threads>> a, b, turn;
-    each_pair<N, Threads>(row.thread, [&](auto j, int k) {
+    Samples<Real, pairs_of_thread<N, Threads>> a, b;
+    each_pair<N, Threads>(row.thread, [&](int j, int k) {
         a[j] = row.shared[k];
         b[j] = row.shared[k == 0 ? 0 : N - k];
-        turn[j] = context.load(job.turns + k);
     });
-    each_pair<N, Threads>(row.thread, [&](auto j, int k) {
+    each_pair<N, Threads>(row.thread, [&](int j, int k) {
         const Complex<Real> other = conjugate(b[j]);
         const Complex<Real> even = Real(0.5) * (a[j] + other);
-        const Complex<Real> odd = times_i(Real(-0.5) * (turn[j] * (a[j] - other)));
+        const Complex<Real> odd = times_i(Real(-0.5) * (turns[k] * (a[j] - other)));
         out[k] = even + odd;
         out[N - k] = conjugate(even - odd);
     });
@@ -198,19 +215,18 @@ CONVOLUME_DEVICE void split_row(const Context& context, const RowJob<Real>& job,
 /// conj(S - U). X[0] and X[N] count as real.
 template <int N, int Threads, class Real, class Context>
 CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row) {
+                                const Row<Real>& row, const Complex<Real>* turns) {
     const Complex<Real>* in = spectrum_row(job, row);
-    Samples<Real, pairs_of_thread<N, Threads>> a, b, turn;
-    each_pair<N, Threads>(row.thread, [&](auto j, int k) {
+    Samples<Real, pairs_of_thread<N, Threads>> a, b;
+    each_pair<N, Threads>(row.thread, [&](int j, int k) {
         a[j] = context.load(in + k);
         b[j] = context.load(in + (N - k));
-        turn[j] = context.load(job.turns + k);
     });
-    each_pair<N, Threads>(row.thread, [&](auto j, int k) {
+    each_pair<N, Threads>(row.thread, [&](int j, int k) {
         if (k == 0) a[j].im = b[j].im = 0;
         const Complex<Real> other = conjugate(b[j]);
         const Complex<Real> sum = a[j] + other;
-        const Complex<Real> turned = times_i(conjugate(turn[j]) * (a[j] - other));
+        const Complex<Real> turned = times_i(conjugate(turns[k]) * (a[j] - other));
         row.shared[k] = conjugate(sum + turned);
         if (k != 0) row.shared[N - k] = sum - turned;
     });
@@ -225,8 +241,12 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
 
     const int row_in_group = context.thread() / Shape::value.threads;
     const int thread = context.thread() % Shape::value.threads;
-    Complex<Real>* const shared =
-        reinterpret_cast<Complex<Real>*>(context.shared()) + row_in_group * Shape::row_size;
+    auto* const memory = reinterpret_cast<Complex<Real>*>(context.shared());
+    Complex<Real>* const shared = memory + row_in_group * Shape::row_size;
+    Complex<Real>* const twiddles = memory + Shape::rows * Shape::row_size;
+    const Complex<Real>* const turns = twiddles + Shape::value.twiddle_count();
+    copy_table(context, twiddles, job.twiddles, Shape::tables, Shape::threads);
+    context.sync();
     const WholeLane<Real, Context> lane{context, shared};
     const index_t count = job.planes * job.rows;
 
@@ -240,83 +260,74 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
         typename Fft::Held v;
 
         if (job.direct_load) {
-            // Complex samples as they are; the last real one may be half of a pair.
+            // Complex samples as they are.
             const Complex<Real>* source = nullptr;
-            int loaded = 0;  // in samples of type Real
+            int loaded = 0;
             if (inside && job.inverse) {
                 source = spectrum_row(job, row);
-                loaded = 2 * N;
+                loaded = N;
             } else if (inside) {
                 const index_t offset = pixel_row(job, row);
-                if (offset >= 0) {
-                    source = static_cast<const Complex<Real>*>(job.pixels.data) +
-                             (job.complex_rows ? offset : offset / 2);
-                    loaded = static_cast<int>(job.complex_rows ? 2 * job.loaded_x : job.loaded_x);
-                }
+                source = static_cast<const Complex<Real>*>(job.pixels.data) +
+                         (job.complex_rows ? offset : offset / 2);
+                loaded = static_cast<int>(offset < 0         ? 0
+                                          : job.complex_rows ? job.loaded_x
+                                                             : job.loaded_x / 2);
             }
-            const Real sign = job.inverse ? -1 : 1;
-            Fft::template for_each<0>(thread, [&](auto sample, int position) {
+            Fft::template for_each<0>(thread, [&](int sample, int position) {
                 v[sample] = {0, 0};
-                if (2 * position + 1 < loaded) {
-                    v[sample] = context.load(source + position);
-                    v[sample].im *= sign;
-                } else if (2 * position < loaded) {
-                    v[sample].re = reinterpret_cast<const Real*>(source)[2 * position];
-                }
+                if (position < loaded) v[sample] = context.load(source + position);
             });
+            if (job.inverse) {
+                Fft::template for_each<0>(thread,
+                                          [&](int sample, int) { v[sample].im = -v[sample].im; });
+            }
         } else {
             context.sync();
             if (inside) {
                 if (job.inverse) {
-                    merge_row<N, Shape::value.threads>(context, job, row);
+                    merge_row<N, Shape::value.threads>(context, job, row, turns);
                 } else {
                     load_pixels(context, job, row);
                 }
             }
             context.sync();
             Fft::template for_each<0>(
-                thread, [&](auto sample, int position) { v[sample] = shared[position]; });
+                thread, [&](int sample, int position) { v[sample] = shared[position]; });
         }
 
-        Fft::forward(lane, thread, v, job.twiddles);
+        Fft::forward(lane, thread, v, twiddles);
 
         if (job.direct_store) {
             if (!inside) continue;
             if (job.inverse) {
-                // Pixels of the natural type: pairs of real ones, from an even kept_begin_x on.
+                const int each = job.complex_rows ? 1 : 2;  // pixels of a sample
                 const index_t offset =
                     row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
-                Real* target =
-                    static_cast<Real*>(job.pixels.data) + (job.complex_rows ? 2 * offset : offset);
-                const int begin =
-                    static_cast<int>(job.complex_rows ? 2 * job.kept_begin_x : job.kept_begin_x);
-                const int kept = static_cast<int>(job.complex_rows ? 2 * job.kept_x : job.kept_x);
-                Fft::template for_each<last>(thread, [&](auto sample, int position) {
-                    const int at = 2 * position - begin;
+                auto* target = static_cast<Complex<Real>*>(job.pixels.data) + offset / each;
+                const int begin = static_cast<int>(job.kept_begin_x / each);
+                const int kept = static_cast<int>(job.kept_x / each);
+                Fft::template for_each<last>(thread, [&](int sample, int position) {
+                    const int at = position - begin;
                     const Complex<Real> value{job.scale * v[sample].re + job.add.re,
                                               job.add.im - job.scale * v[sample].im};
-                    if (at < 0 || at >= kept) return;
-                    if (at + 1 < kept) {
-                        *reinterpret_cast<Complex<Real>*>(target + at) = value;
-                    } else {
-                        target[at] = value.re;
-                    }
+                    if (at >= 0 && at < kept) target[at] = value;
                 });
             } else {
                 Complex<Real>* target = spectrum_row(job, row);
                 Fft::template for_each<last>(
-                    thread, [&](auto sample, int position) { target[position] = v[sample]; });
+                    thread, [&](int sample, int position) { target[position] = v[sample]; });
             }
         } else {
             context.sync();
             Fft::template for_each<last>(
-                thread, [&](auto sample, int position) { shared[position] = v[sample]; });
+                thread, [&](int sample, int position) { shared[position] = v[sample]; });
             context.sync();
             if (inside) {
                 if (job.inverse) {
                     store_pixels(context, job, row);
                 } else {
-                    split_row<N, Shape::value.threads>(context, job, row);
+                    split_row<N, Shape::value.threads>(job, row, turns);
                 }
             }
         }

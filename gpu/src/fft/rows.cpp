@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "check.hpp"
 #include "convolume/error.hpp"
@@ -28,13 +27,13 @@ void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
     const index_t groups = ceil_div(job.planes * job.rows, pass.rows);
     if (groups == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
-    job.turns = job.twiddles + pass.plan.twiddle_count();
     const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
-    if (resident_blocks(kernel, pass.threads, pass.shared_bytes) == 0) {
+    const index_t resident = resident_blocks(kernel, pass.threads, pass.shared_bytes);
+    if (resident == 0) {
         throw Unavailable(message("rows of ", pass.plan.n,
                                   " complex samples do not fit this device's shared memory"));
     }
-    const index_t blocks = std::min<index_t>(groups, std::numeric_limits<int>::max());
+    const index_t blocks = std::min(groups, resident);
     void* arguments[] = {&job};
     check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
@@ -47,7 +46,8 @@ void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
 template <class Real>
 bool has_row_pass(index_t length, bool complex_rows, int device) {
     const Passes<Real>* passes = find_passes<Real>(samples_of_row(length, complex_rows));
-    return passes != nullptr && passes->rows.shared_bytes <= shared_memory_limit(device);
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->rows.kernel),
+                                        passes->rows.shared_bytes, device);
 }
 
 template <class Real>

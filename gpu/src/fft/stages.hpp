@@ -11,36 +11,22 @@
 
 namespace convolume::gpu {
 
-/// `Lane` is where the threads of one transform meet: exchange<Transfer>(v, count, write, read).
-/// P is the plan as a constant (static constexpr Plan value).
+/// `Lane` is where the threads of one transform meet: exchange(write, read) calls write(put), then
+/// read(get), of samples at places. P::value is the plan. Twiddle factors (twiddles.hpp) are best
+/// in shared memory.
 template <class Real, class P>
 struct Stages {
     static constexpr Plan plan = P::value;
     using Held = Samples<Real, plan.elements>;
 
     /// Calls f(sample, position) for the samples of `thread` before (stage 0) or after
-    /// (plan.last()) the transform; `sample` is a Constant.
+    /// (plan.last()) the transform.
     template <int Stage, class F>
     CONVOLUME_DEVICE static void for_each(int thread, const F& f) {
         constexpr int radix = plan.radix[Stage], stride = plan.n / radix;
-        each_butterfly<Stage>(thread, [&](auto j, int u) {
-            unroll<radix>([&](auto i) {
-                f(Constant<decltype(j)::value * radix + decltype(i)::value>{}, u + stride * i);
-            });
-        });
-    }
-
-    /// The same for every Width-th sample of each butterfly, from `which` on; `sample` is an int.
-    template <int Stage, int Width, class F>
-    CONVOLUME_DEVICE static void for_each_shared(int thread, int which, const F& f) {
-        constexpr int radix = plan.radix[Stage], stride = plan.n / radix;
-        each_butterfly<Stage>(thread, [&](auto j, int u) {
-            unroll<(radix + Width - 1) / Width>([&](auto i) {
-                const int at = i * Width + which;
-                if (decltype(i)::value * Width + Width <= radix || at < radix) {
-                    f(j * radix + at, u + stride * at);
-                }
-            });
+        each_butterfly<Stage>(thread, [&](int first, int u) {
+            CONVOLUME_UNROLL
+            for (int i = 0; i < radix; ++i) f(first + i, u + stride * i);
         });
     }
 
@@ -49,12 +35,12 @@ struct Stages {
                                          const Complex<Real>* twiddles) {
         transform<0>(thread, v);
         if constexpr (plan.stages > 1) {
-            twiddle<0>(lane, thread, v, twiddles);
+            twiddle<0>(thread, v, twiddles);
             exchange<0, true>(lane, thread, v);
             transform<1>(thread, v);
         }
         if constexpr (plan.stages > 2) {
-            twiddle<1>(lane, thread, v, twiddles + plan.n);
+            twiddle<1>(thread, v, twiddles + plan.second_twiddles());
             exchange<1, true>(lane, thread, v);
             transform<2>(thread, v);
         }
@@ -66,55 +52,47 @@ struct Stages {
         if constexpr (plan.stages > 2) {
             transform<2>(thread, v);
             exchange<1, false>(lane, thread, v);
-            twiddle<1>(lane, thread, v, twiddles + plan.n);
+            twiddle<1>(thread, v, twiddles + plan.second_twiddles());
         }
         if constexpr (plan.stages > 1) {
             transform<1>(thread, v);
             exchange<0, false>(lane, thread, v);
-            twiddle<0>(lane, thread, v, twiddles);
+            twiddle<0>(thread, v, twiddles);
         }
         transform<0>(thread, v);
     }
 
   private:
-    /// f(Constant j, butterfly) for the butterflies of `thread` in a stage.
+    /// f(its first sample, butterfly) for the butterflies of `thread` in a stage.
     template <int Stage, class F>
     CONVOLUME_DEVICE static void each_butterfly(int thread, const F& f) {
         constexpr int count = plan.butterflies(Stage), threads = plan.threads;
-        unroll<plan.butterflies_per_thread(Stage)>([&](auto j) {
+        constexpr int each = plan.butterflies_per_thread(Stage), radix = plan.radix[Stage];
+        CONVOLUME_UNROLL
+        for (int j = 0; j < each; ++j) {
             const int u = thread + j * threads;
-            if constexpr ((decltype(j)::value + 1) * threads <= count) {
-                f(j, u);
-            } else if (u < count) {
-                f(j, u);
-            }
-        });
+            if ((j + 1) * threads <= count || u < count) f(j * radix, u);
+        }
     }
 
     template <int Stage>
     CONVOLUME_DEVICE static void transform(int thread, Held& v) {
         constexpr int radix = plan.radix[Stage];
-        each_butterfly<Stage>(thread, [&](auto j, int) {
-            Samples<Real, radix> w;
-            unroll<radix>([&](auto i) { w[i] = v[j * radix + i]; });
-            dft<radix>(w);
-            unroll<radix>([&](auto i) { v[j * radix + i] = w[i]; });
-        });
+        each_butterfly<Stage>(thread, [&](int first, int) { dft<radix>(&v[first]); });
     }
 
     /// Sample i of butterfly u of stage 0 (frequency i of position u in it) turns by u·i/n. In
     /// stage 1, of transforms of n/radix[0], by the position within that.
-    template <int Stage, class Lane>
-    CONVOLUME_DEVICE static void twiddle(const Lane& lane, int thread, Held& v,
-                                         const Complex<Real>* table) {
+    template <int Stage>
+    CONVOLUME_DEVICE static void twiddle(int thread, Held& v, const Complex<Real>* table) {
         constexpr int radix = plan.radix[Stage];
         constexpr int width = Stage == 0 ? plan.n / radix : plan.radix[2];
-        each_butterfly<Stage>(thread, [&](auto j, int u) {
+        each_butterfly<Stage>(thread, [&](int first, int u) {
             const Complex<Real>* turns = table + (Stage == 0 ? u : u % width);
-            unroll<radix - 1>([&](auto i) {
-                auto& sample = v[j * radix + i + 1];
-                sample = sample * lane.load(turns + (i + 1) * width);
-            });
+            CONVOLUME_UNROLL
+            for (int i = 1; i < radix; ++i) {
+                v[first + i] = v[first + i] * turns[(i - 1) * width];
+            }
         });
     }
 
@@ -145,15 +123,19 @@ struct Stages {
         constexpr int radix_from = plan.radix[from], radix_to = plan.radix[to];
         lane.exchange(
             [&](const auto& put) {
-                each_butterfly<from>(thread, [&](auto j, int u) {
-                    unroll<radix_from>(
-                        [&](auto i) { put(place<Exchange, from>(u, i), v[j * radix_from + i]); });
+                each_butterfly<from>(thread, [&](int first, int u) {
+                    CONVOLUME_UNROLL
+                    for (int i = 0; i < radix_from; ++i) {
+                        put(place<Exchange, from>(u, i), v[first + i]);
+                    }
                 });
             },
             [&](const auto& get) {
-                each_butterfly<to>(thread, [&](auto j, int u) {
-                    unroll<radix_to>(
-                        [&](auto i) { get(place<Exchange, to>(u, i), v[j * radix_to + i]); });
+                each_butterfly<to>(thread, [&](int first, int u) {
+                    CONVOLUME_UNROLL
+                    for (int i = 0; i < radix_to; ++i) {
+                        get(place<Exchange, to>(u, i), v[first + i]);
+                    }
                 });
             });
     }
@@ -166,7 +148,6 @@ struct SplitLane {
     Real* memory;
     int stride;
 
-    CONVOLUME_DEVICE Complex<Real> load(const Complex<Real>* p) const { return context.load(p); }
     template <class Write, class Read>
     CONVOLUME_DEVICE void exchange(const Write& write, const Read& read) const {
         context.sync();
@@ -187,7 +168,6 @@ struct WholeLane {
     Context context;
     Complex<Real>* memory;
 
-    CONVOLUME_DEVICE Complex<Real> load(const Complex<Real>* p) const { return context.load(p); }
     template <class Write, class Read>
     CONVOLUME_DEVICE void exchange(const Write& write, const Read& read) const {
         context.sync();
@@ -196,5 +176,12 @@ struct WholeLane {
         read([&](int place, Complex<Real>& v) { v = memory[place]; });
     }
 };
+
+/// Copies `count` samples to shared memory by all threads of a block, for use after a barrier.
+template <class Real, class Context>
+CONVOLUME_DEVICE void copy_table(const Context& context, Complex<Real>* to,
+                                 const Complex<Real>* from, int count, int threads) {
+    for (int i = context.thread(); i < count; i += threads) to[i] = context.load(from + i);
+}
 
 }  // namespace convolume::gpu

@@ -17,14 +17,15 @@ Complex<Real> turn(long k, long n) {
     return {static_cast<Real>(std::cos(angle)), static_cast<Real>(std::sin(angle))};
 }
 
-/// What Stages reads: sample i of butterfly u of stage 0 at i·width + u, then likewise of stage 1.
+/// What Stages reads: sample i > 0 of butterfly u of stage 0 at (i-1)·width + u, then likewise of
+/// stage 1.
 template <class Real>
 std::vector<Complex<Real>> plan_twiddles(const Plan& plan) {
     std::vector<Complex<Real>> table;
     int n = plan.n;
     for (int stage = 0; stage + 1 < plan.stages; ++stage) {
         const int width = n / plan.radix[stage];
-        for (int i = 0; i < plan.radix[stage]; ++i)
+        for (int i = 1; i < plan.radix[stage]; ++i)
             for (int u = 0; u < width; ++u) table.push_back(turn<Real>(1L * i * u, n));
         n = width;
     }

@@ -21,7 +21,7 @@ struct ColumnsCheck {
         job.twiddles = twiddles.data();
         job.staged = staged;
         // Fewer blocks than tiles: the first takes several.
-        run_on_host(2, Shape::threads, Shape::exchange_bytes + (staged ? Shape::staging_bytes : 0),
+        run_on_host(2, Shape::threads, Shape::fixed_bytes + (staged ? Shape::staging_bytes : 0),
                     [&](const HostBlock& block) { column_pass<Real, N>(block, job); });
     }
 

@@ -105,7 +105,6 @@ void HostBlock::copy_async(void* to, const void* from) const {
 void HostBlock::wait_copies() const {
     for (const auto& copy : scheduler_->copies()) std::memcpy(copy.to, copy.from, copy_bytes);
     scheduler_->copies().clear();
-    sync();
 }
 
 void run_on_host(index_t blocks, int threads, index_t shared_bytes,

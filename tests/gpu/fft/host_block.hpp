@@ -24,15 +24,14 @@ class HostBlock {
     index_t blocks() const;
     char* shared() const;
     void sync() const;
+    int forget(int value) const { return value; }
 
     template <class T>
     T load(const T* p) const {
         return *p;
     }
-    void sync_warp() const { sync(); }
     /// 16 bytes, which arrive with wait_copies(), not before.
     void copy_async(void* to, const void* from) const;
-    /// Waits for the copies of all threads, where a device waits for those of a warp.
     void wait_copies() const;
     void add(unsigned long long* counter, unsigned long long value) const { *counter += value; }
 

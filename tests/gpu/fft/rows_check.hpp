@@ -19,8 +19,8 @@ struct RowsCheck {
     static void run(RowJob<Real> job) {
         auto tables = plan_twiddles<Real>(Shape::value);
         const auto turns = pair_turns<Real>(N);
+        tables.insert(tables.end(), turns.begin(), turns.end());
         job.twiddles = tables.data();
-        job.turns = turns.data();
         run_on_host(2, Shape::threads, Shape::shared_bytes,
                     [&](const HostBlock& block) { row_pass<Real, N>(block, job); });
     }

@@ -15,7 +15,7 @@ void check_codelet() {
         const auto& sample = samples[static_cast<std::size_t>(i)];
         v[i] = {sample.real(), sample.imag()};
     }
-    dft(v);
+    dft<N>(&v[0]);
     const Signal wanted = fftw(samples, forward_sign);
     Difference difference;
     for (int i = 0; i < N; ++i) {

@@ -1,0 +1,104 @@
+// Convolution from device memory to device memory, on a stream of the caller's.
+
+#include <cuda_runtime_api.h>
+
+#include "catch.hpp"
+#include "convolume/device_convolver.hpp"
+#include "device.hpp"
+#include "device_memory.hpp"
+#include "stream.hpp"
+#include "support/convolver_case.hpp"
+#include "support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+gpu::DeviceMemory on_device(const Volume& volume) {
+    gpu::DeviceMemory memory(0, volume.bytes());
+    REQUIRE(cudaMemcpy(memory.data(), volume.view().data, static_cast<std::size_t>(volume.bytes()),
+                       cudaMemcpyHostToDevice) == cudaSuccess);
+    return memory;
+}
+
+// Two executions into poisoned memory; what is wrong, or nothing.
+std::string device_defect(const ConvolverCase& c, bool keep, bool in_place) {
+    const Volume image = to_volume(c.image, c.image_type),
+                 kernel = to_volume(c.kernel, c.kernel_type());
+    DeviceOptions device;
+    device.image_type = c.image_type;
+    device.keep_kernel_spectrum = keep;
+    DeviceConvolver convolver(c.image_shape, kernel.view(), c.options, device);
+    Volume result(convolver.output_shape(), convolver.output_type());
+    const gpu::Stream stream;
+    for (int execution = 1; execution <= 2; ++execution) {
+        const gpu::DeviceMemory input = on_device(image);
+        poison(result.view());
+        const gpu::DeviceMemory output = on_device(result);
+        const bool same = in_place && image.bytes() == result.bytes();
+        char* const target = same ? input.data() : output.data();
+        convolver.execute(input.data(), target, static_cast<cudaStream_t>(stream));
+        stream.wait();
+        if (cudaMemcpy(result.view().data, target, static_cast<std::size_t>(result.bytes()),
+                       cudaMemcpyDeviceToHost) != cudaSuccess)
+            return "the result could not be copied";
+        const auto comparison = compare(c.expected(), to_array(result.view()),
+                                        c.norm_floor(element_count(result.shape())));
+        if (!comparison.within(c.options.precision))
+            return message("execution ", execution, ": ", comparison.report);
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("device convolver: every operation, mode and boundary") {
+    NEEDS_GPU();
+    const std::uint64_t seed = test_seed("sweep on device memory");
+    int failures = 0;
+    for (std::uint64_t number = 0; number < case_count(800) && failures < 5; ++number) {
+        ConvolverCase c = random_convolver_case(seed, number, 1e5);
+        c.options.nan = NanPolicy::error;
+        std::string wrong;
+        try {
+            wrong = device_defect(c, number % 3 > 0, number % 2 > 0);
+        } catch (const std::exception& thrown) {
+            wrong = thrown.what();
+        }
+        if (wrong.empty()) continue;
+        ++failures;
+        UNSCOPED_INFO("case " << number << ": " << c.describe() << "\n" << wrong);
+        CHECK(wrong.empty());
+    }
+}
+
+TEST_CASE("device convolver: adjoint is the transpose of convolve") {
+    NEEDS_GPU();
+    Random random(test_seed("device adjoint"));
+    for (const BoundaryKind boundary :
+         {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap, BoundaryKind::nearest}) {
+        ConvolverCase forward = make_case(random, {17, 20, 23}, {4, 6, 3});
+        forward.options.boundary.kind = boundary;
+        CHECK(device_defect(forward, true, false) == "");
+        ConvolverCase backward = forward;
+        backward.options.operation = Operation::adjoint;
+        CHECK(device_defect(backward, true, false) == "");
+        CHECK(device_defect(backward, false, true) == "");
+    }
+}
+
+TEST_CASE("device convolver: what cannot be is said") {
+    Random random(test_seed("device refusals"));
+    const Volume kernel = to_volume(random.array({3, 3, 3}, false), PixelType::float32);
+    if (!gpu_unavailable().empty()) {
+        CHECK_THROWS_AS(DeviceConvolver({8, 8, 8}, kernel.view()), Unavailable);
+        return;
+    }
+    DeviceOptions device;
+    device.device = 99;
+    CHECK_THROWS_AS(DeviceConvolver({8, 8, 8}, kernel.view(), {}, device), Unavailable);
+    device.device = 0;
+    device.memory_limit_bytes = 1 << 20;
+    CHECK_THROWS_AS(DeviceConvolver({512, 512, 512}, kernel.view(), {}, device), OutOfMemory);
+}
