@@ -63,6 +63,7 @@ Block part_block(const Problem& problem, const Layout& layout, int part,
     block.complex_data = problem.complex_data;
     block.complex_kernel = problem.complex_kernel;
     block.walks = layout.walks;
+    block.whole_rows = axes[2].kept >= problem.output.shape().x;
     block.source_type = problem.image_type;
     block.target_type = problem.output_type;
     if (layout.parts > 1) {

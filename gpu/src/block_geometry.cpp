@@ -196,6 +196,9 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceRates& rates) {
     constexpr double launch_s = 6e-6;
     constexpr double hidden_share = 0.15;
+    // A piece of a row travels as if it were that much longer (H200: rows of 1 KiB reach 0.71 of
+    // the rate).
+    constexpr double row_overhead_bytes = 400;
     const BlockAxis& y = block.axes[1];
     const auto in = static_cast<double>(block.axes[0].loaded);
     const auto out = static_cast<double>(block.axes[0].kept);
@@ -208,8 +211,13 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         g.slab > 0 ? static_cast<double>(ceil_div(block.axes[0].kept, g.slab)) : 1;
 
     BlockTimes times{};
-    times.to_device_s = in * source / rates.to_device;
-    times.to_host_s = out * target / rates.to_host;
+    const BlockAxis& x = block.axes[2];
+    const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
+        const double row_bytes = static_cast<double>(samples * bytes_of(type));
+        return bytes / rate * (block.whole_rows ? 1 : 1 + row_overhead_bytes / row_bytes);
+    };
+    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, rates.to_device);
+    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, rates.to_host);
     // Every pass reads and writes its samples once.
     const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
     const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;

@@ -52,6 +52,7 @@ struct Block {
     /// What the block and its kernel may take of an engine; 0: the engine's limit. Blocks of a plan
     /// have the largest one's, so that a smaller one is not laid out more lavishly.
     index_t memory_bytes = 0;
+    bool whole_rows = true;  ///< of the images: tiles along x take pieces, which travel slower
     PixelType source_type = PixelType::float32;  ///< expected of inputs: decides transfer times
     PixelType target_type = PixelType::float32;  ///< expected of outputs
 
