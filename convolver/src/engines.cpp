@@ -24,9 +24,14 @@ EngineList make_engines(const EngineChoice& choice) {
     using Device = EngineChoice::Device;
     EngineList engines;
     if (choice.device == Device::gpu ||
-        (choice.device == Device::automatic && gpu_unavailable().empty()))
-        engines = make_gpu_engines(
-            {choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate, choice.threads, 0});
+        (choice.device == Device::automatic && gpu_unavailable().empty())) {
+        try {
+            engines = make_gpu_engines(
+                {choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate, choice.threads, 0});
+        } catch (const Error&) {
+            if (choice.device == Device::gpu) throw;  // else the CPU does it
+        }
+    }
     if (choice.device == Device::gpu) return engines;
 
     const auto gpus = static_cast<int>(engines.size());

@@ -2,7 +2,9 @@
 
 #include <omp.h>
 
-#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <thread>
 
 #include "convolume/scheduler.hpp"
 #include "convolume/split.hpp"
@@ -19,6 +21,52 @@ int host_threads(const EngineList& engines) {
         if (!engine->info().is_gpu) threads += engine->info().threads;
     return threads > 0 ? threads : omp_get_max_threads();
 }
+
+// How far a split has come, for those who read what it makes meanwhile.
+class SplitFront {
+  public:
+    explicit SplitFront(index_t steps) : steps_(steps) {}
+
+    index_t steps() const { return steps_; }
+    bool is_complete() {
+        const std::lock_guard lock(mutex_);
+        return done_ >= steps_;
+    }
+    void advance(index_t done) {
+        {
+            const std::lock_guard lock(mutex_);
+            done_ = done;
+        }
+        advanced_.notify_all();
+    }
+    /// Returns when planes [0, planes) of any part are there; throws what stopped the split.
+    void await(index_t planes) {
+        std::unique_lock lock(mutex_);
+        // Further planes of real data's part 0 are made in the same steps once more.
+        const index_t needed = std::min(planes, steps_);
+        advanced_.wait(lock, [&] { return error_ || done_ >= needed; });
+        if (error_) std::rethrow_exception(error_);
+    }
+    template <class Work>
+    void guard(const Work& work) {
+        try {
+            work();
+        } catch (...) {
+            {
+                const std::lock_guard lock(mutex_);
+                error_ = std::current_exception();
+            }
+            advanced_.notify_all();
+        }
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable advanced_;
+    index_t steps_;
+    index_t done_ = 0;
+    std::exception_ptr error_;
+};
 
 // Adds up reports of tasks that end at the same time.
 class ReportSum {
@@ -79,6 +127,8 @@ ExecutionReport PlanRunner::execute(const RunArguments& arguments,
     if (context.timeline)
         for (const auto& engine : engines_)
             context.timeline->name_engine(engine->info().index, engine->info().name);
+    std::unique_lock<std::mutex> turn;
+    if (plan_.chosen.on_gpu) turn = std::unique_lock(*turn_);
     return plan_.chosen.parts > 1 ? run_parts(arguments, context) : run_tiles(arguments, context);
 }
 
@@ -90,11 +140,9 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
     run_on_engines(workers(), tasks, context, [&](int worker, int number) {
         const int engine = worker % static_cast<int>(engines_.size());
         const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
-        BlockInput input{arguments.input,
-                         {},
-                         arguments.subtract,
-                         arguments.nonfinite_to_zero,
-                         arguments.find_nonfinite};
+        BlockInput input{arguments.input,          {},
+                         arguments.subtract,       arguments.nonfinite_to_zero,
+                         arguments.find_nonfinite, {}};
         Box3 box;
         for (int a = 0; a < 3; ++a) {
             const AxisWindow& window = task.windows[static_cast<std::size_t>(a)];
@@ -128,8 +176,9 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
     ReportSum tasks_report;
 
     // The split works along z only: rows and columns are continued by the engines, from the image's
-    // own.
-    {
+    // own. Devices begin with the planes that are there.
+    SplitFront front(decompose::split_steps(layout));
+    const auto split = [&] {
         const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, plan_.scratch_bytes);
         const BlockInput input{
             arguments.input,
@@ -137,39 +186,53 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
              identity_indices(problem.image.y), identity_indices(problem.image.x)},
             arguments.subtract,
             arguments.nonfinite_to_zero,
-            false};
-        const index_t zeroed =
-            single ? decompose::split(input, layout, static_cast<float*>(scratch.data()), threads_,
-                                      context)
-                   : decompose::split(input, layout, static_cast<double*>(scratch.data()), threads_,
-                                      context);
-        found.nonfinite_inputs = zeroed;
-    }
+            false,
+            {}};
+        const index_t stride = plan_.chosen.on_gpu ? ceil_div(front.steps(), 16) : front.steps();
+        for (index_t begin = 0; begin < front.steps(); begin += stride) {
+            const decompose::PlaneRange steps{begin, begin + stride};
+            found.nonfinite_inputs +=
+                single ? decompose::split(input, layout, static_cast<float*>(scratch.data()),
+                                          threads_, context, steps)
+                       : decompose::split(input, layout, static_cast<double*>(scratch.data()),
+                                          threads_, context, steps);
+            front.advance(begin + stride);
+        }
+    };
+    std::jthread splitter;
+    if (plan_.chosen.on_gpu)
+        splitter = std::jthread([&] { front.guard(split); });
+    else
+        split();
     if (context.progress) context.progress(0.1);
 
     const auto tasks = static_cast<int>(plan_.tasks.size());
     Progress progress(context, tasks, 0.1, 0.9);
     run_on_engines(workers(), tasks, context, [&](int worker, int number) {
         const int engine = worker % static_cast<int>(engines_.size());
-        const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
+        // Real data's part 0 is complete last.
+        const Task& task = plan_.tasks[static_cast<std::size_t>((number + 1) % tasks)];
         const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
         const ImageView part = layout.part(scratch.data(), task.part.index, problem.precision);
         const Box3 image_rows{{0, 0, 0}, {part.shape.z, problem.image.y, problem.image.x}};
         const Box3 kept_rows{{0, 0, 0}, {part.shape.z, block.axes[1].kept, block.axes[2].kept}};
-        const BlockInput input{
-            subview(part, image_rows),
-            {identity_indices(part.shape.z),
-             gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
-             gather_indices(plan_.windows[2], problem.image.x, problem.boundary)},
-            0,
-            false,
-            arguments.find_nonfinite};
+        BlockInput input{subview(part, image_rows),
+                         {identity_indices(part.shape.z),
+                          gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
+                          gather_indices(plan_.windows[2], problem.image.x, problem.boundary)},
+                         0,
+                         false,
+                         arguments.find_nonfinite,
+                         {}};
+        const auto prepared = kernel(engine, task);
+        if (!front.is_complete())
+            input.await_planes = [&front](index_t planes) { front.await(planes); };
         const ExecutionContext task_context = progress.of_task(number);
         tasks_report.add(engines_[static_cast<std::size_t>(engine)]->convolve(
-            block, *kernel(engine, task), input, {subview(part, kept_rows), 0}, number,
-            task_context));
+            block, *prepared, input, {subview(part, kept_rows), 0}, task.part.index, task_context));
         if (task_context.progress) task_context.progress(1);
     });
+    if (splitter.joinable()) splitter.join();
 
     const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, plan_.scratch_bytes);
     const BlockOutput output{arguments.output, arguments.add};

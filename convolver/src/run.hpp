@@ -53,6 +53,8 @@ class PlanRunner {
     int threads_;
     std::unique_ptr<KeptKernels[]> kept_;  ///< one for each engine
     std::unique_ptr<BufferPool> scratch_;
+    /// A plan may take all that a GPU has: executions on GPUs take turns.
+    std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
 };
 
 }  // namespace convolume

@@ -252,13 +252,13 @@ class Planner {
         const index_t tasks = parts > 1 ? parts : element_count(tiles);
         const auto engine_count = static_cast<index_t>(engines_.size());
         for (const auto& engine : engines_) {
-            const BlockCost a = engine->estimate(first);
-            const BlockCost b = parts > 1 ? engine->estimate(other) : a;
+            const BlockCost a = engine->estimate(within_limits(first));
+            const BlockCost b = parts > 1 ? engine->estimate(within_limits(other)) : a;
             const index_t workspace = std::max(a.workspace_bytes, b.workspace_bytes);
             const index_t one_kernel = std::max(a.kernel_bytes, b.kernel_bytes);
             const index_t all_kernels =
                 checked_add(a.kernel_bytes, checked_multiply(parts - 1, b.kernel_bytes));
-            const index_t limit = engine->memory_limit_bytes();
+            const index_t limit = limits_.engine_bytes.value_or(0);
             const auto bytes_of = [&](index_t in_flight, bool keep) {
                 return checked_add(checked_multiply(in_flight, workspace),
                                    keep ? all_kernels : one_kernel);
@@ -276,7 +276,10 @@ class Planner {
                 std::max(candidate.block_bytes, checked_add(workspace, one_kernel));
             candidate.on_gpu = engine->info().is_gpu;
             candidate.slab_planes = b.slab_planes;
-            candidate.tasks_in_flight = static_cast<int>(in_flight);
+            candidate.tasks_in_flight =
+                engine == engines_.front()
+                    ? static_cast<int>(in_flight)
+                    : std::min(candidate.tasks_in_flight, static_cast<int>(in_flight));
             candidate.host_bytes = checked_add(
                 candidate.host_bytes, engine->info().is_gpu
                                           ? in_flight * std::max(a.staging_bytes, b.staging_bytes)
@@ -297,6 +300,12 @@ class Planner {
         if (scratch > 0)
             candidate.seconds +=
                 static_cast<double>(image_bytes + 2 * scratch + output_bytes) / host_bytes_per_s;
+    }
+
+    // Tasks go to any engine: all lay them out for the one with least memory.
+    Block within_limits(Block block) const {
+        block.memory_bytes = limits_.engine_bytes.value_or(0);
+        return block;
     }
 
     static index_t bytes_of(const Shape3& shape, PixelType type) {

@@ -29,7 +29,7 @@ void check_input(const BlockInput& input, const SplitLayout& layout) {
 /// T is the sample type of the undivided data.
 template <class T, class Real>
 index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-                    const ExecutionContext& context) {
+                    const ExecutionContext& context, const PlaneRange& steps) {
     const Geometry<Real> geometry(layout);
     const auto factors = geometry.factors(false);
     const Workspace<Real> workspace(geometry, threads);
@@ -50,8 +50,12 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
 
     const index_t step = geometry.block_for(gather.size());
 
-    for_each_row(geometry.networks, static_cast<index_t>(input.gather[1].size()), threads, context,
-                 [&](int thread, index_t n, index_t y) {
+    const index_t first = std::max<index_t>(0, steps.begin);
+    const index_t count_of_steps =
+        std::max<index_t>(0, std::min(steps.end, geometry.networks) - first);
+    for_each_row(count_of_steps, static_cast<index_t>(input.gather[1].size()), threads, context,
+                 [&](int thread, index_t step_number, index_t y) {
+                     const index_t n = first + step_number;
                      const index_t row = input.gather[1][static_cast<std::size_t>(y)];
                      for (index_t x = 0; x < gather.size(); x += step) {
                          const index_t count = std::min(step, gather.size() - x);
@@ -103,16 +107,21 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
 
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-              const ExecutionContext& context) {
+              const ExecutionContext& context, const PlaneRange& steps) {
     check_input(input, layout);
     if (layout.complex_data) {
-        return split_typed<std::complex<Real>>(input, layout, data, threads, context);
+        return split_typed<std::complex<Real>>(input, layout, data, threads, context, steps);
     }
-    return split_typed<Real>(input, layout, data, threads, context);
+    return split_typed<Real>(input, layout, data, threads, context, steps);
 }
 
-template index_t split(const BlockInput&, const SplitLayout&, float*, int, const ExecutionContext&);
-template index_t split(const BlockInput&, const SplitLayout&, double*, int,
-                       const ExecutionContext&);
+index_t split_steps(const SplitLayout& layout) {
+    return part_shape(layout.complex_data, {layout.parts - 1, layout.parts, layout.z_grid}).planes;
+}
+
+template index_t split(const BlockInput&, const SplitLayout&, float*, int, const ExecutionContext&,
+                       const PlaneRange&);
+template index_t split(const BlockInput&, const SplitLayout&, double*, int, const ExecutionContext&,
+                       const PlaneRange&);
 
 }  // namespace convolume::decompose

@@ -190,12 +190,19 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         consider(g);
         if (length >= whole) break;
     }
+    if (best_s < 0) {
+        // A kernel taller than every pass: held whole.
+        base.on_cufft = true;
+        base.keeps_spectrum = false;
+        base.pitch = base.half_x;
+        base.plane = checked_multiply(base.rows, base.pitch);
+        consider(base);
+    }
     return best;
 }
 
 BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceRates& rates) {
     constexpr double launch_s = 6e-6;
-    constexpr double hidden_share = 0.15;
     // A piece of a row travels as if it were that much longer (H200: rows of 1 KiB reach 0.71 of
     // the rate).
     constexpr double row_overhead_bytes = 400;
@@ -244,8 +251,8 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const double down = times.to_host_s - down_last;
     const double passes = times.compute_s - z_s;
     const double slowest = std::max({up, down, passes});
-    times.alone_s =
-        up_first + z_s + down_last + slowest + hidden_share * (up + down + passes - slowest);
+    times.alone_s = up_first + z_s + down_last + slowest +
+                    BlockCost::hidden_share * (up + down + passes - slowest);
     return times;
 }
 

@@ -64,8 +64,12 @@ class Program : public DeviceProgram {
     static BlockGeometry choose_geometry(const DeviceProgramSpec& spec) {
         DeviceRates rates;
         rates.device = spec.device;
-        const index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
-                                                          : free_device_bytes(spec.device) / 10 * 9;
+        index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
+                                                    : free_device_bytes(spec.device) / 10 * 9;
+        if (!spec.fold_sources[0].empty())  // the continued image
+            limit -= checked_multiply(element_count(spec.block.kept()),
+                                      static_cast<index_t>(size_of(spec.block.target_type)));
+        limit = std::max<index_t>(limit, 1);
         for (const bool keep : {true, false}) {
             if (keep && !spec.keep_spectrum) continue;
             BlockGeometry geometry = block_geometry(spec.block, {0, 0}, limit, rates, keep);
@@ -132,7 +136,11 @@ class Program : public DeviceProgram {
         source.gather_y = list_of(turned_y);
         source.gather_x = list_of(turned_x);
         const Stream stream;
+        // Copies from ordinary memory may still be on their way when they return.
+        check(cudaDeviceSynchronize(), "copying the kernel");
         transform_->prepare(source, memory(), stream);
+        // Once on whatever is there: all tables of the passes are made here, none in run().
+        transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory(), stream);
         stream.wait();
     }
 

@@ -76,6 +76,21 @@ class LaneEnd {
     const Lane& lane_;
 };
 
+// The same for one stream, where `waits` is set.
+class StreamEnd {
+  public:
+    StreamEnd(cudaStream_t stream, bool waits) : stream_(stream), waits_(waits) {}
+    ~StreamEnd() {
+        if (waits_) static_cast<void>(cudaStreamSynchronize(stream_));
+    }
+    StreamEnd(const StreamEnd&) = delete;
+    StreamEnd& operator=(const StreamEnd&) = delete;
+
+  private:
+    cudaStream_t stream_;
+    bool waits_;
+};
+
 /// The part of a source axis that a gather reads, and the gather within it.
 struct AxisGather {
     index_t begin = 0, end = 0;  ///< source indices; empty where all is zero
@@ -318,6 +333,10 @@ std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const
         const PixelType type = block.complex_data
                                    ? (single ? PixelType::complex64 : PixelType::complex128)
                                    : (single ? PixelType::float32 : PixelType::float64);
+        // Declared before the lane's end: memory outlives the work on it.
+        DevicePool::Lease workspace, spectra;
+        std::vector<double> factors;
+        Volume folded_on_host;
         const LaneLease lane(*this);
         const Lane& streams = *lane;
         const LaneEnd end(streams);
@@ -335,20 +354,18 @@ std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const
         const auto bytes_of = [](const ConstImageView& view) {
             return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
         };
-        Volume folded_on_host;
         const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
         const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
         const index_t folded_bytes = geometry.kernel_planes * taps.shape.y * taps.shape.x *
                                      static_cast<index_t>(size_of(type));
         const bool fold_on_device =
             folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
-        const DevicePool::Lease workspace =
-            once ? pool_.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
-                              "a kernel's taps")
-                 : pool_.take(geometry.workspace_bytes(), "a workspace");
+        workspace = once ? pool_.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
+                                      "a kernel's taps")
+                         : pool_.take(geometry.workspace_bytes(), "a workspace");
         char* part_at = workspace.get();
         if (fold_on_device) {
-            const std::vector<double> factors = plane_factors(block, part, taps, undivided_complex);
+            factors = plane_factors(block, part, taps, undivided_complex);
             char* const factors_at = part_at + aligned(bytes_of(taps));
             upload(part_at, taps.data, bytes_of(taps));
             upload(factors_at, factors.data(), factors_bytes);
@@ -377,7 +394,7 @@ std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const
             streams.compute.wait();
             return std::make_shared<GpuKernel>(workspace, device_taps, false);
         }
-        const DevicePool::Lease spectra = pool_.take(geometry.kernel_bytes, "a kernel");
+        spectra = pool_.take(geometry.kernel_bytes, "a kernel");
         // cuFFT's work area may lie over the taps: it is used when they were read.
         transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
         streams.compute.wait();
@@ -480,7 +497,9 @@ ExecutionReport BlockRun::run() {
     upload_lists();
     const std::vector<ZWindow> windows = geometry_.windows(block_.axes[0]);
     const index_t planes = block_.axes[0].loaded;
-    Gate::Pass up = engine_.gate_->hold(engine_.device_, Way::to_device);
+    // A source that is still being made comes too slowly to keep others from the way.
+    Gate::Pass up;
+    if (!input_.await_planes) up = engine_.gate_->hold(engine_.device_, Way::to_device);
     Gate::Pass down;
     index_t loaded = 0;
     const ZWindow* before = nullptr;
@@ -508,6 +527,7 @@ ExecutionReport BlockRun::run() {
                                 static_cast<double>(block_.axes[0].kept));
         }
         store_until(geometry_.ring + (before ? before->kept : 0));
+        if (&window == &windows.back()) uploader_.finish();
         if (&window == &windows.back() && up) {
             lane_.up.wait();
             up.unlock();
@@ -545,6 +565,7 @@ void BlockRun::load(index_t begin, index_t end) {
     const std::size_t number = loads_++ % static_cast<std::size_t>(geometry_.chunks);
     const Lane::Slot& slot = lane_.source[number];
     char* const chunk = source_.data + static_cast<index_t>(number) * source_.bytes;
+    if (engine_.gate_->policy() == TransferGate::global) slot.free.wait();  // not on the bus
     slot.free.hold_back(lane_.up);
     for (index_t plane = begin; plane < end;) {
         const index_t source_z = nothing ? -1 : planes[static_cast<std::size_t>(plane)];
@@ -555,6 +576,7 @@ void BlockRun::load(index_t begin, index_t end) {
             ++count;
         }
         if (source_z >= 0) {
+            if (input_.await_planes) input_.await_planes(source_z + count);
             const ConstImageView box =
                 subview(input_.source, {{source_z, gather_y_.begin, gather_x_.begin},
                                         {source_z + count, gather_y_.end, gather_x_.end}});
@@ -606,11 +628,11 @@ void BlockRun::convolve(const ZWindow& window) {
         spectra = engine_.pool_.take(geometry_.kernel_bytes, "a kernel");
         memory_.kernel = spectra.get();
     }
+    const StreamEnd end(lane_.compute, spectra != nullptr);
     timeline_.phase(Phase::convolve, lane_.compute, 0, [&] {
         if (spectra) transform_.prepare(kernel_.taps(), memory_, lane_.compute);
         transform_.convolve(window, memory_, lane_.compute);
     });
-    if (spectra) lane_.compute.wait();
 }
 
 // Results [begin, end) of a window.
@@ -635,6 +657,7 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
                          lane_.compute);
     });
     slot.full.record(lane_.compute);
+    if (engine_.gate_->policy() == TransferGate::global) slot.full.wait();  // not on the bus
     slot.full.hold_back(lane_.down);
     const index_t first = window.kept_begin + begin;
     downloader_.download(chunk,
@@ -676,13 +699,22 @@ EngineList make_gpu_engines(const GpuOptions& options) {
     const auto gate = std::make_shared<gpu::Gate>(policy);
     const int threads = options.host_threads > 0 ? options.host_threads : omp_get_max_threads();
     EngineList engines;
+    std::string why;
     for (const int device : devices) {
-        const index_t limit = options.memory_limit_bytes ? *options.memory_limit_bytes
-                                                         : gpu::free_device_bytes(device) / 10 * 9;
-        engines.push_back(std::make_shared<gpu::GpuEngine>(
-            device, options.first_index + static_cast<int>(engines.size()), limit,
-            std::max(1, threads / static_cast<int>(devices.size())), gate));
+        try {
+            const index_t limit = options.memory_limit_bytes
+                                      ? *options.memory_limit_bytes
+                                      : gpu::free_device_bytes(device) / 10 * 9;
+            engines.push_back(std::make_shared<gpu::GpuEngine>(
+                device, options.first_index + static_cast<int>(engines.size()), limit,
+                std::max(1, threads / static_cast<int>(devices.size())), gate));
+        } catch (const Error& error) {
+            // One that is full or out of order is left out, unless it was asked for.
+            if (!options.devices.empty()) throw;
+            why = error.what();
+        }
     }
+    if (engines.empty()) throw Unavailable(message("no GPU can be used now: ", why));
     return engines;
 }
 

@@ -45,26 +45,36 @@ StagingPool::~StagingPool() {
     for (char* piece : idle_) static_cast<void>(cudaFreeHost(piece));
 }
 
-char* StagingPool::take() {
-    {
-        std::unique_lock lock(mutex_);
-        freed_.wait(lock, [&] { return !idle_.empty() || room_ > 0; });
-        if (!idle_.empty()) {
-            char* const piece = idle_.back();
-            idle_.pop_back();
-            return piece;
-        }
-        --room_;
+StagingPool::Piece StagingPool::take() {
+    std::unique_lock lock(mutex_);
+    freed_.wait(lock, [&] { return !idle_.empty() || room_ > 0; });
+    return make(std::move(lock));
+}
+
+StagingPool::Piece StagingPool::try_take() {
+    std::unique_lock lock(mutex_);
+    if (idle_.empty() && room_ == 0) return Piece(nullptr, {this});
+    return make(std::move(lock));
+}
+
+// One that is idle, or a new one.
+StagingPool::Piece StagingPool::make(std::unique_lock<std::mutex> lock) {
+    if (!idle_.empty()) {
+        char* const piece = idle_.back();
+        idle_.pop_back();
+        return Piece(piece, {this});
     }
+    --room_;
+    lock.unlock();
     void* piece = nullptr;
     try {
         check(cudaHostAlloc(&piece, piece_bytes, cudaHostAllocPortable), "a staging buffer");
     } catch (...) {
-        const std::lock_guard lock(mutex_);
+        lock.lock();
         ++room_;
         throw;
     }
-    return static_cast<char*>(piece);
+    return Piece(static_cast<char*>(piece), {this});
 }
 
 void StagingPool::give_back(char* piece) {

@@ -3,6 +3,7 @@
 // core's buffers use.
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -27,10 +28,21 @@ class StagingPool {
     StagingPool(const StagingPool&) = delete;
     StagingPool& operator=(const StagingPool&) = delete;
 
-    char* take();
-    void give_back(char* piece);
+    /// A piece on loan; gives itself back.
+    struct GiveBack {
+        StagingPool* pool;
+        void operator()(char* piece) const { pool->give_back(piece); }
+    };
+    using Piece = std::unique_ptr<char, GiveBack>;
+
+    Piece take();
+    /// Null instead of waiting.
+    Piece try_take();
 
   private:
+    void give_back(char* piece);
+    Piece make(std::unique_lock<std::mutex> lock);
+
     std::mutex mutex_;
     std::condition_variable freed_;
     int room_;

@@ -159,7 +159,6 @@ void copy_to_view(const char* source, index_t first, index_t count, const ImageV
 Uploader::~Uploader() {
     for (const Piece& piece : in_flight_) {
         static_cast<void>(cudaEventSynchronize(piece.copied));  // failures were met before
-        context_.staging->give_back(piece.data);
     }
 }
 
@@ -179,11 +178,16 @@ void Uploader::upload_staged(const ConstImageView& source, char* target) {
     for (index_t first = 0; first < count; first += at_once) {
         reclaim(3);
         const index_t here = std::min(at_once, count - first);
-        Piece piece{context_.staging->take(), Event()};
-        copy_from_view(source, first, here, piece.data, context_.host_threads);
+        StagingPool::Piece data = context_.staging->try_take();
+        if (!data) {
+            reclaim(0);  // who waits holds nothing that others wait for
+            data = context_.staging->take();
+        }
+        Piece piece{std::move(data), Event()};
+        copy_from_view(source, first, here, piece.data.get(), context_.host_threads);
         const Gate::Pass pass = context_.gate->step();
         context_.timeline->phase(Phase::host_to_device, stream_, here * bytes, [&] {
-            check(cudaMemcpyAsync(target + first * bytes, piece.data,
+            check(cudaMemcpyAsync(target + first * bytes, piece.data.get(),
                                   static_cast<std::size_t>(here * bytes), cudaMemcpyHostToDevice,
                                   stream_),
                   "copying to the GPU");
@@ -197,7 +201,6 @@ void Uploader::upload_staged(const ConstImageView& source, char* target) {
 void Uploader::reclaim(std::size_t keep) {
     while (in_flight_.size() > keep) {
         in_flight_.front().copied.wait();
-        context_.staging->give_back(in_flight_.front().data);
         in_flight_.pop_front();
     }
 }
@@ -231,7 +234,7 @@ void Downloader::download_staged(const char* source, const ImageView& target) {
         Piece piece{context_.staging->take(), Event(), target, first, here};
         const Gate::Pass pass = context_.gate->step();
         context_.timeline->phase(Phase::device_to_host, stream_, here * bytes, [&] {
-            check(cudaMemcpyAsync(piece.data, source + first * bytes,
+            check(cudaMemcpyAsync(piece.data.get(), source + first * bytes,
                                   static_cast<std::size_t>(here * bytes), cudaMemcpyDeviceToHost,
                                   stream_),
                   "copying from the GPU");
@@ -268,12 +271,12 @@ void Downloader::drain() {
         try {
             const DeviceScope scope(context_.device);
             piece.copied.wait();
-            copy_to_view(piece.data, piece.first, piece.count, piece.target, context_.host_threads);
+            copy_to_view(piece.data.get(), piece.first, piece.count, piece.target,
+                         context_.host_threads);
         } catch (...) {
             const std::lock_guard error_lock(mutex_);
             if (!error_) error_ = std::current_exception();
         }
-        context_.staging->give_back(piece.data);
     }
 }
 

@@ -40,13 +40,15 @@ class Uploader {
     /// The samples of `source`, compact, to `target`. Returns when `source` was read or will be by
     /// the device itself.
     void upload(const ConstImageView& source, char* target);
+    /// Gives back the staging when everything has left it.
+    void finish() { reclaim(0); }
 
   private:
     void upload_staged(const ConstImageView& source, char* target);
     void reclaim(std::size_t keep);
 
     struct Piece {
-        char* data;
+        StagingPool::Piece data;
         Event copied;
     };
     TransferContext context_;
@@ -71,7 +73,7 @@ class Downloader {
     void drain();
 
     struct Piece {
-        char* data;
+        StagingPool::Piece data;
         Event copied;
         ImageView target;
         index_t first, count;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <complex>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -83,8 +84,13 @@ struct BlockCost {
     double seconds = 0;       ///< one block alone, from first read to last write
     index_t slab_planes = 0;  ///< outputs of each step along z of a block that is walked through
 
-    /// Time between the ends of blocks that follow each other, several in flight.
-    double interval_s() const { return std::max({host_to_device_s, compute_s, device_to_host_s}); }
+    /// Time between the ends of blocks that follow each other, several in flight: the slowest of
+    /// the three, and a little of the others, which are never hidden wholly.
+    double interval_s() const {
+        const double slowest = std::max({host_to_device_s, compute_s, device_to_host_s});
+        return slowest + hidden_share * (host_to_device_s + compute_s + device_to_host_s - slowest);
+    }
+    static constexpr double hidden_share = 0.15;
 };
 
 /// Samples of a block: position (z, y, x) of the grid holds
@@ -97,6 +103,9 @@ struct BlockInput {
     /// Engines on devices look for NaN and infinities among what they are given, which costs them
     /// nothing, and report whether there are any (ExecutionReport::nonfinite_inputs).
     bool find_nonfinite = false;
+    /// Where the source is still being made: returns when its planes below the argument are there,
+    /// or throws. Only engines whose info().is_gpu is set are given such a source.
+    std::function<void(index_t)> await_planes = {};
 };
 
 /// Where the kept positions go: `target` has the shape Block::kept(). `add` is added to every value
@@ -155,8 +164,8 @@ class Engine {
                                                         const ConstImageView& taps,
                                                         bool once = false) = 0;
 
-    /// Convolves one block; returns when `output.target` is written. With Algorithm::fft, input and
-    /// output may be the same memory. Safe to call from several threads.
+    /// Convolves one block; returns when `output.target` is written. With Algorithm::fft and
+    /// a block that is not walked through, input and output may be the same memory. Safe to call from several threads.
     virtual ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                                      const BlockInput& input, const BlockOutput& output, int task,
                                      const ExecutionContext& context) = 0;

@@ -15,6 +15,7 @@
 //
 // Parts of image and kernel are multiplied frequency by frequency, so each is convolved on its own.
 
+#include <limits>
 #include <vector>
 
 #include "convolume/rows.hpp"
@@ -49,16 +50,24 @@ struct SplitLayout {
     ImageView part(void* data, int index, Precision precision) const;
 };
 
+/// How many steps a split has: step n makes plane n of every part, and of real data's part 0 also
+/// plane n + that number.
+index_t split_steps(const SplitLayout& layout);
+struct PlaneRange {
+    index_t begin = 0;
+    index_t end = std::numeric_limits<index_t>::max();
+};
+
 /// Splits the gathered image into `data`, which has room for layout.samples() samples of `Real` (or
 /// complex `Real`) and is aligned as a Buffer is. gather[0] gives the planes 0 … of the grid; those
 /// beyond it are zero and cost no reads. The first gather[1].size() rows and gather[2].size()
 /// columns of every part are written, no others. Memory is read once and written once for every P.
-/// Returns how many samples were read as 0 because they are not finite (nonfinite_to_zero).
+/// `steps` makes only some of the split's steps. Returns how many samples were read as 0 because they are not finite (nonfinite_to_zero).
 /// Throws InvalidArgument when the gather does not fit the layout, or for a complex image and a
 /// real layout; Cancelled when asked to stop.
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-              const ExecutionContext& context);
+              const ExecutionContext& context, const PlaneRange& steps = {});
 
 /// Merges parts: grid planes [z_begin, z_begin + target.shape.z) of the composed volume, their
 /// first target.shape.y rows and target.shape.x columns, are stored into output.target, converted,
