@@ -143,8 +143,8 @@ def draw(events, names, title, begin, end):
     more = f" (first {len(COLORS)} of {len(tasks)}; colours repeat)" if len(tasks) > len(COLORS) else ""
     if any(event.task < 0 for event in events):
         entries.append(Patch(color=HOST_COLOR, label="all"))
-    figure.legend(handles=entries, title="part or tile" + more, loc="outside lower center", ncols=11, fontsize=7,
-                  title_fontsize=8, frameon=False, handlelength=1.2, columnspacing=1.2)
+    axes.legend(handles=entries, title="part or tile" + more, loc="upper center", bbox_to_anchor=(0.5, -0.16),
+                ncol=17, fontsize=7, title_fontsize=8, frameon=False, handlelength=1.2, columnspacing=1.2)
     return figure
 
 
