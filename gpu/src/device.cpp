@@ -68,6 +68,15 @@ int device_count(std::string* why) {
     return 0;
 }
 
+void require_device(int device) {
+    std::string why;
+    const int count = device_count(&why);
+    if (count == 0) throw Unavailable(why);
+    if (device < 0 || device >= count)
+        throw Unavailable(message("there is no GPU ", device, ": this machine has ", count,
+                                  ", numbered from 0"));
+}
+
 index_t free_device_bytes(int device) {
     const DeviceScope scope(device);
     std::size_t free = 0, total = 0;

@@ -38,6 +38,9 @@ DeviceFacts device_facts(int device);
 /// Devices the driver offers; 0 where there is none. `why` gets a sentence when there is none.
 int device_count(std::string* why = nullptr);
 
+/// Throws Unavailable unless there is a device of that number.
+void require_device(int device);
+
 /// Free memory of a device now.
 index_t free_device_bytes(int device);
 

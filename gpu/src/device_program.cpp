@@ -246,15 +246,13 @@ class Program : public DeviceProgram {
 }  // namespace gpu
 
 std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec) {
-    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
-    if (spec.device < 0 || spec.device >= gpu::device_count())
-        throw Unavailable(message("there is no GPU ", spec.device, ": this machine has ",
-                                  gpu::device_count(), ", numbered from 0"));
+    gpu::require_device(spec.device);
     return std::make_unique<gpu::Program>(spec);
 }
 
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision) {
+    gpu::require_device(device);
     const index_t own = gpu::own_length(device, axis, least, 1, complex_data, precision);
     return own > 0 ? own : good_fft_size(least, length_step(axis, 1, complex_data));
 }

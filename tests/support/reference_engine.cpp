@@ -71,6 +71,7 @@ std::shared_ptr<const EngineKernel> ReferenceEngine::prepare(const Block& block,
 ExecutionReport ReferenceEngine::convolve(const Block& block, const EngineKernel& kernel,
                                           const BlockInput& input, const BlockOutput& output, int,
                                           const ExecutionContext& context) {
+    if (input.await_planes) input.await_planes(input.source.shape.z);
     throw_if_stopped(context);
     ++blocks_convolved_;
     ExecutionReport report;
