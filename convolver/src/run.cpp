@@ -1,7 +1,5 @@
 #include "run.hpp"
 
-#include <omp.h>
-
 #include <condition_variable>
 #include <exception>
 #include <thread>
@@ -14,12 +12,11 @@ namespace convolume {
 
 namespace {
 
-// All CPU engines together, or the whole host where none computes.
+// The host's threads of all engines together.
 int host_threads(const EngineList& engines) {
     int threads = 0;
-    for (const auto& engine : engines)
-        if (!engine->info().is_gpu) threads += engine->info().threads;
-    return threads > 0 ? threads : omp_get_max_threads();
+    for (const auto& engine : engines) threads += engine->info().threads;
+    return threads;
 }
 
 // How far a split has come, for those who read what it makes meanwhile.

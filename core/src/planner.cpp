@@ -11,9 +11,10 @@ namespace convolume {
 
 namespace {
 
-// Bytes a second that the host moves while splitting and merging: one core's streaming copy, below
-// what any machine we measured does with all of them.
-constexpr double host_bytes_per_s = 30e9;
+// Bytes a second that the host moves while splitting and merging: a core's streaming copy, as long as
+// memory keeps up (measured: 55 to 60 GB/s with 2 cores, 105 to 170 with 16 and 32).
+constexpr double core_bytes_per_s = 30e9;
+constexpr int cores_to_fill_memory = 4;
 // What a thread holds while it splits or merges: the rows of a few butterflies.
 constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 // What handing out a task costs besides its work: keeps tiles from becoming grains.
@@ -250,8 +251,10 @@ class Planner {
                                            checked_add(scratch, problem_.other_host_bytes));
 
         const index_t tasks = parts > 1 ? parts : element_count(tiles);
+        int host_threads = 0;
         const auto engine_count = static_cast<index_t>(engines_.size());
         for (const auto& engine : engines_) {
+            host_threads += engine->info().threads;
             const BlockCost a = engine->estimate(within_limits(first));
             const BlockCost b = parts > 1 ? engine->estimate(within_limits(other)) : a;
             const index_t workspace = std::max(a.workspace_bytes, b.workspace_bytes);
@@ -299,7 +302,8 @@ class Planner {
         }
         if (scratch > 0)
             candidate.seconds +=
-                static_cast<double>(image_bytes + 2 * scratch + output_bytes) / host_bytes_per_s;
+                static_cast<double>(image_bytes + 2 * scratch + output_bytes) /
+                (core_bytes_per_s * std::min(host_threads, cores_to_fill_memory));
     }
 
     // Tasks go to any engine: all lay them out for the one with least memory.

@@ -191,6 +191,7 @@ class GpuEngine : public Engine {
         info_.name = message("gpu:", device);
         info_.index = index;
         info_.is_gpu = true;
+        info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
         info_.memory_limit_bytes = limit_bytes;
         info_.tasks_in_flight = tasks_in_flight;
         rates_.device = device;

@@ -125,7 +125,7 @@ struct EngineInfo {
     std::string name;  ///< "cpu:0"
     int index = 0;     ///< in the list it belongs to: its row on timelines
     bool is_gpu = false;
-    int threads = 1;
+    int threads = 1;  ///< of the host
     index_t memory_limit_bytes = 0;  ///< 0: whatever the host has left
     int tasks_in_flight = 1;         ///< as many as keep it busy
 };
