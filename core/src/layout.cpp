@@ -63,6 +63,13 @@ Block part_block(const Problem& problem, const Layout& layout, int part,
     block.complex_data = problem.complex_data;
     block.complex_kernel = problem.complex_kernel;
     block.walks = layout.walks;
+    // Tiles at a wrapped edge read from both ends of an axis; what lies between travels with them.
+    const auto travels = [&](int axis) {
+        const index_t loaded = axes[static_cast<std::size_t>(axis)].loaded;
+        const index_t image = problem.image[axis];
+        return problem.boundary == BoundaryKind::wrap ? image : std::min(loaded, image);
+    };
+    block.source_plane = checked_multiply(travels(1), travels(2));
     block.whole_rows = axes[2].kept >= problem.output.shape().x;
     block.source_type = problem.image_type;
     block.target_type = problem.output_type;

@@ -147,7 +147,9 @@ std::vector<ZWindow> BlockGeometry::windows(const BlockAxis& z) const {
 
 PlaneBytes expected_plane_bytes(const Block& block) {
     const BlockAxis &y = block.axes[1], &x = block.axes[2];
-    return {checked_multiply(checked_multiply(y.loaded, x.loaded), bytes_of(block.source_type)),
+    const index_t source =
+        block.source_plane > 0 ? block.source_plane : checked_multiply(y.loaded, x.loaded);
+    return {checked_multiply(source, bytes_of(block.source_type)),
             checked_multiply(checked_multiply(y.kept, x.kept), bytes_of(block.target_type))};
 }
 

@@ -53,6 +53,8 @@ struct Block {
     /// What the block and its kernel may take of an engine; 0: the engine's limit. Blocks of a plan
     /// have the largest one's, so that a smaller one is not laid out more lavishly.
     index_t memory_bytes = 0;
+    /// Samples of a source plane that travel to a device, at most; 0: loaded rows times columns.
+    index_t source_plane = 0;
     bool whole_rows = true;  ///< of the images: tiles along x take pieces, which travel slower
     PixelType source_type = PixelType::float32;  ///< expected of inputs: decides transfer times
     PixelType target_type = PixelType::float32;  ///< expected of outputs
