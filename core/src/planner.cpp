@@ -1,18 +1,18 @@
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <optional>
 
 #include "convolume/error.hpp"
+#include "host_memory.hpp"
 #include "layout.hpp"
 
 namespace convolume {
 
 namespace {
 
-// Bytes a second that the host moves while splitting and merging: a core's streaming copy, as long as
-// memory keeps up (measured: 55 to 60 GB/s with 2 cores, 105 to 170 with 16 and 32).
+// Bytes a second that the host moves while splitting and merging: a core's streaming copy, as long
+// as memory keeps up (measured: 55 to 60 GB/s with 2 cores, 105 to 170 with 16 and 32).
 constexpr double core_bytes_per_s = 30e9;
 constexpr int cores_to_fill_memory = 4;
 // What a thread holds while it splits or merges: the rows of a few butterflies.
@@ -27,37 +27,6 @@ struct Limits {
     index_t host_bytes = 0;
     std::optional<index_t> engine_bytes;  ///< the least of the engines' limits
 };
-
-std::optional<index_t> number_in(const char* path) {
-    std::ifstream file(path);
-    index_t number = 0;
-    if (file >> number) return number;
-    return {};  // absent, or the word "max"
-}
-
-// What the system has left, and the container or batch job that this process may be part of.
-index_t available_host_bytes() {
-    index_t available = index_t{8} << 30;  // an unknown system: a common desktop's half
-    std::ifstream meminfo("/proc/meminfo");
-    std::string key;
-    index_t kib = 0;
-    while (meminfo >> key >> kib) {
-        if (key == "MemAvailable:") {
-            available = kib * 1024;
-            break;
-        }
-        meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-    }
-    for (const auto& [limit_file, use_file] :
-         {std::pair{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-          {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
-           "/sys/fs/cgroup/memory/memory.usage_in_bytes"}}) {
-        const auto limit = number_in(limit_file);
-        const auto use = number_in(use_file);
-        if (limit && use) available = std::min(available, std::max<index_t>(0, *limit - *use));
-    }
-    return available;
-}
 
 Limits find_limits(const Options& options, const EngineList& engines) {
     Limits limits{options.max_host_bytes.value_or(available_host_bytes() / 4 * 3), {}};
@@ -301,9 +270,8 @@ class Planner {
                 alone_s + interval_s * static_cast<double>(ceil_div(tasks, engine_count) - 1));
         }
         if (scratch > 0)
-            candidate.seconds +=
-                static_cast<double>(image_bytes + 2 * scratch + output_bytes) /
-                (core_bytes_per_s * std::min(host_threads, cores_to_fill_memory));
+            candidate.seconds += static_cast<double>(image_bytes + 2 * scratch + output_bytes) /
+                                 (core_bytes_per_s * std::min(host_threads, cores_to_fill_memory));
     }
 
     // Tasks go to any engine: all lay them out for the one with least memory.
