@@ -1,0 +1,98 @@
+#pragma once
+// What a caller of FilterBank chooses. With signal x of N samples (zero outside) and filters h of M
+// taps, all of one common origin (shorter filters are zero outside their taps):
+//   full[n]    = sum_k h[k] x[n - k],    n = 0 … N+M-2
+//   same[i]    = full[i + origin],       i = 0 … N-1
+//   valid      = full[M-1 … N-1],        for N >= M
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "convolume/options.hpp"
+
+namespace convolume {
+
+class SampleFunction;  // filter_engine.hpp
+
+/// The tap of each filter that meets sample i of the signal in sample i of Mode::same.
+struct FilterOrigin {
+    enum class Kind {
+        center,      ///< (M-1)/2, rounded down: scipy.signal, numpy
+        causal,      ///< tap 0: the result looks at past samples only
+        anticausal,  ///< tap M-1: at future samples only
+        explicit_    ///< tap `index`; below 0 and from M on lie delays and advances
+    };
+    Kind kind = Kind::center;
+    index_t index = 0;
+};
+
+/// Samples [begin, end) of the full result.
+struct SampleRange {
+    index_t begin = 0;
+    index_t end = 0;
+    index_t count() const { return end - begin; }
+    friend bool operator==(const SampleRange&, const SampleRange&) = default;
+};
+
+enum class FilterMethod {
+    automatic,     ///< least predicted time among those that fit
+    direct,        ///< sums in time
+    overlap_save,  ///< segments overlap in the signal, aliased samples are dropped
+    overlap_add,   ///< segments overlap in the result (CPU)
+    partitioned,   ///< signal and filters both in blocks, spectra added up before one inverse
+};
+
+/// What becomes of each filtered sample before it is stored.
+enum class PointPost {
+    none,
+    power,       ///< |y|²
+    derivative,  ///< (y[n+1] - y[n-1]) / 2
+};
+
+/// What is stored of each window of results.
+struct WindowPost {
+    enum class Kind {
+        none,      ///< every sample
+        decimate,  ///< the first sample of each window
+        peak,      ///< the largest sample and where it is (the first of equal ones); real results
+    };
+    Kind kind = Kind::none;
+    index_t length = 1;  ///< windows start at the first sample asked for; the last may be shorter
+
+    /// Stored samples of `count` results.
+    index_t stored(index_t count) const {
+        return kind == Kind::none ? count : ceil_div(count, length);
+    }
+    friend bool operator==(const WindowPost&, const WindowPost&) = default;
+};
+
+struct FilterOptions {
+    Mode mode = Mode::same;
+    std::optional<SampleRange> range;  ///< instead of a mode
+    FilterOrigin origin{};
+    Precision precision = Precision::float32;
+    NanPolicy nan = NanPolicy::error;
+    PointPost post = PointPost::none;
+    /// Takes the place of each result instead of `post`.
+    std::shared_ptr<const SampleFunction> function;
+    WindowPost window{};
+
+    FilterMethod method = FilterMethod::automatic;
+    index_t segment = 0;  ///< transform length of the overlap methods; 0: chosen
+    /// Bytes of host memory for buffers when streaming, beside the caller's; nothing: a quarter of
+    /// what is free.
+    std::optional<index_t> max_host_bytes;
+};
+
+const char* to_string(FilterMethod);
+const char* to_string(PointPost);
+std::string to_string(const WindowPost&);
+FilterMethod parse_filter_method(std::string_view);  ///< "auto", "direct", "overlap-save", …
+PointPost parse_point_post(std::string_view);        ///< "none", "power", "derivative"
+WindowPost parse_window_post(std::string_view);      ///< "none", "decimate:W", "peak:W"
+FilterOrigin parse_filter_origin(std::string_view);  ///< "center", "causal", "anticausal" or N
+SampleRange parse_sample_range(std::string_view);    ///< "A:B"
+
+}  // namespace convolume
