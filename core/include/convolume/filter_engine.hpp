@@ -60,7 +60,7 @@ struct SignalView {
 /// where there are none): range.begin starts a window. Window w of filter f of signal s at
 /// s·signal_stride + f·filter_stride + w.
 struct FilterResult {
-    SampleRange range;
+    SampleRange range;  ///< may reach beyond the full result, where filtered samples are 0
     void* data = nullptr;  ///< FilterWork::result_type()
     /// For peaks: the index n in the full result of each, likewise; may be null.
     index_t* peak_positions = nullptr;

@@ -51,7 +51,8 @@ enum class PointPost {
     derivative,  ///< (y[n+1] - y[n-1]) / 2
 };
 
-/// What is stored of each window of results.
+/// What is stored of each window of results. NaN is never the largest: a window of nothing else has
+/// it for a peak, at its first sample.
 struct WindowPost {
     enum class Kind {
         none,      ///< every sample

@@ -1,0 +1,115 @@
+#include "convolume/filter_options.hpp"
+
+#include <charconv>
+#include <optional>
+
+#include "convolume/error.hpp"
+
+namespace convolume {
+
+namespace {
+
+// The whole of `text` as a whole number, or nothing.
+std::optional<index_t> whole_number(std::string_view text) {
+    index_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return {};
+    return value;
+}
+
+}  // namespace
+
+const char* to_string(FilterMethod method) {
+    switch (method) {
+        case FilterMethod::automatic:
+            return "auto";
+        case FilterMethod::direct:
+            return "direct";
+        case FilterMethod::overlap_save:
+            return "overlap-save";
+        case FilterMethod::overlap_add:
+            return "overlap-add";
+        case FilterMethod::partitioned:
+            return "partitioned";
+    }
+    throw InternalError("a filter method outside its enumeration");
+}
+
+const char* to_string(PointPost post) {
+    switch (post) {
+        case PointPost::none:
+            return "none";
+        case PointPost::power:
+            return "power";
+        case PointPost::derivative:
+            return "derivative";
+    }
+    throw InternalError("a post-processing outside its enumeration");
+}
+
+std::string to_string(const WindowPost& window) {
+    switch (window.kind) {
+        case WindowPost::Kind::none:
+            return "none";
+        case WindowPost::Kind::decimate:
+            return message("decimate:", window.length);
+        case WindowPost::Kind::peak:
+            return message("peak:", window.length);
+    }
+    throw InternalError("a window outside its enumeration");
+}
+
+FilterMethod parse_filter_method(std::string_view text) {
+    for (const FilterMethod method :
+         {FilterMethod::automatic, FilterMethod::direct, FilterMethod::overlap_save,
+          FilterMethod::overlap_add, FilterMethod::partitioned})
+        if (text == to_string(method)) return method;
+    throw InvalidArgument(
+        message("'", text,
+                "' is no filter method: use one of auto, direct, overlap-save, overlap-add, "
+                "partitioned"));
+}
+
+PointPost parse_point_post(std::string_view text) {
+    for (const PointPost post : {PointPost::none, PointPost::power, PointPost::derivative})
+        if (text == to_string(post)) return post;
+    throw InvalidArgument(
+        message("'", text, "' is no post-processing: use one of none, power, derivative"));
+}
+
+WindowPost parse_window_post(std::string_view text) {
+    if (text == "none") return {};
+    const std::size_t colon = text.find(':');
+    const std::string_view name = text.substr(0, colon);
+    if (colon != std::string_view::npos && (name == "decimate" || name == "peak")) {
+        const auto length = whole_number(text.substr(colon + 1));
+        if (length && *length >= 1)
+            return {name == "peak" ? WindowPost::Kind::peak : WindowPost::Kind::decimate, *length};
+    }
+    throw InvalidArgument(message("'", text,
+                                  "' is no window: write none, decimate:W or peak:W with a window "
+                                  "of W samples, at least 1"));
+}
+
+FilterOrigin parse_filter_origin(std::string_view text) {
+    if (text == "center") return {FilterOrigin::Kind::center, 0};
+    if (text == "causal") return {FilterOrigin::Kind::causal, 0};
+    if (text == "anticausal") return {FilterOrigin::Kind::anticausal, 0};
+    if (const auto index = whole_number(text)) return {FilterOrigin::Kind::explicit_, *index};
+    throw InvalidArgument(message(
+        "'", text, "' is no filter origin: write center, causal, anticausal or a tap's index"));
+}
+
+SampleRange parse_sample_range(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    if (colon != std::string_view::npos) {
+        const auto begin = whole_number(text.substr(0, colon));
+        const auto end = whole_number(text.substr(colon + 1));
+        if (begin && end) return {*begin, *end};
+    }
+    throw InvalidArgument(
+        message("'", text, "' is no range: write A:B for samples A to B-1 of the full result"));
+}
+
+}  // namespace convolume
