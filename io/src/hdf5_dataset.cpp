@@ -35,24 +35,8 @@ Hdf5Id open_dataset(hid_t file, const std::string& name, index_t cache_bytes) {
 
 }  // namespace
 
-std::vector<std::string> list_datasets(hid_t file) {
-    std::vector<std::string> names;
-    const auto keep = [](hid_t, const char* name, const H5O_info_t* info, void* list) -> herr_t {
-        try {
-            if (info->type == H5O_TYPE_DATASET)
-                static_cast<std::vector<std::string>*>(list)->emplace_back(name);
-            return 0;
-        } catch (...) {
-            return -1;
-        }
-    };
-    if (H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, keep, &names) < 0)
-        throw BadData(message("the datasets of an HDF5 file cannot be listed: ", hdf5_reason(),
-                              "; the file is damaged, copy it again"));
-    return names;
-}
-
-Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name)
+Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
+                         bool allow_wide)
     : dataset_(open_dataset(file_id, name, 0)),
       full_name_(file.path() + ":" + (name[0] == '/' ? "" : "/") + name) {
     if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
@@ -61,7 +45,10 @@ Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& 
     const Hdf5Id properties(H5Dget_create_plist(id()), H5Pclose);
     if (!file_type || !space || !properties)
         throw BadData(message(full_name_, " is damaged: ", hdf5_reason()));
-    const auto type = pixel_type_of_hdf5(file_type.get());
+    auto type = pixel_type_of_hdf5(file_type.get());
+    if (!type && allow_wide && H5Tget_class(file_type.get()) == H5T_INTEGER &&
+        H5Tget_size(file_type.get()) == 8)
+        type = PixelType::float64;
     if (!type)
         throw BadData(
             message(full_name_,
@@ -138,8 +125,8 @@ void Hdf5Dataset::check_filters(hid_t properties) const {
     }
 }
 
-void Hdf5Dataset::read_slab(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
-                            void* target) const {
+void Hdf5Dataset::read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                           void* target) const {
     const Hdf5Id file_space(H5Dget_space(id()), H5Sclose);
     const Hdf5Id memory_space(
         H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
@@ -195,10 +182,10 @@ void Hdf5Dataset::read(const AxisLayout& layout, std::vector<index_t> start,
         const bool in_place =
             is_contiguous(to) && letter == 'Z' && strides == contiguous_strides(target.shape);
         if (in_place) {
-            read_slab(first, count, to.data);
+            read_box(first, count, to.data);
         } else {
             buffer.resize(static_cast<std::size_t>((end - at) * layer_bytes));
-            read_slab(first, count, buffer.data());
+            read_box(first, count, buffer.data());
             copy_view({buffer.data(), to.type, to.shape, strides}, to);
         }
         at = end;

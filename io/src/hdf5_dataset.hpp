@@ -10,13 +10,12 @@
 
 namespace convolume::io {
 
-/// Names of all datasets, without the first slash, in the order of the names.
-std::vector<std::string> list_datasets(hid_t file);
-
 class Hdf5Dataset {
   public:
-    /// Throws BadData for what cannot be read or claims more than `file` can hold.
-    Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name);
+    /// Throws BadData for what cannot be read or claims more than `file` can hold. Integers of 64
+    /// bits, which no PixelType holds, can be read with `allow_wide`: as float64.
+    Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
+                bool allow_wide = false);
 
     hid_t id() const { return dataset_.get(); }
     PixelType type() const { return type_; }
@@ -26,12 +25,13 @@ class Hdf5Dataset {
 
     /// Reads from `start` on as many elements along z, y, x of `layout` as `target` has.
     void read(const AxisLayout& layout, std::vector<index_t> start, const ImageView& target) const;
+    /// Reads a box of `count` elements along every dimension to `target`, contiguous.
+    void read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                  void* target) const;
 
   private:
     void check_storage(hid_t properties, const RawFile& file);
     void check_filters(hid_t properties) const;
-    void read_slab(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
-                   void* target) const;
 
     Hdf5Id dataset_;
     std::string full_name_;

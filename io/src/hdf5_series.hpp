@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "hdf5_dataset.hpp"
+#include "hdf5_names.hpp"
 
 namespace convolume::io {
 
@@ -12,12 +13,6 @@ struct Hdf5Series {
     /// One for all, or one for each time and channel (channels fastest), all of one shape.
     std::vector<std::string> datasets;
     AxisLayout layout;  ///< of each dataset
-};
-
-/// An opened file as those who look for a series see it.
-struct Hdf5Source {
-    hid_t id;
-    const RawFile& file;
 };
 
 /// A series of the BigDataViewer or Imaris layout among `datasets`, if their names are of that

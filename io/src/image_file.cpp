@@ -1,41 +1,12 @@
 #include "convolume/image_file.hpp"
 
-#include <algorithm>
-#include <cctype>
-
+#include "file_kind.hpp"
 #include "formats.hpp"
 #include "raw_file.hpp"
 #include "units.hpp"
 
 namespace convolume::io {
 namespace {
-
-bool ends_with(const std::string& text, std::string_view end) {
-    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    return text;
-}
-
-bool is_tiff(const std::string& head) {
-    static const std::string marks[] = {{"II*\0", 4}, {"MM\0*", 4}, {"II+\0", 4}, {"MM\0+", 4}};
-    return std::any_of(std::begin(marks), std::end(marks),
-                       [&](const std::string& mark) { return head.compare(0, 4, mark) == 0; });
-}
-
-/// HDF5's signature stands at 0 or, after a user block, at 512, 1024, 2048, …
-bool is_hdf5(const RawFile& file) {
-    static const std::string mark("\211HDF\r\n\032\n", 8);
-    std::string found(8, '\0');
-    for (index_t at = 0; at <= file.size() - 8; at = at == 0 ? 512 : at * 2) {
-        file.read(at, found.data(), 8);
-        if (found == mark) return true;
-    }
-    return false;
-}
 
 void check_channels(const ImageMetadata& metadata, index_t t, index_t c) {
     if (t < 0 || t >= metadata.frames || c < 0 || c >= metadata.channels)
@@ -116,21 +87,13 @@ PathSpec parse_path(const std::string& path) {
 
 std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
     const PathSpec spec = parse_path(path);
-    std::string head;
-    bool hdf5 = false;
-    {
-        const RawFile file(spec.file);
-        head = file.head(8);
-        hdf5 = is_hdf5(file);
-    }
-    if (hdf5) return open_hdf5(spec, options);
-    const bool tiff = is_tiff(head);
-    const bool npy = head.compare(0, 6, "\x93NUMPY") == 0;
-    if ((tiff || npy) && !spec.dataset.empty())
+    const FileKind kind = kind_of(RawFile(spec.file));
+    if (kind == FileKind::hdf5) return open_hdf5(spec, options);
+    if (kind != FileKind::other && !spec.dataset.empty())
         throw InvalidArgument(message(spec.file, " is not an HDF5 file and has no dataset ",
                                       spec.dataset, "; give the path of the file alone"));
-    if (tiff) return open_tiff(spec.file, options);
-    if (npy) return open_npy(spec.file, options);
+    if (kind == FileKind::tiff) return open_tiff(spec.file, options);
+    if (kind == FileKind::npy) return open_npy(spec.file, options);
     throw BadData(message(spec.file,
                           " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
                           "convert it, for example with Fiji"));
@@ -139,20 +102,18 @@ std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptio
 std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& metadata,
                                           const CreateOptions& options) {
     const PathSpec spec = parse_path(path);
-    const std::string name = lower(spec.file);
     if (metadata.bytes() == 0)
         throw InvalidArgument(message("cannot write ", path, ": an image of ",
                                       to_string(metadata.shape), " has no pixels"));
-    if (ends_with(name, ".h5") || ends_with(name, ".hdf5"))
-        return create_hdf5(spec, metadata, options);
+    if (names_hdf5(spec.file)) return create_hdf5(spec, metadata, options);
     if (!spec.dataset.empty())
         throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
                                       " names one; give the path of the file alone"));
     for (const char* ome : {".ome.tif", ".ome.tiff", ".ome.tf2", ".ome.tf8", ".ome.btf"})
-        if (ends_with(name, ome)) return create_tiff(spec.file, metadata, options, true);
+        if (has_extension(spec.file, ome)) return create_tiff(spec.file, metadata, options, true);
     for (const char* tiff : {".tif", ".tiff", ".tf2", ".tf8", ".btf"})
-        if (ends_with(name, tiff)) return create_tiff(spec.file, metadata, options, false);
-    if (ends_with(name, ".npy")) return create_npy(spec.file, metadata, options);
+        if (has_extension(spec.file, tiff)) return create_tiff(spec.file, metadata, options, false);
+    if (has_extension(spec.file, ".npy")) return create_npy(spec.file, metadata, options);
     throw InvalidArgument(message("the extension of ", path,
                                   " names no format that can be written; "
                                   "use .tif, .ome.tif, .h5 or .npy"));

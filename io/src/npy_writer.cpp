@@ -1,50 +1,29 @@
-#include <bit>
 #include <string>
 
 #include "atomic_output.hpp"
 #include "formats.hpp"
+#include "npy_header.hpp"
 #include "plane_stream.hpp"
 
 namespace convolume::io {
 namespace {
 
-std::string type_code(PixelType type) {
-    const char kind = is_complex(type)                       ? 'c'
-                      : !is_integer(type)                    ? 'f'
-                      : std::string(name_of(type))[0] == 'u' ? 'u'
-                                                             : 'i';
-    const std::size_t bytes = size_of(type);
-    const char order = bytes == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
-    return message(order, kind, bytes);
-}
-
-/// Format version 1: arrays of t, c, z, y, x; without t and c when both are 1; with as few
-/// dimensions as the source had when z (and y) are 1.
-std::string npy_header(const ImageMetadata& metadata) {
+/// Arrays of t, c, z, y, x; without t and c when both are 1; with as few dimensions as the source
+/// had when z (and y) are 1.
+std::vector<index_t> dims_of(const ImageMetadata& metadata) {
     const Shape3& s = metadata.shape;
-    std::string shape = message(s.x, ",");
-    const bool stack = metadata.frames > 1 || metadata.channels > 1;
-    const bool with_z = stack || s.z > 1 || metadata.axes.find('Z') != std::string::npos;
-    if (with_z || s.y > 1 || metadata.axes.find('Y') != std::string::npos)
-        shape = message(s.y, ", ", s.x);
-    if (with_z) shape = message(s.z, ", ", shape);
-    if (stack) shape = message(metadata.frames, ", ", metadata.channels, ", ", shape);
-    std::string text = message("{'descr': '", type_code(metadata.type),
-                               "', 'fortran_order': False, 'shape': (", shape, "), }");
-    // Elements start at a multiple of 64 bytes.
-    text.append(63 - (text.size() + 10) % 64, ' ');
-    text += '\n';
-    std::string header("\x93NUMPY\x01\x00", 8);
-    header += static_cast<char>(text.size() & 0xFF);
-    header += static_cast<char>(text.size() >> 8);
-    return header + text;
+    if (metadata.frames > 1 || metadata.channels > 1)
+        return {metadata.frames, metadata.channels, s.z, s.y, s.x};
+    if (s.z > 1 || metadata.axes.find('Z') != std::string::npos) return {s.z, s.y, s.x};
+    if (s.y > 1 || metadata.axes.find('Y') != std::string::npos) return {s.y, s.x};
+    return {s.x};
 }
 
 class NpyWriter : public ImageWriter {
   public:
     NpyWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options)
         : metadata_(metadata),
-          header_(npy_header(metadata)),
+          header_(npy_header_text(npy_type_code(metadata.type), dims_of(metadata))),
           output_(path, options.overwrite,
                   checked_add(metadata.bytes(), static_cast<index_t>(header_.size()))),
           offset_(static_cast<index_t>(header_.size())) {

@@ -1,5 +1,6 @@
 #include "convolume/error.hpp"
 #include "formats.hpp"
+#include "signal_formats.hpp"
 
 namespace convolume::io {
 namespace {
@@ -18,6 +19,15 @@ std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions&)
 
 std::unique_ptr<ImageWriter> create_hdf5(const PathSpec& spec, const ImageMetadata&,
                                          const CreateOptions&) {
+    refuse(spec.file);
+}
+
+std::unique_ptr<SignalReader> open_hdf5_signal(const PathSpec& spec) {
+    refuse(spec.file);
+}
+
+std::unique_ptr<SignalWriter> create_hdf5_signal(const PathSpec& spec, const std::vector<index_t>&,
+                                                 SampleType, const CreateSignalOptions&) {
     refuse(spec.file);
 }
 
