@@ -62,7 +62,10 @@ class Planner {
           limits_(find_limits(options, engines)) {}
 
     void weigh_all() {
-        const Algorithm in_space = problem_.rank1_kernel ? Algorithm::separable : Algorithm::direct;
+        const Algorithm in_space =
+            problem_.rank1_kernel && engines_.front()->supports(Algorithm::separable)
+                ? Algorithm::separable
+                : Algorithm::direct;
         if (allows(Method::in_core)) weigh_whole(Method::in_core, 1);
         if (allows(Method::dif) || options_.parts > 0)
             for (const int parts : {1, 2, 4, 8, 16})

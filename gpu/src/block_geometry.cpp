@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device_memory.hpp"
+#include "direct/direct_transform.hpp"
 
 namespace convolume::gpu {
 
@@ -53,10 +54,18 @@ index_t tile_of(const Block& block) {
     return block.precision == Precision::float32 ? tile_columns<float> : tile_columns<double>;
 }
 
+bool in_space(const Block& block) {
+    return block.algorithm == Algorithm::direct;
+}
+
 // What does not depend on how much memory there is.
-BlockGeometry spectra_of(const Block& block, const PlaneBytes& pixels, int device) {
+BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device) {
     BlockGeometry g;
     g.pixels = pixels;
+    if (in_space(block)) {
+        describe_direct(block, g);
+        return g;
+    }
     const index_t tile = tile_of(block);
     const BlockAxis& z = block.axes[0];
     g.sample_bytes = block.precision == Precision::float32 ? 8 : 16;
@@ -79,6 +88,7 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
     const index_t tile = tile_of(block);
     const index_t planes = std::max(z.loaded, z.kept);
     g.ring = g.on_cufft ? z.grid : g.slab > 0 && g.slab < z.kept ? g.z_length : planes;
+    if (in_space(block)) g.ring = g.z_length;
     g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
     g.chunks = amount.chunks;
     const auto chunk = [&](index_t plane_bytes, index_t count) {
@@ -88,6 +98,7 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
     };
     g.source_chunk_bytes = chunk(g.pixels.source, z.loaded);
     g.target_chunk_bytes = chunk(g.pixels.target, z.kept);
+    if (in_space(block)) return;
     const index_t taps = checked_multiply(
         checked_multiply(z.kernel, checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
         g.sample_bytes);
@@ -155,7 +166,7 @@ PlaneBytes expected_plane_bytes(const Block& block) {
 
 BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
                              const DeviceRates& rates, bool keep_spectrum) {
-    BlockGeometry base = spectra_of(block, pixels, rates.device);
+    BlockGeometry base = planes_of(block, pixels, rates.device);
     base.keeps_spectrum = keep_spectrum && !base.on_cufft;
     BlockGeometry best;
     double best_s = -1;
@@ -176,6 +187,14 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         best_s = seconds;
     };
     const BlockAxis& z = block.axes[0];
+    if (in_space(block)) {
+        for (index_t slab = 8;; slab *= 2) {  // fewer planes do not fill a device
+            base.slab = std::min(slab, z.kept);
+            base.z_length = base.slab + z.kernel - 1;
+            consider(base);
+            if (slab >= z.kept) return best;
+        }
+    }
     if (!block.walks || base.on_cufft) {
         consider(base);
         return best;
@@ -230,16 +249,22 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     // Every pass reads and writes its samples once.
     const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
     const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;
-    const double z_pass = windows * plane *
-                          (std::min(length, in) + std::min(length, out) + 2 * length +
-                           static_cast<double>(g.kernel_planes));
+    double z_pass = windows * plane *
+                    (std::min(length, in) + std::min(length, out) + 2 * length +
+                     static_cast<double>(g.kernel_planes));
     double bytes = in * planes_in + out * planes_out + z_pass;
+    double z_launches = windows * 2 * static_cast<double>(ceil_div(g.plane, g.batch_columns));
+    if (in_space(block)) {  // sums are made as results leave
+        z_pass = z_launches = 0;
+        bytes = in * (source + plane) + out * (plane + target);
+    }
     if (g.on_cufft) bytes = static_cast<double>(g.ring) * plane * 20;  // three transforms each way
     const double launches =
-        windows * 2 * static_cast<double>(ceil_div(g.plane, g.batch_columns)) +
+        z_launches +
         2 * (in * source / static_cast<double>(std::max<index_t>(g.source_chunk_bytes, 1)) +
              out * target / static_cast<double>(std::max<index_t>(g.target_chunk_bytes, 1)));
     times.compute_s = bytes / rates.memory + launches * launch_s;
+    if (in_space(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
 
     // The first window's planes come alone, the last one's results leave alone.
     const double up_first =

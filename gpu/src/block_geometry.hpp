@@ -27,9 +27,9 @@ PlaneBytes expected_plane_bytes(const Block& block);
 
 /// Planes of spectra stand in a ring of slots. A block held whole is one window, whose outputs take
 /// the place of the planes; a walk has many, and outputs take the slots of planes that the next
-/// window does not need any more.
+/// window does not need any more. Blocks of Algorithm::direct walk, too, over planes of samples.
 struct BlockGeometry {
-    // Spectra
+    // Spectra, or samples
     index_t half_x = 1;  ///< complex samples of a row's spectrum that mean something
     index_t pitch = 1;
     index_t rows = 1;
@@ -68,8 +68,9 @@ inline constexpr int any_device = -1;
 /// How fast a device and the way to it are, in bytes a second.
 struct DeviceRates {
     int device = 0;
-    double memory = 1e12;     ///< reached by our passes
-    double to_device = 2e10;  ///< of the way from the host's ordinary memory
+    double memory = 1e12;         ///< reached by our passes
+    double multiply_adds = 1e13;  ///< of single precision, at most
+    double to_device = 2e10;      ///< of the way from the host's ordinary memory
     double to_host = 2e10;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check.hpp"
+#include "direct/direct_transform.hpp"
 
 namespace convolume::gpu {
 
@@ -159,6 +160,7 @@ class OwnPasses : public BlockTransform {
 
 std::unique_ptr<BlockTransform> make_block_transform(const Block& block,
                                                      const BlockGeometry& geometry, int device) {
+    if (block.algorithm == Algorithm::direct) return make_direct_transform(block, geometry);
     if (geometry.on_cufft) return make_cufft_transform(block, geometry, device);
     if (block.precision == Precision::float32)
         return std::make_unique<OwnPasses<float>>(block, geometry);

@@ -9,7 +9,7 @@
 
 namespace convolume::gpu {
 
-/// Where a block works; `kernel` is what prepare() filled.
+/// Where a block works; `kernel` is what prepare(), or direct_taps(), filled.
 struct BlockMemory {
     char* ring = nullptr;
     char* batch = nullptr;

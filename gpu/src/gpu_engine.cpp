@@ -1,7 +1,5 @@
 #include "gpu_engine.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,6 +7,8 @@
 #include "convolume/error.hpp"
 #include "convolume/part.hpp"
 #include "convolume/split.hpp"
+#include "device_choice.hpp"
+#include "direct/direct_transform.hpp"
 #include "part_taps.hpp"
 
 namespace convolume {
@@ -48,10 +48,15 @@ std::vector<double> plane_factors(const Block& block, const PartId& part,
 
 std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const PartId& part,
                                                        const ConstImageView& taps, bool once) {
-    if (block.algorithm != Algorithm::fft)
+    if (!supports(block.algorithm))
         throw Unavailable(message("method ", to_string(block.algorithm),
                                   " does not run on a GPU: use the CPU (--device cpu)"));
     return with_device([&]() -> std::shared_ptr<const EngineKernel> {
+        if (block.algorithm == Algorithm::direct) {
+            const LaneLease lane(*this);
+            return std::make_shared<GpuKernel>(direct_taps(block, taps, pool_, (*lane).compute),
+                                               DeviceTaps{}, true);
+        }
         const BlockGeometry geometry = layout(block);
         const auto transform = make_block_transform(block, geometry, device_);
 
@@ -136,6 +141,14 @@ ExecutionReport GpuEngine::convolve(const Block& block, const EngineKernel& kern
     const auto* const prepared = dynamic_cast<const GpuKernel*>(&kernel);
     if (!prepared) throw InternalError("a GPU engine was given another engine's kernel");
     throw_if_stopped(context);
+    if (block.algorithm == Algorithm::direct)
+        return run(widened(block), *prepared, widened(block, input), output, task, context);
+    return run(block, *prepared, input, output, task, context);
+}
+
+ExecutionReport GpuEngine::run(const Block& block, const GpuKernel& kernel, const BlockInput& input,
+                               const BlockOutput& output, int task,
+                               const ExecutionContext& context) {
     return with_device([&] {
         const auto start = std::chrono::steady_clock::now();
         const TaskGathers gathers{AxisGather(input.gather[1]), AxisGather(input.gather[2])};
@@ -152,7 +165,7 @@ ExecutionReport GpuEngine::convolve(const Block& block, const EngineKernel& kern
             return pool_.take(geometry.workspace_bytes(), "a workspace");
         }();
         const LaneLease lane(*this);
-        BlockRun run(*this, *lane, block, geometry, *transform, gathers, input, output, *prepared,
+        BlockRun run(*this, *lane, block, geometry, *transform, gathers, input, output, kernel,
                      workspace.get(), task, context);
         ExecutionReport report = run.run();
         report.seconds =
@@ -164,46 +177,16 @@ ExecutionReport GpuEngine::convolve(const Block& block, const EngineKernel& kern
 }  // namespace gpu
 
 EngineList make_gpu_engines(const GpuOptions& options) {
-    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
-    const int count = gpu::device_count();
-    std::vector<int> devices = options.devices;
-    for (const int device : devices) {
-        if (device < 0 || device >= count)
-            throw InvalidArgument(message("there is no GPU ", device, ": this machine has ", count,
-                                          ", numbered from 0"));
-        if (!gpu::device_facts(device).usable())
-            throw Unavailable(message("GPU ", device,
-                                      " is too old: convolume needs compute "
-                                      "capability 7.5 or later"));
-    }
-    if (devices.empty())
-        for (int device = 0; device < count; ++device)
-            if (gpu::device_facts(device).usable()) devices.push_back(device);
-
+    const std::vector<int> devices = gpu::choose_devices(options.devices);
     gpu::install_page_locker();
     const TransferGate policy = options.transfer_gate == TransferGate::automatic
                                     ? gpu::choose_gate(devices)
                                     : options.transfer_gate;
     const auto gate = std::make_shared<gpu::Gate>(policy);
-    const int threads = options.host_threads > 0 ? options.host_threads : omp_get_max_threads();
-    EngineList engines;
-    std::string why;
-    for (const int device : devices) {
-        try {
-            const index_t limit = options.memory_limit_bytes
-                                      ? *options.memory_limit_bytes
-                                      : gpu::free_device_bytes(device) / 10 * 9;
-            engines.push_back(std::make_shared<gpu::GpuEngine>(
-                device, options.first_index + static_cast<int>(engines.size()), limit,
-                std::max(1, threads / static_cast<int>(devices.size())), gate));
-        } catch (const Error& error) {
-            // One that is full or out of order is left out, unless it was asked for.
-            if (!options.devices.empty()) throw;
-            why = error.what();
-        }
-    }
-    if (engines.empty()) throw Unavailable(message("no GPU can be used now: ", why));
-    return engines;
+    return gpu::make_on_devices<EngineList>(
+        options, devices, [&](int device, int index, index_t limit_bytes, int host_threads) {
+            return std::make_shared<gpu::GpuEngine>(device, index, limit_bytes, host_threads, gate);
+        });
 }
 
 }  // namespace convolume

@@ -16,6 +16,8 @@ inline constexpr int tasks_in_flight = 3;
 inline constexpr int staging_pieces = 4;  // of one task and direction
 // What our passes reach of the memory's rate by data sheet.
 inline constexpr double pass_efficiency = 0.6;
+// Multiply-adds a second of a multiprocessor at the clock that it keeps.
+inline constexpr double processor_multiply_adds = 128 * 1.7e9;
 // Ordinary memory's way through staging, against page-locked memory's.
 inline constexpr double staged_share = 0.7;
 
@@ -40,6 +42,7 @@ class GpuEngine : public Engine {
         info_.tasks_in_flight = tasks_in_flight;
         rates_.device = device;
         rates_.memory = facts.memory_bytes_per_s * pass_efficiency;
+        rates_.multiply_adds = facts.processors * processor_multiply_adds;
         // Both ways are in use at once most of the time.
         rates_.to_device = std::min(bandwidth.host_to_device, 0.5 * bandwidth.both) * staged_share;
         rates_.to_host = std::min(bandwidth.device_to_host, 0.5 * bandwidth.both) * staged_share;
@@ -47,7 +50,7 @@ class GpuEngine : public Engine {
 
     const EngineInfo& info() const override { return info_; }
     index_t memory_limit_bytes() const override { return pool_.limit_bytes(); }
-    bool supports(Algorithm algorithm) const override { return algorithm == Algorithm::fft; }
+    bool supports(Algorithm algorithm) const override { return algorithm != Algorithm::separable; }
     bool can_walk() const override { return true; }
 
     index_t good_length(int axis, index_t least, int parts, bool complex_data,
@@ -87,6 +90,9 @@ class GpuEngine : public Engine {
 
   private:
     friend class BlockRun;
+
+    ExecutionReport run(const Block& block, const GpuKernel& kernel, const BlockInput& input,
+                        const BlockOutput& output, int task, const ExecutionContext& context);
 
     BlockGeometry layout(const Block& block, const PlaneBytes& pixels) const {
         index_t limit = pool_.limit_bytes();

@@ -3,6 +3,7 @@
 #include "convolume/device_program.hpp"
 #include "convolume/error.hpp"
 #include "convolume/gpu.hpp"
+#include "convolume/gpu_filter.hpp"
 
 namespace convolume {
 
@@ -35,6 +36,14 @@ std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec&) {
 }
 index_t good_device_length(int, int, index_t least, bool, Precision) {
     return least;
+}
+
+FilterEngineList make_gpu_filter_engines(const GpuOptions&) {
+    throw Unavailable("built without CUDA: use the CPU (--device cpu)");
+}
+std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int, const FilterWork&,
+                                                                const void*, index_t, index_t) {
+    throw Unavailable("built without CUDA: filter signals in host memory instead");
 }
 
 }  // namespace convolume

@@ -4,6 +4,7 @@
 
 #include "block_geometry.hpp"
 #include "catch.hpp"
+#include "direct/direct_transform.hpp"
 #include "support/random.hpp"
 
 using namespace convolume;
@@ -23,6 +24,7 @@ Block random_block(Random& random) {
     }
     block.axes[2].grid = gpu::good_row_length(block.axes[2].grid, false);
     block.walks = random.chance(0.8);
+    if (random.chance(0.3)) block.algorithm = Algorithm::direct;
     return block;
 }
 
@@ -36,7 +38,8 @@ TEST_CASE("windows load every plane before it is used and keep every result once
     for (std::uint64_t n = 0; n < 400; ++n) {
         Random random(seed, n);
         const Block block = random_block(random);
-        const BlockAxis& z = block.axes[0];
+        const bool in_space = block.algorithm == Algorithm::direct;
+        const BlockAxis z = (in_space ? gpu::widened(block) : block).axes[0];
         const index_t limit = random.pick<index_t>({0, 1 << 30, 1 << 28, 1 << 26});
         const auto g = gpu::block_geometry(block, gpu::expected_plane_bytes(block), limit, rates);
         const auto windows = g.windows(z);
@@ -82,4 +85,31 @@ TEST_CASE("windows load every plane before it is used and keep every result once
         CHECK(g.workspace_bytes() > 0);
     }
     CHECK(walks > 20);
+}
+
+TEST_CASE("sums in space are predicted to win where they were measured to") {
+    gpu::DeviceRates rates;  // about an H200's
+    rates.device = gpu::any_device;
+    rates.memory = 2.9e12;
+    rates.multiply_adds = 29e12;
+    const auto seconds = [&](const Shape3& image, const Shape3& kernel, Algorithm algorithm) {
+        Block block;
+        block.algorithm = algorithm;
+        block.walks = algorithm == Algorithm::fft;
+        for (int a = 0; a < 3; ++a) {
+            BlockAxis& axis = block.axes[static_cast<std::size_t>(a)];
+            axis = {gpu::good_column_length(image[a] + kernel[a] / 2), image[a], kernel[a],
+                    kernel[a] / 2, image[a]};
+        }
+        block.axes[2].grid = gpu::good_row_length(block.axes[2].grid, false);
+        const auto g = gpu::block_geometry(block, gpu::expected_plane_bytes(block), 0, rates);
+        return gpu::block_times(block, g, rates).alone_s;
+    };
+    const auto direct_wins = [&](const Shape3& image, const Shape3& kernel) {
+        return seconds(image, kernel, Algorithm::direct) < seconds(image, kernel, Algorithm::fft);
+    };
+    CHECK(direct_wins({512, 1024, 1024}, {5, 5, 5}));
+    CHECK(!direct_wins({512, 1024, 1024}, {11, 11, 11}));
+    CHECK(direct_wins({1, 1024, 1024}, {1, 15, 15}));
+    CHECK(!direct_wins({1, 1024, 1024}, {1, 31, 31}));
 }

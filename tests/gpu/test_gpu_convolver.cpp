@@ -22,10 +22,6 @@ EngineList gpus(std::optional<index_t> limit = {}, TransferGate gate = TransferG
     return make_gpu_engines(options);
 }
 
-bool runs_on_gpu(const ConvolverCase& c) {
-    return c.options.method != Method::direct;
-}
-
 }  // namespace
 
 TEST_CASE("the convolver agrees with the oracle on all GPUs") {
@@ -36,7 +32,6 @@ TEST_CASE("the convolver agrees with the oracle on all GPUs") {
     double worst[2] = {};
     for (std::uint64_t number = 0; number < 1500 && failures < 5; ++number) {
         const ConvolverCase c = random_convolver_case(seed, number, 2e5);
-        if (!runs_on_gpu(c)) continue;
         double error = 0;
         std::string wrong;
         try {
@@ -58,11 +53,11 @@ TEST_CASE("the convolver agrees with the oracle on all GPUs") {
 TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
     NEEDS_GPU();
     Random random(test_seed("gpu limits"));
-    // 64 MiB hold a part of this, or a tile, but not the whole.
+    // 64 MiB hold a part of this, 12 MiB a tile or some planes, but not the whole.
     const Shape3 image{96, 210, 250}, kernel{9, 7, 5};
     for (const TransferGate gate :
          {TransferGate::per_link, TransferGate::global, TransferGate::off})
-        for (const Method method : {Method::tiled, Method::dif}) {
+        for (const Method method : {Method::tiled, Method::dif, Method::direct}) {
             Options options;
             options.method = method;
             options.boundary.kind =
@@ -117,7 +112,7 @@ TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {
 TEST_CASE("NaN in an image is found on the device, by every method and policy") {
     NEEDS_GPU();
     Random random(test_seed("gpu nan"));
-    for (const Method method : {Method::in_core, Method::dif, Method::tiled}) {
+    for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
         ConvolverCase c = make_case(random, {30, 20, 24}, {5, 3, 3});
         c.options.method = method;
         const Volume psf = to_volume(c.kernel, PixelType::float32);
@@ -137,6 +132,18 @@ TEST_CASE("NaN in an image is found on the device, by every method and policy") 
         CHECK(compare(c.expected(), to_array(target.view())).within(Precision::float32));
         CHECK(run(NanPolicy::propagate).nonfinite_inputs == 0);
     }
+}
+
+TEST_CASE("a kernel of rank 1 is summed directly on a GPU, where it is not separated") {
+    NEEDS_GPU();
+    Random random(test_seed("gpu rank 1"));
+    ConvolverCase c = make_case(random, {20, 30, 34}, {3, 5, 5});
+    c.options.method = Method::direct;
+    for (Complex& tap : c.kernel.values) tap = 0.5;
+    const Volume psf = to_volume(c.kernel, PixelType::float32);
+    const Convolver convolver(c.image_shape, psf.view(), c.options, gpus());
+    CHECK(convolver.plan().chosen.algorithm == Algorithm::direct);
+    CHECK(defect(c, convolver) == "");
 }
 
 TEST_CASE("timelines of a GPU have transfers and computing, in order") {

@@ -71,11 +71,11 @@ std::vector<Algorithm> algorithms_of(const Engine& engine) {
 void check_engine_results(const EnginePointer& engine, std::uint64_t cases) {
     check_cases(*engine, "engine fft", cases, random_fft_case);
     check_cases(*engine, "engine parts", cases, random_part_case);
-    if (!engine->supports(Algorithm::direct)) return;
-    check_cases(*engine, "engine direct", cases,
-                [](Random& random) { return random_space_case(random, Algorithm::direct); });
-    check_cases(*engine, "engine separable", cases,
-                [](Random& random) { return random_space_case(random, Algorithm::separable); });
+    for (const Algorithm algorithm : {Algorithm::direct, Algorithm::separable})
+        if (engine->supports(algorithm))
+            check_cases(
+                *engine, algorithm == Algorithm::direct ? "engine direct" : "engine separable",
+                cases, [&](Random& random) { return random_space_case(random, algorithm); });
 }
 
 void check_engine_pixel_types(const EnginePointer& engine) {

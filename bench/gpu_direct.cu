@@ -1,0 +1,349 @@
+// Sums in space on a device, by each of the three ways to their samples, beside the Fourier
+// transforms of the same convolution in the same run. One JSON object a line; times are medians
+// between events.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "check.hpp"
+#include "convolume/convolver.hpp"
+#include "convolume/device_convolver.hpp"
+#include "convolume/gpu.hpp"
+#include "device_memory.hpp"
+#include "direct/instances.cuh"
+#include "stream.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+// Median of milliseconds between events around `work`.
+template <class Work>
+double median_ms(int repeats, const Work& work) {
+    const Event begin(true), end(true);
+    work();
+    std::vector<double> times;
+    for (int i = 0; i < repeats; ++i) {
+        begin.record(nullptr);
+        work();
+        end.record(nullptr);
+        end.wait();
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, begin, end), "reading a time");
+        times.push_back(ms);
+    }
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}
+
+// A sample from its index: the same on host and device.
+__host__ __device__ float noise(std::uint64_t i) {
+    i = (i + 1) * 0x9E3779B97F4A7C15u;
+    i ^= i >> 29;
+    i *= 0xBF58476D1CE4E5B9u;
+    return static_cast<float>(i >> 40) * (1.5f / (1 << 24)) - 0.5f;
+}
+
+template <class Real>
+__global__ void fill(Real* values, index_t count) {
+    for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
+         i += index_t{gridDim.x} * blockDim.x)
+        values[i] = noise(static_cast<std::uint64_t>(i));
+}
+
+/// Outputs, the samples that they need, and taps.
+template <class T>
+class SumsBench {
+  public:
+    using Real = real_part_t<T>;
+
+    SumsBench(const Shape3& kept, const Shape3& kernel, int repeats)
+        : kept_(kept), kernel_(kernel), repeats_(repeats), layout_(tap_layout<T>(kernel)) {
+        samples_.row_packs = packs_of<T>(kept.x) + layout_.template reach_packs<T>();
+        samples_.rows = round_up(kept.y, index_t{DirectTile::thread_rows}) + layout_.reach_y();
+        samples_.plane_packs = samples_.rows * samples_.row_packs;
+        samples_.ring = kept.z + kernel.z - 1;
+        const index_t packs = samples_.ring * samples_.plane_packs;
+        data_ = DeviceMemory(0, packs * pack_bytes);
+        fill<<<1024, 256>>>(reinterpret_cast<Real*>(data_.data()),
+                            packs * pack_bytes / static_cast<index_t>(sizeof(Real)));
+        check(cudaGetLastError(), "making samples");
+        samples_.data = reinterpret_cast<const Pack<T>*>(data_.data());
+        target_ = DeviceMemory(0, packs_of<T>(element_count(kept)) * pack_bytes);
+        std::vector<T> taps(static_cast<std::size_t>(element_count(kernel)));
+        for (std::size_t i = 0; i < sizeof(T) / sizeof(Real) * taps.size(); ++i)
+            reinterpret_cast<Real*>(taps.data())[i] = noise(i + 99);
+        taps_.assign(taps.rbegin(), taps.rend());
+        packed_ = arrange_taps<T>(layout_, taps.data(), kernel);
+        device_taps_ = DeviceMemory(0, static_cast<index_t>(packed_.size()) * pack_bytes);
+        check(cudaMemcpy(device_taps_.data(), packed_.data(), packed_.size() * pack_bytes,
+                         cudaMemcpyHostToDevice),
+              "copying taps");
+    }
+
+    /// As the library runs it.
+    nlohmann::json library() {
+        const DirectKernel kernel = find_direct_kernel<T>(layout_);  // compiled here once more
+        if (layout_.template are_constant<T>())
+            return time(kernel.kernel, kernel.shared_bytes, constant_job());
+        return time(kernel.kernel, kernel.shared_bytes, global_job());
+    }
+
+    template <int Width, int Height, template <class, class> class Source>
+    nlohmann::json way(bool constant) {
+        const index_t shared = Source<T, DirectBlock>::bytes(layout_);
+        if (!constant)
+            return time(reinterpret_cast<const void*>(
+                            direct_kernel<Width, Height, Source, T, GlobalTaps<T>>),
+                        shared, global_job());
+        if (!layout_.template are_constant<T>()) return "too many taps";
+        return time(
+            reinterpret_cast<const void*>(direct_kernel<Width, Height, Source, T, ConstantTaps<T>>),
+            shared, constant_job());
+    }
+
+    const TapLayout& layout() const { return layout_; }
+
+  private:
+    template <class Taps>
+    DirectJob<T, Taps> job_with() const {
+        DirectJob<T, Taps> job;
+        job.samples = samples_;
+        job.planes = kept_.z;
+        set_outputs(layout_, kept_.y, kept_.x, job);
+        job.target = {target_.data(), pixel_type(), kept_.y * kept_.x, kept_.x};
+        RowTarget rows;
+        rows.pixels = job.target;
+        rows.kept_x = kept_.x;
+        job.whole_packs = takes_packs<T>(rows);
+        return job;
+    }
+    DirectJob<T> global_job() const {
+        auto job = job_with<GlobalTaps<T>>();
+        job.taps = {reinterpret_cast<const Pack<T>*>(device_taps_.data())};
+        return job;
+    }
+    DirectJob<T, ConstantTaps<T>> constant_job() const {
+        auto job = job_with<ConstantTaps<T>>();
+        std::copy(packed_.begin(), packed_.end(), job.taps.packs);
+        return job;
+    }
+    static PixelType pixel_type() {
+        if (is_complex_pixel<T>)
+            return sizeof(Real) == 4 ? PixelType::complex64 : PixelType::complex128;
+        return sizeof(Real) == 4 ? PixelType::float32 : PixelType::float64;
+    }
+
+    template <class Job>
+    nlohmann::json time(const void* kernel, index_t shared, Job job) {
+        if (job.stretch > 0) shared += DirectTile::sums_bytes;
+        check(cudaMemset(target_.data(), 0xff, static_cast<std::size_t>(target_.bytes())),
+              "clearing");
+        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shared)),
+              "shared memory");
+        void* arguments[] = {&job};
+        const double ms = median_ms(repeats_, [&] {
+            check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(tiles(job))),
+                                   dim3(DirectTile::threads), arguments,
+                                   static_cast<std::size_t>(shared), nullptr),
+                  "launching");
+        });
+        const double products = static_cast<double>(element_count(kept_)) *
+                                static_cast<double>(element_count(kernel_)) *
+                                (is_complex_pixel<T> ? 4 : 1);
+        return {{"ms", ms}, {"tera_multiply_adds", products / ms * 1e-9}, {"error", error()}};
+    }
+
+    // Of some outputs, against sums in double.
+    double error() const {
+        std::mt19937 random(5);
+        double difference = 0, norm = 0;
+        for (int n = 0; n < 60; ++n) {
+            index_t at[3];
+            for (int a = 0; a < 3; ++a)
+                at[a] = n == 0 ? kept_[a] - 1
+                               : std::uniform_int_distribution<index_t>(0, kept_[a] - 1)(random);
+            std::complex<double> want = 0;
+            const T* tap = taps_.data();
+            for (index_t z = 0; z < kernel_.z; ++z)
+                for (index_t y = 0; y < kernel_.y; ++y)
+                    for (index_t x = 0; x < kernel_.x; ++x, ++tap) {
+                        const index_t sample = ((at[0] + z) * samples_.plane_packs +
+                                                (at[1] + y) * samples_.row_packs) *
+                                                   pack_size<T> +
+                                               at[2] + x;
+                        constexpr index_t reals = sizeof(T) / sizeof(Real);
+                        const auto part = [&](index_t i) {
+                            return static_cast<double>(
+                                noise(static_cast<std::uint64_t>(sample * reals + i)));
+                        };
+                        if constexpr (is_complex_pixel<T>)
+                            want += std::complex<double>(part(0), part(1)) *
+                                    std::complex<double>(tap->re, tap->im);
+                        else
+                            want += part(0) * static_cast<double>(*tap);
+                    }
+            T got;
+            check(cudaMemcpy(&got,
+                             target_.data() + ((at[0] * kept_.y + at[1]) * kept_.x + at[2]) *
+                                                  static_cast<index_t>(sizeof(T)),
+                             sizeof got, cudaMemcpyDeviceToHost),
+                  "copying a result");
+            if constexpr (is_complex_pixel<T>)
+                difference += std::norm(std::complex<double>(got.re, got.im) - want);
+            else
+                difference += std::norm(static_cast<double>(got) - want);
+            norm += std::norm(want);
+        }
+        return std::sqrt(difference / norm);
+    }
+
+    Shape3 kept_, kernel_;
+    int repeats_;
+    TapLayout layout_;
+    DirectSamples<T> samples_;
+    DeviceMemory data_, target_, device_taps_;
+    std::vector<T> taps_;
+    std::vector<Pack<T>> packed_;
+};
+
+double fft_ms(const Shape3& image, const Shape3& kernel, int repeats) {
+    const auto bytes = element_count(image) * 4;
+    const DeviceMemory input(0, bytes), output(0, bytes);
+    check(cudaMemset(input.data(), 0, static_cast<std::size_t>(bytes)), "clearing");
+    Volume taps(kernel, PixelType::float32);
+    for (index_t i = 0; i < element_count(kernel); ++i)
+        taps.elements<float>()[i] = noise(static_cast<std::uint64_t>(i));
+    DeviceConvolver convolver(image, taps.view());
+    return median_ms(repeats, [&] { convolver.execute(input.data(), output.data()); });
+}
+
+nlohmann::json in_short(const Shape3& shape) {
+    return {shape.z, shape.y, shape.x};
+}
+
+// Float sums by every way, where the kernel is one of those compiled here.
+void compare_ways(const Shape3& image, const Shape3& kernel, int repeats) {
+    nlohmann::json line{{"image_zyx", in_short(image)}, {"kernel_zyx", in_short(kernel)}};
+    {
+        SumsBench<float> bench(image, kernel, repeats);
+        const TapLayout& layout = bench.layout();
+        line["pieces"] = message(layout.pieces_y, "×", layout.pieces_x, " of ", layout.height, "×",
+                                 layout.width);
+        line["library"] = bench.library();
+        const auto compare = [&]<int width, int height>() {
+            if (layout.width != width || layout.height != height) return;
+            line["cached"] = bench.way<width, height, CachedSamples>(false);
+            line["shared"] = bench.way<width, height, SharedSamples>(false);
+            line["cached_halo"] = bench.way<width, height, CachedHaloSamples>(false);
+            line["cached_constant"] = bench.way<width, height, CachedSamples>(true);
+            line["shared_constant"] = bench.way<width, height, SharedSamples>(true);
+            line["cached_halo_constant"] = bench.way<width, height, CachedHaloSamples>(true);
+        };
+        compare.operator()<3, 3>();
+        compare.operator()<5, 5>();
+        compare.operator()<7, 7>();
+        compare.operator()<9, 3>();
+        compare.operator()<4, 4>();
+    }
+    line["fft_ms"] = fft_ms(image, kernel, repeats);
+    std::cout << line.dump() << std::endl;
+}
+
+template <class T>
+void time_type(const char* name, const Shape3& image, const Shape3& kernel, int repeats) {
+    SumsBench<T> bench(image, kernel, repeats);
+    std::cout << nlohmann::json{{"samples", name},
+                                {"image_zyx", in_short(image)},
+                                {"kernel_zyx", in_short(kernel)},
+                                {"library", bench.library()}}
+                     .dump()
+              << std::endl;
+}
+
+// From page-locked host memory to page-locked host memory.
+void time_host(const Shape3& image, const std::vector<int>& kernels) {
+    Volume source(image, PixelType::float32, HostMemory::page_locked),
+        target(image, PixelType::float32, HostMemory::page_locked);
+    std::memset(source.view().data, 0, static_cast<std::size_t>(source.bytes()));
+    for (const int k : kernels) {
+        Volume taps({image.z > 1 ? k : 1, k, k}, PixelType::float32);
+        for (index_t i = 0; i < element_count(taps.shape()); ++i)
+            taps.elements<float>()[i] = noise(static_cast<std::uint64_t>(i));
+        for (const Method method : {Method::automatic, Method::direct, Method::tiled}) {
+            Options options;
+            options.method = method;
+            options.max_host_bytes = index_t{64} << 30;
+            const Convolver convolver(image, taps.view(), options,
+                                      make_gpu_engines({.devices = {0}}));
+            double least = 1e9;
+            for (int i = 0; i < 4; ++i) {
+                const auto start = std::chrono::steady_clock::now();
+                convolver.execute(source.view(), target.view());
+                const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+                least = std::min(least, took.count());
+            }
+            const Candidate& chosen = convolver.plan().chosen;
+            std::cout << nlohmann::json{{"host_to_host", in_short(image)},
+                                        {"kernel", k},
+                                        {"method", to_string(method)},
+                                        {"chosen", to_string(chosen.method)},
+                                        {"tiles_z", chosen.tiles.z},
+                                        {"slab", chosen.slab_planes},
+                                        {"predicted_ms", chosen.seconds * 1e3},
+                                        {"ms", least * 1e3}}
+                             .dump()
+                      << std::endl;
+        }
+    }
+}
+
+}  // namespace
+
+}  // namespace convolume::gpu
+
+int main(int argc, char** argv) {
+    using namespace convolume;
+    using namespace convolume::gpu;
+    CLI::App app("Times sums in space on a device, beside Fourier transforms.");
+    int repeats = 7;
+    std::vector<std::string> parts{"volume", "slice", "types", "host"};
+    app.add_option("PART", parts, "volume, slice, types, host; all")->delimiter(',');
+    app.add_option("--repeats", repeats, "Timed executions (default 7)");
+    CLI11_PARSE(app, argc, argv);
+    if (const std::string why = gpu_unavailable(); !why.empty()) {
+        std::cerr << why << '\n';
+        return 2;
+    }
+    try {
+        const Shape3 volume{512, 1024, 1024}, slice{1, 1024, 1024}, part{64, 1024, 1024};
+        const auto asked = [&](const char* part) {
+            return std::find(parts.begin(), parts.end(), part) != parts.end();
+        };
+        if (asked("volume"))
+            for (const index_t k : {3, 5, 7, 9, 11}) compare_ways(volume, {k, k, k}, repeats);
+        if (asked("slice"))
+            for (const index_t k : {3, 5, 7, 9, 11, 15, 21, 31})
+                compare_ways(slice, {1, k, k}, 3 * repeats);
+        for (const index_t k : {3, 5, 7}) {
+            if (!asked("types")) break;
+            time_type<double>("double", part, {k, k, k}, repeats);
+            time_type<Complex<float>>("complex float", part, {k, k, k}, repeats);
+            time_type<Complex<double>>("complex double", part, {k, k, k}, repeats);
+        }
+        if (asked("host")) {
+            time_host(volume, {3, 5, 7, 9, 11, 15});
+            time_host(slice, {5, 11, 21});
+        }
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,20 @@
+#include "direct_check.hpp"
+
+namespace convolume::gpu {
+
+template <class T>
+void check_complex() {
+    for (const int height : piece_heights<T>)
+        for (const int width : piece_widths<T>) check_sources<T>({2, height, width}, {3, 5, 13});
+    check_sources<T>({3, 5, 6}, {3, 34, 67});
+    check_sources<T>({9, 8, 9}, {2, 3, 5});
+}
+
+TEST_CASE("complex float sums") {
+    check_complex<Complex<float>>();
+}
+TEST_CASE("complex double sums") {
+    check_complex<Complex<double>>();
+}
+
+}  // namespace convolume::gpu

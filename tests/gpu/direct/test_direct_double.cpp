@@ -1,0 +1,16 @@
+#include "direct_check.hpp"
+
+namespace convolume::gpu {
+
+TEST_CASE("double sums of every piece") {
+    for (const int height : piece_heights<double>)
+        for (const int width : piece_widths<double>)
+            check_sources<double>({2, height, width}, {3, 5, 13});
+}
+TEST_CASE("double sums of several pieces, tiles and planes") {
+    check_sources<double>({5, 5, 5}, {3, 37, 70});
+    check_sources<double>({3, 10, 11}, {2, 33, 7});
+    check_sources<double>({9, 9, 9}, {2, 3, 5});
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,24 @@
+#include "direct_check.hpp"
+
+namespace convolume::gpu {
+
+TEST_CASE("float sums of every piece") {
+    for (const int height : piece_heights<float>)
+        for (const int width : piece_widths<float>)
+            check_sources<float>({2, height, width}, {3, 5, 13});
+}
+TEST_CASE("float sums of several pieces, tiles and planes") {
+    check_sources<float>({1, 1, 1}, {1, 1, 1});
+    check_sources<float>({5, 5, 5}, {4, 37, 140});
+    check_sources<float>({3, 11, 11}, {2, 33, 7});
+    check_sources<float>({1, 21, 23}, {1, 6, 16});
+    check_sources<float>({1, 2, 40}, {2, 2, 129});
+    check_sources<float>({9, 6, 2}, {1, 4, 4});
+    check_sources<float>({40, 1, 1}, {5, 3, 8});
+}
+TEST_CASE("long float sums keep their precision") {
+    check_sources<float>({11, 11, 11}, {2, 3, 5});
+    check_sources<float>({7, 9, 9}, {3, 2, 4});
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,118 @@
+// Functions of a caller's inside the kernels, and the programs that run in device memory.
+
+#include <cmath>
+#include <vector>
+
+#include "convolume/device_sample_function.cuh"
+#include "convolume/gpu_filter.hpp"
+#include "device.hpp"
+#include "support/filter_oracle.hpp"
+#include "support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+struct Slope {
+    __host__ __device__ float operator()(const float* y) const { return (y[1] - y[-1]) / 2; }
+};
+/// Of complex data, a real result.
+struct Ahead {
+    __host__ __device__ float operator()(const gpu::Complex<float>* y) const {
+        return y[2].re - y[0].im;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("GPU filters: a caller's function, real") {
+    NEEDS_GPU();
+    Random random(1);
+    const index_t samples = 50000, filters = 2;
+    for (const index_t taps : {1, 33, 900, 5000}) {
+        std::vector<float> signal(static_cast<std::size_t>(samples)),
+            bank(static_cast<std::size_t>(filters * taps));
+        for (auto* values : {&signal, &bank})
+            for (float& value : *values) value = static_cast<float>(random.uniform() - 0.5);
+        FilterWork work;
+        work.filters = filters;
+        work.taps = taps;
+        work.function = device_sample_function<float>(Slope{}, 1, 1);
+        const auto engines = make_gpu_filter_engines();
+        const SampleRange range{3, samples + taps - 2};
+        const auto cost = engines[0]->estimate(work, 1, range.count());
+        REQUIRE(cost);
+        work.method = cost->method;
+        work.segment = cost->segment;
+        INFO(taps << " taps, " << cost->description);
+        const auto prepared = engines[0]->prepare(work, bank.data());
+        std::vector<float> made(static_cast<std::size_t>(filters * range.count()), NAN);
+        FilterResult result;
+        result.range = range;
+        result.data = made.data();
+        result.filter_stride = range.count();
+        result.signal_stride = filters * range.count();
+        engines[0]->filter(work, *prepared, {signal.data(), 1, samples, 0, samples}, result, {});
+
+        for (index_t f = 0; f < filters; ++f) {
+            Row taps_of, x, want, got;
+            for (index_t k = 0; k < taps; ++k)
+                taps_of.emplace_back(bank[static_cast<std::size_t>(f * taps + k)]);
+            for (const float value : signal) x.emplace_back(value);
+            for (index_t n = range.begin; n < range.end; n += 97) {
+                want.push_back((filtered_sample(taps_of, x, n + 1) -
+                                filtered_sample(taps_of, x, n - 1)) /
+                               2.0);
+                got.emplace_back(
+                    made[static_cast<std::size_t>(f * range.count() + n - range.begin)]);
+            }
+            CHECK(relative_error(want, got, 0) < 5e-7);
+        }
+    }
+}
+
+TEST_CASE("GPU filters: a caller's function of complex data, in device memory") {
+    NEEDS_GPU();
+    Random random(2);
+    const index_t samples = 20000, taps = 65;
+    std::vector<gpu::Complex<float>> signal(samples), bank(taps);
+    for (auto* values : {&signal, &bank})
+        for (auto& value : *values)
+            value = {static_cast<float>(random.uniform() - 0.5),
+                     static_cast<float>(random.uniform() - 0.5)};
+    FilterWork work;
+    work.taps = taps;
+    work.complex_data = true;
+    work.function = device_sample_function<gpu::Complex<float>>(Ahead{}, 0, 2);
+    const SampleRange range{0, samples};
+    const auto program = make_device_filter_program(0, work, bank.data(), 1, samples);
+    gpu::Complex<float>* source = nullptr;
+    float* target = nullptr;
+    REQUIRE(cudaMalloc(&source, samples * sizeof(*source)) == cudaSuccess);
+    REQUIRE(cudaMalloc(&target, samples * sizeof(*target)) == cudaSuccess);
+    REQUIRE(cudaMemcpy(source, signal.data(), samples * sizeof(*source),
+                       cudaMemcpyHostToDevice) == cudaSuccess);
+    std::vector<float> made(samples);
+    for (int run = 0; run < 2; ++run) {
+        REQUIRE(cudaMemset(target, 0xff, samples * sizeof(*target)) == cudaSuccess);
+        FilterResult result;
+        result.range = range;
+        result.data = target;
+        result.filter_stride = result.signal_stride = samples;
+        program->run({source, 1, samples, 0, samples}, result, nullptr);
+        REQUIRE(cudaMemcpy(made.data(), target, samples * sizeof(*target),
+                           cudaMemcpyDeviceToHost) == cudaSuccess);
+        Row taps_of, x, want, got;
+        for (const auto& tap : bank) taps_of.emplace_back(tap.re, tap.im);
+        for (const auto& value : signal) x.emplace_back(value.re, value.im);
+        for (index_t n = 0; n < samples; n += 7) {
+            want.emplace_back(filtered_sample(taps_of, x, n + 2).real() -
+                              filtered_sample(taps_of, x, n).imag());
+            got.emplace_back(made[static_cast<std::size_t>(n)]);
+        }
+        CHECK(relative_error(want, got, 0) < 5e-7);
+    }
+    CHECK(cudaFree(source) == cudaSuccess);
+    CHECK(cudaFree(target) == cudaSuccess);
+}
