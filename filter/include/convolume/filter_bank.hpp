@@ -48,8 +48,8 @@ class ResultSink {
 struct FilterPlan {
     FilterMethod method = FilterMethod::overlap_save;
     index_t segment = 0;
-    std::string engine;  ///< "gpu:0"
-    double seconds = 0;  ///< predicted, from host memory to host memory
+    std::string engine;        ///< "gpu:0"
+    double seconds = 0;        ///< predicted, from host memory to host memory
     index_t stretch = 0;       ///< results computed at a time when streaming
     index_t stream_bytes = 0;  ///< of host memory when streaming
     std::string text() const;  ///< a few lines for people
@@ -71,8 +71,8 @@ class FilterBank {
 
     const SignalShape& signal_shape() const;
     index_t filters() const;
-    index_t taps() const;          ///< M: from the first tap of any filter to the last, origins aligned
-    SampleRange range() const;     ///< of the full result, before windows
+    index_t taps() const;  ///< M: from the first tap of any filter to the last, origins aligned
+    SampleRange range() const;       ///< of the full result, before windows
     index_t result_samples() const;  ///< stored for each filter of each signal
     PixelType result_type() const;
     const FilterPlan& plan() const;

@@ -1,0 +1,62 @@
+#include "support/filter_oracle.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace convolume::testing {
+
+std::complex<double> filtered_sample(const Row& taps, const Row& signal, index_t n) {
+    const auto samples = static_cast<index_t>(signal.size());
+    const auto count = static_cast<index_t>(taps.size());
+    const index_t first = std::max<index_t>(0, n - samples + 1);
+    const index_t end = std::min(count, n + 1);
+    double re = 0, im = 0;
+    for (index_t k = first; k < end; ++k) {
+        const std::complex<double> h = taps[static_cast<std::size_t>(k)];
+        const std::complex<double> x = signal[static_cast<std::size_t>(n - k)];
+        re += h.real() * x.real() - h.imag() * x.imag();
+        im += h.real() * x.imag() + h.imag() * x.real();
+    }
+    return {re, im};
+}
+
+Row filtered(const Row& taps, const Row& signal, const SampleRange& range) {
+    Row result(static_cast<std::size_t>(range.count()));
+    for (index_t i = 0; i < range.count(); ++i)
+        result[static_cast<std::size_t>(i)] = filtered_sample(taps, signal, range.begin + i);
+    return result;
+}
+
+double norm(const Row& row) {
+    double sum = 0;
+    for (const auto& value : row) sum += std::norm(value);
+    return std::sqrt(sum);
+}
+
+double rms(const Row& row) {
+    return row.empty() ? 0 : norm(row) / std::sqrt(static_cast<double>(row.size()));
+}
+
+double level(const Row& taps, const Row& signal) {
+    return norm(taps) * rms(signal);
+}
+
+double relative_error(const Row& want, const Row& got, double size) {
+    Row difference(want.size());
+    std::transform(want.begin(), want.end(), got.begin(), difference.begin(), std::minus<>());
+    const double scale = std::max(norm(want), size * std::sqrt(static_cast<double>(want.size())));
+    const double error = norm(difference);
+    return error == 0 ? 0 : error / scale;
+}
+
+std::vector<Window> windows_of(const WindowPost& window, index_t count) {
+    std::vector<Window> windows;
+    const index_t length = window.kind == WindowPost::Kind::none ? 1 : window.length;
+    for (index_t begin = 0; begin < count; begin += length) {
+        windows.push_back({begin, std::min(count, begin + length)});
+        if (length > count - begin) break;
+    }
+    return windows;
+}
+
+}  // namespace convolume::testing
