@@ -29,11 +29,14 @@ int run(int argc, const char* const* argv) {
     signal(SIGPIPE, SIG_IGN);
 
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
-    CLI::App app("Convolves 3D images, also those larger than memory of a device.", "convolume");
+    CLI::App app(
+        "Convolves 3D images and filters 1D signals, also those larger than memory of a device.",
+        "convolume");
     app.set_version_flag("--version", std::string("convolume ") + version);
     app.require_subcommand(0, 1);
     Action action;
     add_convolve_command(app, action);
+    add_filter_command(app, action);
     add_info_command(app, action);
     add_preview_command(app, action);
     add_doctor_command(app, action);
@@ -41,7 +44,8 @@ int run(int argc, const char* const* argv) {
         app.parse(argc, argv);
         if (!action)
             throw InvalidArgument(
-                "no subcommand was named; give convolve, info, preview or doctor, or --help");
+                "no subcommand was named; give convolve, filter, info, preview or doctor, or "
+                "--help");
         action();
         return static_cast<int>(ExitCode::ok);
     } catch (const CLI::Success& help_or_version) {

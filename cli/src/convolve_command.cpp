@@ -1,11 +1,9 @@
 #include "convolve_command.hpp"
 
-#include <filesystem>
 #include <iostream>
 
 #include "convolve_report.hpp"
 #include "interrupt.hpp"
-#include "machine.hpp"
 #include "output_path.hpp"
 #include "progress.hpp"
 #include "version.hpp"
@@ -13,39 +11,6 @@
 namespace convolume::cli {
 
 namespace {
-
-bool same_file(const std::string& a, const std::string& b) {
-    namespace fs = std::filesystem;
-    std::error_code missing;
-    if (fs::equivalent(a, b, missing)) return true;
-    // Files yet to be written have only names to compare.
-    return fs::weakly_canonical(fs::absolute(a), missing) ==
-           fs::weakly_canonical(fs::absolute(b), missing);
-}
-
-void check_outputs(const ConvolveRequest& request) {
-    const std::string result = io::parse_path(request.output).file;
-    for (const std::string& output : {request.timeline, result}) {
-        if (output.empty()) continue;
-        for (const std::string& input : {request.image, request.kernel})
-            if (same_file(io::parse_path(input).file, output))
-                throw InvalidArgument(
-                    message("the output \"", output, "\" is one of the inputs; name another file"));
-        check_output_path(output, request.create.overwrite);
-    }
-    if (!request.timeline.empty() && !result.empty() && same_file(request.timeline, result))
-        throw InvalidArgument(message("the timeline and the result would both be \"", result,
-                                      "\"; name another file for one of them"));
-}
-
-// A GPU that should work and does not deserves a word; a machine or build without one does not.
-void warn_of_idle_gpu(const Console& console, const EngineChoice& choice) {
-    const bool built_with_cuda = !cuda_runtime_version().empty();
-    if (choice.device != EngineChoice::Device::automatic || !built_with_cuda) return;
-    const std::string why_not = gpu_unavailable();
-    if (!why_not.empty() && has_nvidia_gpu())
-        console.warning(message("computing on the CPU, since ", why_not));
-}
 
 Volume read_kernel(io::ImageReader& reader, const std::string& path, Timeline& timeline) {
     const io::ImageMetadata& metadata = reader.metadata();
@@ -94,11 +59,8 @@ void convolve_all(const Convolver& convolver, io::ImageReader& reader, io::Image
         convolver.plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
     Volume input(facts.input.shape, facts.input.type, memory);
     Volume output(facts.output.shape, facts.output.type, memory);
-    const auto style = console.quiet()        ? ProgressMeter::Style::none
-                       : stderr_is_terminal() ? ProgressMeter::Style::terminal
-                                              : ProgressMeter::Style::plain;
     const auto volumes = static_cast<double>(facts.volumes());
-    ProgressMeter meter(console.out(), style,
+    ProgressMeter meter(console.out(), progress_style(console),
                         volumes * static_cast<double>(element_count(facts.input.shape)),
                         steady_clock_s);
     double done = 0;
@@ -132,8 +94,8 @@ void convolve_file(const ConvolveRequest& request, const Console& console,
     facts.kernel = kernel_reader->metadata();
     const Convolver convolver = plan_convolver(request, *kernel_reader, facts, timeline);
     report_plan(console, request, facts, convolver.plan());
-    if (request.dry_run) {
-        if (request.json) write_stdout(to_json(request, facts, convolver.plan(), nullptr));
+    if (request.report.dry_run) {
+        if (request.report.json) write_stdout(to_json(request, facts, convolver.plan(), nullptr));
         return;
     }
 
@@ -145,31 +107,19 @@ void convolve_file(const ConvolveRequest& request, const Console& console,
     const auto writer = io::create_image(request.output, facts.output, create);
     convolve_all(convolver, *reader, *writer, facts, console, context);
 
-    if (!request.timeline.empty()) write_whole_file(request.timeline, timeline.to_json());
+    if (!request.report.timeline.empty())
+        write_whole_file(request.report.timeline, timeline.to_json());
     report_end(console, request, facts, timeline);
-    if (request.json) write_stdout(to_json(request, facts, convolver.plan(), &timeline));
+    if (request.report.json) write_stdout(to_json(request, facts, convolver.plan(), &timeline));
 }
 
 }  // namespace
 
-void run_with_fallback(const Console& console, const ConvolveRequest& request,
-                       const std::function<void(const ConvolveRequest&)>& run) {
-    try {
-        return run(request);
-    } catch (const DeviceFailure& failure) {
-        if (request.engines.device != EngineChoice::Device::automatic) throw;
-        console.warning(message("starting again on the CPU, since ", failure.what()));
-    }
-    // Nothing of the first run is left: outputs appear under their name only when complete.
-    ConvolveRequest on_cpu = request;
-    on_cpu.engines.device = EngineChoice::Device::cpu;
-    run(on_cpu);
-}
-
 void run_convolve(const ConvolveRequest& request) {
-    const Console console(std::cerr, request.verbosity, stderr_wants_colors());
+    const Console console(std::cerr, request.report.verbosity, stderr_wants_colors());
     InterruptGuard interrupt;
-    check_outputs(request);
+    check_outputs({request.report.timeline, request.output}, {request.image, request.kernel},
+                  request.create.overwrite);
     warn_of_idle_gpu(console, request.engines);
     run_with_fallback(console, request, [&](const ConvolveRequest& chosen) {
         convolve_file(chosen, console, interrupt);

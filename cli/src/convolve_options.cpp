@@ -53,11 +53,7 @@ void add_execution(CLI::App& app, ConvolveRequest& request) {
     add_parsed(app, "--precision", request.options.precision, parse_precision, "float32|float64",
                "Of the computation (default float32)")
         ->group(group);
-    app.add_option_function<std::string>(
-           "--device", [&request](const std::string& text) { parse_device(text, request.engines); },
-           "Where to compute (default auto: CPU or GPUs, whichever is predicted to be faster)")
-        ->type_name("auto|cpu|gpu|gpu:0,1")
-        ->group(group);
+    add_device_option(app, group, request.engines);
     const auto engines = [](const std::string& text) { return parse_positive("--engines", text); };
     add_parsed(app, "--engines", request.engines.cpu_engines, engines, "N",
                "CPU engines that share the threads (default 1)")
@@ -65,9 +61,7 @@ void add_execution(CLI::App& app, ConvolveRequest& request) {
     add_parsed(app, "--engine-mem", request.engines.engine_memory_bytes, parse_byte_size, "SIZE",
                "Memory limit of each CPU engine, e.g. 512M (default: none)")
         ->group(group);
-    add_parsed(app, "--max-gpu-mem", request.engines.gpu_memory_bytes, parse_byte_size, "SIZE",
-               "Memory limit of each GPU, e.g. 8G (default: most of what is free)")
-        ->group(group);
+    add_gpu_memory_option(app, group, request.engines);
     add_parsed(app, "--transfer-gate", request.engines.transfer_gate, parse_transfer_gate,
                "auto|global|per-link|off",
                "Transfers between host and GPUs at a time: one in all (global), one for each GPU "
@@ -77,10 +71,7 @@ void add_execution(CLI::App& app, ConvolveRequest& request) {
                "Memory limit of image, result, scratch and CPU engines together (default: three "
                "quarters of what is free)")
         ->group(group);
-    const auto threads = [](const std::string& text) { return parse_positive("--threads", text); };
-    add_parsed(app, "--threads", request.engines.threads, threads, "N",
-               "CPU threads in all (default: all)")
-        ->group(group);
+    add_threads_option(app, group, request.engines);
 }
 
 void add_output(CLI::App& app, ConvolveRequest& request) {
@@ -101,21 +92,7 @@ void add_output(CLI::App& app, ConvolveRequest& request) {
         ->group(group);
     app.add_flag("--overwrite", request.create.overwrite, "Replace an output that exists")
         ->group(group);
-    app.add_flag("--dry-run", request.dry_run, "Print the plan; compute and write nothing")
-        ->group(group);
-    app.add_flag("--json", request.json, "Print a JSON object on stdout")->group(group);
-    app.add_option("--timeline", request.timeline,
-                   "Write what ran when, for Perfetto or chrome://tracing")
-        ->type_name("FILE")
-        ->group(group);
-    const auto verbosity = [&app, &request](const char* name, Verbosity value, const char* help) {
-        return app.add_flag_callback(
-            name, [&request, value] { request.verbosity = value; }, help);
-    };
-    CLI::Option* quiet = verbosity("-q,--quiet", Verbosity::quiet, "Only warnings and errors");
-    CLI::Option* verbose = verbosity("-v,--verbose", Verbosity::verbose, "Also the full plan");
-    quiet->group(group)->excludes(verbose);
-    verbose->group(group);
+    add_report_options(app, group, request.report);
 }
 
 }  // namespace
@@ -131,7 +108,7 @@ void add_convolve_command(CLI::App& app, Action& action) {
     add_execution(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {
-        if (request->output.empty() && !request->dry_run)
+        if (request->output.empty() && !request->report.dry_run)
             throw InvalidArgument(
                 "no output was named; give -o OUT, or --dry-run for the plan alone");
         action = [request] { run_convolve(*request); };

@@ -1,23 +1,17 @@
 #include "convolve_report.hpp"
 
-#include <sys/resource.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "format.hpp"
 #include "metadata_json.hpp"
+#include "run_report.hpp"
 #include "version.hpp"
 
 namespace convolume::cli {
 
 namespace {
-
-constexpr Phase phases[] = {
-    Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
-    Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
-    Phase::write};
 
 const char* normalization_words(KernelNormalization normalization) {
     switch (normalization) {
@@ -47,26 +41,6 @@ std::string plan_line(const Plan& plan, index_t volumes) {
     text << ", " << format_bytes(chosen.host_bytes) << " of host memory, predicted "
          << format_duration(chosen.seconds * static_cast<double>(volumes));
     return text.str();
-}
-
-index_t peak_resident_bytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return index_t{usage.ru_maxrss} * 1024;
-}
-
-nlohmann::ordered_json report_json(const ConvolveFacts& facts, const Timeline& timeline) {
-    nlohmann::ordered_json seconds;
-    seconds["plan"] = facts.plan_s;
-    for (const Phase phase : phases) seconds[to_string(phase)] = timeline.total_s(phase);
-    seconds["execute"] = facts.executed.seconds;
-    seconds["total"] = timeline.now_s();
-    return {{"seconds", seconds},
-            {"clamped_low", facts.executed.clamped_low},
-            {"clamped_high", facts.executed.clamped_high},
-            {"nonfinite_inputs", facts.executed.nonfinite_inputs},
-            {"peak_buffer_bytes", memory_use().peak_bytes},
-            {"peak_resident_bytes", peak_resident_bytes()}};
 }
 
 }  // namespace
@@ -100,7 +74,7 @@ void report_plan(const Console& console, const ConvolveRequest& request, const C
     if (const std::string mismatch = voxel_size_mismatch(facts.input, facts.kernel);
         !mismatch.empty())
         console.warning(mismatch);
-    if (request.dry_run || console.verbose())
+    if (request.report.dry_run || console.verbose())
         console.text(plan.to_string() + "\n");
     else
         console.fact("plan", plan_line(plan, facts.volumes()));
@@ -116,14 +90,7 @@ void report_end(const Console& console, const ConvolveRequest& request, const Co
     if (executed.nonfinite_inputs > 0)
         console.warning(message(executed.nonfinite_inputs,
                                 " NaN or infinite values of the image were read as 0"));
-    std::ostringstream times;
-    times << "plan " << format_duration(facts.plan_s);
-    for (const Phase phase : phases)
-        if (const double seconds = timeline.total_s(phase); seconds > 0)
-            times << ", " << to_string(phase) << ' ' << format_duration(seconds);
-    times << "; total " << format_duration(timeline.now_s()) << ", peak memory "
-          << format_bytes(peak_resident_bytes());
-    console.fact("time", times.str());
+    console.fact("time", times_text(facts.plan_s, timeline));
     console.fact("output", message(request.output, ": z,y,x ", to_string(facts.output.shape), ' ',
                                    name_of(facts.output.type)));
 }
@@ -137,7 +104,7 @@ std::string to_json(const ConvolveRequest& request, const ConvolveFacts& facts, 
     json["kernel"]["sum"] = facts.kernel_sum;
     json["kernel"]["normalize"] = to_string(request.options.normalization);
     json["plan"] = nlohmann::ordered_json::parse(plan.to_json());
-    if (timeline != nullptr) json["report"] = report_json(facts, *timeline);
+    if (timeline != nullptr) json["report"] = report_json(facts.plan_s, facts.executed, *timeline);
     json["output"] = {{"file", nullptr},
                       {"shape", shape_json(facts.output.shape)},
                       {"type", name_of(facts.output.type)}};

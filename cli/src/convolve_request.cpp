@@ -1,45 +1,9 @@
 #include "convolve_request.hpp"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 namespace convolume::cli {
-
-void parse_device(std::string_view text, EngineChoice& choice) {
-    using Device = EngineChoice::Device;
-    choice.gpus.clear();
-    if (text == "auto") {
-        choice.device = Device::automatic;
-        return;
-    }
-    if (text == "cpu") {
-        choice.device = Device::cpu;
-        return;
-    }
-    const auto refuse = [text] {
-        throw InvalidArgument(message("--device is auto, cpu, gpu or gpu:0,1,…, not \"", text,
-                                      "\"; choose one of these"));
-    };
-    choice.device = Device::gpu;
-    if (text == "gpu") return;
-    if (!text.starts_with("gpu:")) refuse();
-    std::string_view numbers = text.substr(4);
-    while (true) {
-        const std::string_view number = numbers.substr(0, numbers.find(','));
-        int gpu = -1;
-        const auto [end, error] =
-            std::from_chars(number.data(), number.data() + number.size(), gpu);
-        const bool repeated =
-            std::find(choice.gpus.begin(), choice.gpus.end(), gpu) != choice.gpus.end();
-        if (error != std::errc() || end != number.data() + number.size() || gpu < 0 || repeated)
-            refuse();
-        choice.gpus.push_back(gpu);
-        if (number.size() == numbers.size()) return;
-        numbers.remove_prefix(number.size() + 1);
-    }
-}
 
 int parse_parts(std::string_view text) {
     constexpr std::array<std::pair<std::string_view, int>, 6> choices{

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "console.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/image_file.hpp"
+#include "run_request.hpp"
 
 namespace convolume::cli {
 
@@ -18,18 +18,12 @@ struct ConvolveRequest {
     std::string kernel;
     std::string output;  ///< may be empty in a dry run
     std::string axes;    ///< of the image, when the file's own are to be overridden
-    std::string timeline;
     Options options;
     EngineChoice engines;
     std::string output_type;  ///< a type's name, "same", or empty for the natural type
     io::CreateOptions create;
-    bool dry_run = false;
-    bool json = false;
-    Verbosity verbosity = Verbosity::normal;
+    ReportOptions report;
 };
-
-/// "auto", "cpu", "gpu" or "gpu:0,1" into `choice`.
-void parse_device(std::string_view text, EngineChoice& choice);
 
 /// "auto" is 0; else 1, 2, 4, 8 or 16.
 int parse_parts(std::string_view text);

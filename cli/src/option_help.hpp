@@ -1,12 +1,14 @@
 #pragma once
-// How subcommands declare options: text, parsed on the spot by the library's own parsers.
+// How subcommands declare options: text, parsed on the spot by the library's own parsers; and the
+// options that several of them have.
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "convolume/error.hpp"
+#include "run_request.hpp"
 
 namespace convolume::cli {
 
@@ -21,18 +23,22 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& target, Pars
 }
 
 /// `text` as a positive whole number for `option`.
-inline int parse_positive(std::string_view option, const std::string& text) {
-    std::size_t used = 0;
-    int value = 0;
-    try {
-        value = std::stoi(text, &used);
-    } catch (const std::exception&) {
-        used = 0;
-    }
-    if (used == 0 || used != text.size() || value < 1)
+template <class Integer = int>
+Integer parse_positive(std::string_view option, const std::string& text) {
+    Integer value = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end || value < 1)
         throw InvalidArgument(
             message(option, " is a whole number from 1, not \"", text, "\"; correct it"));
     return value;
 }
+
+void add_device_option(CLI::App& app, const char* group, EngineChoice& choice);
+void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& choice);
+void add_threads_option(CLI::App& app, const char* group, EngineChoice& choice);
+
+/// --dry-run, --json, --timeline, -q and -v.
+void add_report_options(CLI::App& app, const char* group, ReportOptions& options);
 
 }  // namespace convolume::cli

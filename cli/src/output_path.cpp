@@ -9,10 +9,23 @@
 #include <iostream>
 
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+bool same_file(const std::string& a, const std::string& b) {
+    std::error_code missing;
+    if (fs::equivalent(a, b, missing)) return true;
+    // Files yet to be written have only names to compare.
+    return fs::weakly_canonical(fs::absolute(a), missing) ==
+           fs::weakly_canonical(fs::absolute(b), missing);
+}
+
+}  // namespace
 
 void check_output_path(const std::string& file, bool overwrite) {
     std::error_code unreadable;  // then the checks below say no, and access() says why
@@ -31,6 +44,25 @@ void check_output_path(const std::string& file, bool overwrite) {
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
                                    "\" is not writable (", std::strerror(errno),
                                    "); choose another"));
+}
+
+void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs,
+                   bool overwrite) {
+    std::vector<std::string> seen;
+    for (const std::string& path : outputs) {
+        if (path.empty()) continue;
+        const std::string output = io::parse_path(path).file;
+        for (const std::string& input : inputs)
+            if (same_file(io::parse_path(input).file, output))
+                throw InvalidArgument(
+                    message("the output \"", output, "\" is one of the inputs; name another file"));
+        for (const std::string& other : seen)
+            if (same_file(other, output))
+                throw InvalidArgument(message("two outputs would be the file \"", output,
+                                              "\"; name another file for one of them"));
+        check_output_path(output, overwrite);
+        seen.push_back(output);
+    }
 }
 
 void write_whole_file(const std::string& file, std::span<const char> bytes) {

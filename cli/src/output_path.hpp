@@ -3,12 +3,18 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace convolume::cli {
 
 /// Throws OutputExists unless `overwrite`, and CannotCreate where the folder of `file` is missing
 /// or not writable.
 void check_output_path(const std::string& file, bool overwrite);
+
+/// Throws InvalidArgument where an output ("file.h5:/dataset" is file.h5, "" is none) is an input
+/// or another output, and what check_output_path() does.
+void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs,
+                   bool overwrite);
 
 /// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or
 /// IoError.

@@ -23,11 +23,12 @@ double steady_clock_s() {
     return std::chrono::duration<double>(now).count();
 }
 
-ProgressMeter::ProgressMeter(std::ostream& out, Style style, double voxels,
-                             std::function<double()> clock_s)
+ProgressMeter::ProgressMeter(std::ostream& out, Style style, double amount,
+                             std::function<double()> clock_s, std::string unit)
     : out_(out),
       style_(style),
-      voxels_(voxels),
+      amount_(amount),
+      unit_(std::move(unit)),
       clock_s_(std::move(clock_s)),
       start_s_(clock_s_()),
       last_s_(start_s_) {}
@@ -46,7 +47,7 @@ void ProgressMeter::update(double fraction) {
     const double elapsed_s = now_s - start_s_;
     std::ostringstream line;
     line << std::fixed << std::setprecision(0) << std::setw(3) << 100 * fraction << " %, "
-         << std::setprecision(1) << voxels_ * fraction / elapsed_s / 1e6 << " Mvoxel/s, "
+         << std::setprecision(1) << amount_ * fraction / elapsed_s / 1e6 << " M" << unit_ << "/s, "
          << format_duration(elapsed_s * (1 - fraction) / fraction) << " left";
     if (style_ == Style::terminal) {
         out_ << '\r' << line.str() << "\033[K" << std::flush;
@@ -59,6 +60,11 @@ void ProgressMeter::update(double fraction) {
 void ProgressMeter::clear() {
     if (line_shown_) out_ << "\r\033[K" << std::flush;
     line_shown_ = false;
+}
+
+ProgressMeter::Style progress_style(const Console& console) {
+    if (console.quiet()) return ProgressMeter::Style::none;
+    return stderr_is_terminal() ? ProgressMeter::Style::terminal : ProgressMeter::Style::plain;
 }
 
 }  // namespace convolume::cli

@@ -4,6 +4,9 @@
 
 #include <functional>
 #include <iosfwd>
+#include <string>
+
+#include "console.hpp"
 
 namespace convolume::cli {
 
@@ -11,8 +14,10 @@ class ProgressMeter {
   public:
     enum class Style { none, plain, terminal };
 
-    /// `voxels` in all are to be convolved. `clock_s` counts seconds; it is a parameter for tests.
-    ProgressMeter(std::ostream& out, Style style, double voxels, std::function<double()> clock_s);
+    /// `amount` of `unit` in all are to be computed. `clock_s` counts seconds; it is a parameter
+    /// for tests.
+    ProgressMeter(std::ostream& out, Style style, double amount, std::function<double()> clock_s,
+                  std::string unit = "voxel");
     /// Clears the updating line.
     ~ProgressMeter();
     ProgressMeter(const ProgressMeter&) = delete;
@@ -25,12 +30,16 @@ class ProgressMeter {
   private:
     std::ostream& out_;
     Style style_;
-    double voxels_;
+    double amount_;
+    std::string unit_;
     std::function<double()> clock_s_;
     double start_s_;
     double last_s_;
     bool line_shown_ = false;
 };
+
+/// None where the console is quiet, else what suits stderr.
+ProgressMeter::Style progress_style(const Console& console);
 
 /// Seconds of the system's steady clock.
 double steady_clock_s();

@@ -1,0 +1,307 @@
+// `convolume filter` as a command: what it refuses and with which exit code, what it tells, and
+// that nothing is left behind. Its results are compared with SciPy's in check_filter.py.
+
+#include <signal.h>
+
+#include <chrono>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "convolume/gpu.hpp"
+#include "convolume/signal_file.hpp"
+#include "support/errors.hpp"
+#include "support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+void write_signal(const std::string& path, const std::vector<index_t>& dims,
+                  const std::vector<float>& samples) {
+    const auto writer = io::create_signal(path, dims, io::SampleType::float32);
+    const index_t count = dims.back();
+    for (index_t row = 0; row * count < static_cast<index_t>(samples.size()); ++row)
+        writer->write(row, 0, count, samples.data() + row * count);
+    writer->commit();
+}
+
+std::vector<float> read_row(const std::string& path, index_t row) {
+    const auto reader = io::open_signal(path);
+    REQUIRE(reader->info().type == PixelType::float32);
+    std::vector<float> samples(static_cast<std::size_t>(reader->info().samples()));
+    reader->read(row, 0, reader->info().samples(), samples.data());
+    return samples;
+}
+
+std::vector<float> random_samples(Random& random, index_t count) {
+    std::vector<float> samples(static_cast<std::size_t>(count));
+    for (float& sample : samples) sample = static_cast<float>(random.uniform() - 0.5);
+    return samples;
+}
+
+struct Inputs : TemporaryFolder {
+    Inputs() {
+        Random random(test_seed("filter"));
+        write_signal(*this / "x.npy", {2, 300}, random_samples(random, 600));
+        write_signal(*this / "h.npy", {9}, random_samples(random, 9));
+        write_signal(*this / "bank.npy", {3, 5}, random_samples(random, 15));
+        write_signal(*this / "long.npy", {400}, random_samples(random, 400));
+        write_signal(*this / "raw.f32", {300}, random_samples(random, 300));
+    }
+
+    CommandResult run(const Arguments& arguments) const {
+        Arguments command{"filter"};
+        command.insert(command.end(), arguments.begin(), arguments.end());
+        return testing::convolume(command, *this);
+    }
+    /// One sentence on stderr, nothing on stdout, nothing new in the folder.
+    void refuses(const Arguments& arguments, int status, const std::string& names) const {
+        const auto before = this->names();
+        const CommandResult result = run(arguments);
+        INFO(result.err);
+        CHECK(result.status == status);
+        CHECK(result.out.empty());
+        CHECK(result.err.find('\n') == result.err.size() - 1);
+        CHECK(contains(result.err, names));
+        CHECK(this->names() == before);
+    }
+    /// A mistake in `options`, with inputs and output that are right.
+    void refuses_options(Arguments options, int status, const std::string& names) const {
+        options.insert(options.begin(), {"x.npy", "bank.npy", "-q", "-o", "y.npy"});
+        refuses(options, status, names);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a delta gives the filters back, delays move them") {
+    const TemporaryFolder folder;
+    std::vector<float> delta(8);
+    delta[3] = 1;
+    write_signal(folder / "x.npy", {8}, delta);
+    write_signal(folder / "h.npy", {3}, {1, 2, 3});
+    const auto row = [&](const char* origin) {
+        const CommandResult result =
+            testing::convolume({"filter", "x.npy", "h.npy", "-o", "y.npy", "--overwrite",
+                                "--origin", origin, "--method", "direct", "--device", "cpu"},
+                               folder);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        return read_row(folder / "y.npy", 0);
+    };
+    using Row = std::vector<float>;
+    CHECK(row("center") == Row{0, 0, 1, 2, 3, 0, 0, 0});
+    CHECK(row("causal") == Row{0, 0, 0, 1, 2, 3, 0, 0});
+    CHECK(row("anticausal") == Row{0, 1, 2, 3, 0, 0, 0, 0});
+    CHECK(row("-2") == Row{0, 0, 0, 0, 0, 1, 2, 3});
+    CHECK(row("5") == Row{3, 0, 0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("an axis of filters appears with a bank or several files") {
+    const Inputs inputs;
+    const auto shape = [&](Arguments arguments) {
+        arguments.insert(arguments.end(), {"-o", "y.npy", "--overwrite", "--json", "-q"});
+        const CommandResult result = inputs.run(arguments);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        const json told = json::parse(result.out)["output"]["shape"];
+        const auto stored = io::open_signal(inputs / "y.npy")->info().dims;
+        CHECK(told == json(stored));
+        return stored;
+    };
+    using Dims = std::vector<index_t>;
+    CHECK(shape({"x.npy", "h.npy"}) == Dims{2, 300});
+    CHECK(shape({"x.npy", "bank.npy"}) == Dims{2, 3, 300});
+    CHECK(shape({"x.npy", "h.npy", "long.npy"}) == Dims{2, 2, 300});
+    CHECK(shape({"x.npy", "h.npy", "bank.npy", "--mode", "full"}) == Dims{2, 4, 308});
+    CHECK(shape({"raw.f32", "h.npy"}) == Dims{300});
+    CHECK(shape({"raw.f32", "h.npy", "--signals", "1"}) == Dims{1, 300});
+    CHECK(shape({"raw.f32", "h.npy", "--signals", "10", "--range", "3:33"}) == Dims{10, 30});
+    CHECK(shape({"x.npy", "raw.f32", "--taps", "30", "--window", "decimate:100"}) ==
+          Dims{2, 10, 3});
+}
+
+TEST_CASE("mistakes of filter's command line are usage errors") {
+    const Inputs inputs;
+    const CommandResult help = inputs.run({"--help"});
+    CHECK(help.status == 0);
+    for (const char* words : {"SIGNAL", "FILTERS", "decimate:W|peak:W", "--max-gpu-mem"})
+        CHECK(contains(help.out, words));
+    inputs.refuses({}, 2, "SIGNAL");
+    inputs.refuses({"x.npy"}, 2, "FILTERS");
+    inputs.refuses({"x.npy", "h.npy"}, 2, "-o");
+    inputs.refuses({"x.npy", "h.npy", "-o", "./x.npy", "--overwrite"}, 2, "x.npy");
+    inputs.refuses({"x.npy", "h.npy", "bank.npy", "-o", "bank.npy", "--overwrite"}, 2, "bank.npy");
+    inputs.refuses({"x.npy", "h.npy", "-q", "-o", "y.tif"}, 2, "y.tif");
+    inputs.refuses({"x.npy", "h.npy", "-q", "-o", "y.c64"}, 2, "*.f32");
+    inputs.refuses({"x.npy", "h.npy", "-q", "-o", "y.npy:/data"}, 2, "HDF5");
+    inputs.refuses_options({"--mode", "some"}, 2, "full");
+    inputs.refuses_options({"--range", "7"}, 2, "A:B");
+    inputs.refuses_options({"--range", "9:8"}, 2, "9:8");
+    inputs.refuses_options({"--range", "-1:8"}, 2, "-1");
+    inputs.refuses_options({"--range", "0:305"}, 2, "304");
+    inputs.refuses_options({"--range", "0:5", "--mode", "full"}, 2, "--mode");
+    inputs.refuses_options({"--origin", "left"}, 2, "causal");
+    inputs.refuses_options({"--post", "square"}, 2, "power");
+    inputs.refuses_options({"--window", "peak"}, 2, "peak:W");
+    inputs.refuses_options({"--window", "peak:0"}, 2, "peak:0");
+    inputs.refuses_options({"--method", "fft"}, 2, "overlap-save");
+    inputs.refuses_options({"--segment", "0"}, 2, "--segment");
+    inputs.refuses_options({"--segment", "1e3"}, 2, "1e3");
+    inputs.refuses_options({"--precision", "half"}, 2, "float64");
+    inputs.refuses_options({"--nan", "ignore"}, 2, "propagate");
+    inputs.refuses_options({"--device", "tpu"}, 2, "gpu");
+    inputs.refuses_options({"--raw", "float16"}, 2, "float32");
+    inputs.refuses_options({"--signals", "0"}, 2, "--signals");
+    inputs.refuses_options({"--signals", "2"}, 2, "x.npy");
+    inputs.refuses_options({"--taps", "2"}, 2, "bank.npy");
+    inputs.refuses_options({"--positions", "at.i64"}, 2, "peak");
+    inputs.refuses_options({"--positions", "at.f32", "--window", "peak:5"}, 2, "*.i64");
+    inputs.refuses_options({"--positions", "./y.npy", "--window", "peak:5"}, 2, "y.npy");
+    inputs.refuses({"x.npy", "long.npy", "-q", "-o", "y.npy", "--mode", "valid"}, 2, "400");
+    inputs.refuses({"raw.f32", "h.npy", "-q", "-o", "y.npy", "--signals", "7"}, 2, "raw.f32");
+}
+
+TEST_CASE("signals and filters that cannot be used") {
+    const Inputs inputs;
+    inputs.refuses({"none.npy", "h.npy", "-o", "y.npy"}, 66, "none.npy");
+    inputs.refuses({"x.npy", "none.npy", "-o", "y.npy"}, 66, "none.npy");
+    write_text(inputs / "empty.npy", "");
+    write_text(inputs / "text.dat", "these are no samples");
+    write_text(inputs / "odd.f32", "12345");
+    const std::string whole = read_text(inputs / "x.npy");
+    write_text(inputs / "cut.npy", whole.substr(0, whole.size() - 1));
+    for (const char* bad : {"empty.npy", "text.dat", "odd.f32", "cut.npy"}) {
+        inputs.refuses({bad, "h.npy", "-o", "y.npy"}, 65, bad);
+        inputs.refuses({"x.npy", "h.npy", bad, "-o", "y.npy"}, 65, bad);
+    }
+    write_signal(inputs / "deep.npy", {2, 3, 4}, std::vector<float>(24));
+    inputs.refuses({"x.npy", "deep.npy", "-o", "y.npy"}, 65, "2D");
+
+    std::vector<float> nan(300, 1);
+    nan[123] = std::numeric_limits<float>::quiet_NaN();
+    write_signal(inputs / "nan.npy", {300}, nan);
+    inputs.refuses({"nan.npy", "h.npy", "-q", "-o", "y.npy"}, 65, "123");
+    inputs.refuses({"x.npy", "nan.npy", "-q", "-o", "y.npy"}, 65, "123");
+    const CommandResult zero = inputs.run({"nan.npy", "h.npy", "-o", "y.npy", "--nan", "zero"});
+    CHECK(zero.status == 0);
+    CHECK(contains(zero.err, "1 NaN"));
+}
+
+TEST_CASE("outputs of filter that cannot be are refused before any work") {
+    const Inputs inputs;
+    write_text(inputs / "old.npy", "precious");
+    inputs.refuses({"none.npy", "h.npy", "-o", "old.npy"}, 5, "--overwrite");
+    inputs.refuses(
+        {"none.npy", "h.npy", "-o", "y.npy", "--window", "peak:3", "--positions", "old.npy"}, 5,
+        "--overwrite");
+    inputs.refuses({"none.npy", "h.npy", "-o", "no/y.npy"}, 73, "no");
+    CHECK(read_text(inputs / "old.npy") == "precious");
+    inputs.refuses_options({"--max-host-mem", "1K"}, 3, "limit");
+
+    // A hole of a terabyte is a signal whose result no disk here holds.
+    std::filesystem::resize_file(inputs / "raw.f32", std::uintmax_t{1} << 40);
+    Arguments filters(64, "h.npy");
+    Arguments huge{"raw.f32", "-q", "-o", "y.f32"};
+    huge.insert(huge.begin() + 1, filters.begin(), filters.end());
+    inputs.refuses(huge, 74, "free");
+}
+
+TEST_CASE("filter without the GPU that it is to use") {
+    if (gpu_unavailable().empty()) SKIP("there is a GPU here");
+    const Inputs inputs;
+    inputs.refuses_options({"--device", "gpu"}, 4, "GPU");
+    inputs.refuses_options({"--device", "gpu:1"}, 4, "GPU");
+    CHECK(inputs.run({"x.npy", "h.npy", "-o", "y.npy", "--max-gpu-mem", "1G"}).status == 0);
+}
+
+TEST_CASE("a dry run of filter tells the plan and writes nothing") {
+    const Inputs inputs;
+    const auto before = inputs.names();
+    const CommandResult result = inputs.run({"x.npy", "bank.npy", "--dry-run", "--mode", "full"});
+    INFO(result.err);
+    CHECK(result.status == 0);
+    CHECK(result.out.empty());
+    for (const char* words : {"2×300 float32", "3×5 float32", "2×3×304 float32", "predicted"})
+        CHECK(contains(result.err, words));
+    CHECK(inputs.names() == before);
+
+    const json told =
+        json::parse(inputs.run({"x.npy", "bank.npy", "--dry-run", "--json", "-q"}).out);
+    CHECK(told["output"]["file"].is_null());
+    CHECK(told["output"]["range"] == json{2, 302});
+    CHECK(told["plan"]["seconds"] > 0);
+    CHECK(told["plan"]["stream_bytes"] > 0);
+    CHECK_FALSE(told.contains("report"));
+}
+
+TEST_CASE("people and programs are told what filter did") {
+    const Inputs inputs;
+    const std::string normal = inputs.run({"x.npy", "bank.npy", "h.npy", "-o", "a.npy"}).err;
+    for (const char* words : {"signal ", "filters ", "plan ", "time ", "output ", "a.npy"})
+        CHECK(contains(normal, words));
+    CHECK(inputs.run({"x.npy", "bank.npy", "-o", "b.npy", "-q"}).err.empty());
+
+    const CommandResult result =
+        inputs.run({"x.npy", "bank.npy", "-o", "c.npy", "-q", "--json", "--timeline", "t.json",
+                    "--post", "power", "--window", "peak:10", "--positions", "at.npy"});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    const json told = json::parse(result.out);
+    CHECK(told["input"]["shape"] == json{2, 300});
+    CHECK(told["filters"]["count"] == 3);
+    CHECK(told["filters"]["taps"] == 5);
+    CHECK(told["output"]["shape"] == json{2, 3, 30});
+    CHECK(told["output"]["positions"] == "at.npy");
+    CHECK(told["report"]["seconds"]["total"] > 0);
+    CHECK(json::parse(read_text(inputs / "t.json")).contains("traceEvents"));
+    CHECK(io::open_signal(inputs / "at.npy")->info().dims == std::vector<index_t>{2, 3, 30});
+}
+
+TEST_CASE("filter takes no more memory for streaming than it may") {
+    const TemporaryFolder folder;
+    Random random(test_seed("filter streaming"));
+    write_signal(folder / "x.npy", {1 << 21}, random_samples(random, 1 << 21));
+    write_signal(folder / "h.npy", {2, 65}, random_samples(random, 130));
+    const CommandResult result =
+        testing::convolume({"filter", "x.npy", "h.npy", "-o", "y.npy", "-q", "--json", "--device",
+                            "cpu", "--max-host-mem", "4M"},
+                           folder);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    const json told = json::parse(result.out);
+    CHECK(told["plan"]["stream_bytes"] <= 4 << 20);
+    CHECK(told["report"]["peak_buffer_bytes"] <=
+          (4 << 20) + 4096);  // the filters as they were read
+}
+
+TEST_CASE("one signal stops filter, and nothing is left") {
+    const TemporaryFolder folder;
+    // Minutes of sums in time.
+    write_signal(folder / "x.npy", {1 << 22}, std::vector<float>(1 << 22, 1));
+    write_signal(folder / "h.npy", {4, 1 << 18}, std::vector<float>(1 << 20, 1));
+    write_text(folder / "y.npy", "precious");
+    const auto before = folder.names();
+    Process process(
+        {convolume_path(), "filter", "x.npy", "h.npy", "-o", "y.npy", "--overwrite", "--positions",
+         "at.npy", "--window", "peak:9", "--method", "direct", "--device", "cpu"},
+        folder.path());
+    for (int i = 0; i < 400 && !contains(process.err(), "\nplan "); ++i)
+        std::this_thread::sleep_for(25ms);
+    std::this_thread::sleep_for(300ms);
+    const auto begin = std::chrono::steady_clock::now();
+    process.signal(SIGINT);
+    const CommandResult result = process.wait();
+    INFO(result.err);
+    CHECK(result.status == 130);
+    CHECK(contains(result.err, "interrupted; nothing was written"));
+    CHECK(std::chrono::steady_clock::now() - begin < 10s);
+    CHECK(folder.names() == before);
+    CHECK(read_text(folder / "y.npy") == "precious");
+}
