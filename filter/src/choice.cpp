@@ -13,9 +13,14 @@ namespace {
 constexpr FilterMethod all_methods[] = {FilterMethod::direct, FilterMethod::overlap_save,
                                         FilterMethod::overlap_add, FilterMethod::partitioned};
 
-[[noreturn]] void throw_unavailable(const FilterProblem& problem, const SignalShape& shape,
-                                    const FilterOptions& options, const FilterEngineList& engines) {
+bool allows(const FilterOptions& options, FilterMethod method) {
+    return options.method == FilterMethod::automatic || options.method == method;
+}
+
+[[noreturn]] void throw_no_choice(const FilterProblem& problem, const SignalShape& shape,
+                                  const FilterOptions& options, const FilterEngineList& engines) {
     std::string choices;
+    bool only_the_segment = false;  // is in the way
     for (const auto& engine : engines)
         for (const FilterMethod method : all_methods) {
             FilterWork work = problem.work;
@@ -23,20 +28,23 @@ constexpr FilterMethod all_methods[] = {FilterMethod::direct, FilterMethod::over
             work.segment = 0;
             const auto cost = engine->estimate(work, shape.signals, problem.range.count());
             if (!cost) continue;
+            only_the_segment |= options.segment > 0 && allows(options, method);
             choices +=
                 message(choices.empty() ? "" : ", ", engine->info().name, " ", to_string(method));
             if (cost->segment > 0) choices += message(" (segments of ", cost->segment, ")");
         }
-    throw Unavailable(
+    const std::string text =
         message("no engine filters with ", problem.work.taps, " taps by the method ",
                 to_string(options.method),
                 options.segment > 0 ? message(" in segments of ", options.segment) : std::string(),
-                ": ", choices.empty() ? "there is none" : "there is " + choices));
+                ": ", choices.empty() ? "there is none" : "there is " + choices);
+    if (only_the_segment) throw InvalidArgument(text);
+    throw Unavailable(text);
 }
 
 // The host's memory that an engine takes itself.
 index_t engine_bytes(const FilterChoice& choice) {
-    return choice.engine->info().is_gpu ? 0 : choice.cost.work_bytes;
+    return choice.engine->info().is_gpu ? choice.cost.host_bytes : choice.cost.work_bytes;
 }
 
 }  // namespace
@@ -47,7 +55,7 @@ FilterChoice choose_engine(const FilterProblem& problem, const SignalShape& shap
     bool best_fits = false;
     for (const auto& engine : engines)
         for (const FilterMethod method : all_methods) {
-            if (options.method != FilterMethod::automatic && options.method != method) continue;
+            if (!allows(options, method)) continue;
             FilterWork work = problem.work;
             work.method = method;
             auto cost = engine->estimate(work, shape.signals, problem.range.count());
@@ -62,7 +70,7 @@ FilterChoice choose_engine(const FilterProblem& problem, const SignalShape& shap
                 best_fits = fits;
             }
         }
-    if (!best.engine) throw_unavailable(problem, shape, options, engines);
+    if (!best.engine) throw_no_choice(problem, shape, options, engines);
     return best;
 }
 

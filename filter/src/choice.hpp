@@ -12,7 +12,7 @@ struct FilterChoice {
 
 /// The least predicted seconds for signals of `shape` among engines and methods that the options
 /// leave; with a memory limit, among those that keep it on the host, if any does. Throws
-/// Unavailable.
+/// Unavailable where there are none, InvalidArgument where another segment would do.
 FilterChoice choose_engine(const FilterProblem& problem, const SignalShape& shape,
                            const FilterOptions& options, const FilterEngineList& engines);
 

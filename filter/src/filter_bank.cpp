@@ -46,6 +46,7 @@ struct FilterBank::Impl {
         plan = {choice.cost.method,  choice.cost.segment, choice.engine->info().name,
                 choice.cost.seconds, layout.stretch,      layout.bytes};
         prepared = choice.engine->prepare(problem.work, problem.taps.view().data);
+        problem.taps = {};  // the engine has its own
     }
 
     void check(const ConstImageView& signals, const ImageView& results,
@@ -110,8 +111,10 @@ struct FilterBank::Impl {
         const auto sample = static_cast<index_t>(size_of(work.sample_type()));
         const auto stored = static_cast<index_t>(size_of(work.result_type()));
         constexpr index_t samples_at_a_time = index_t{1} << 23;
-        const index_t longest = std::max(
-            {ceil_div(samples_at_a_time, shape.signals), 4 * work.taps, work.window.length});
+        // Windows of peaks stay whole: nobody combines their parts here.
+        const index_t longest =
+            std::max({ceil_div(samples_at_a_time, shape.signals), 4 * work.taps,
+                      work.window.kind == WindowPost::Kind::peak ? work.window.length : 1});
         const ResultCut cut(result.range, work.window, longest);
         Buffer buffer;
         for (index_t i = 0; i < cut.stretches(); ++i) {

@@ -51,18 +51,17 @@ FilterFrame::FilterFrame(const std::vector<ConstImageView>& filters, const Filte
             row.taps.resize(static_cast<std::size_t>(view.shape.x));
             convert_row(view, y, 0, view.shape.x, false, row.taps.data());
             check_finite(row.taps, rows_.size());
-            row.begin = -origin_of(origin, view.shape.x);
+            row.origin = origin_of(origin, view.shape.x);
             rows_.push_back(std::move(row));
         }
     }
     if (rows_.empty()) throw InvalidArgument("the bank holds no filters: it needs at least 1");
 
     // The earliest tap of all is the frame's tap 0.
-    index_t first = rows_.front().begin;
-    for (const Row& row : rows_) first = std::min(first, row.begin);
-    origin_ = -first;
+    origin_ = rows_.front().origin;
+    for (const Row& row : rows_) origin_ = std::max(origin_, row.origin);
     for (Row& row : rows_) {
-        row.begin -= first;
+        row.begin = origin_ - row.origin;
         taps_ = std::max(taps_, row.begin + static_cast<index_t>(row.taps.size()));
     }
 }

@@ -26,7 +26,8 @@ class FilterFrame {
   private:
     struct Row {
         std::vector<std::complex<double>> taps;
-        index_t begin;  ///< in the frame
+        index_t origin = 0;
+        index_t begin = 0;  ///< in the frame
     };
     std::vector<Row> rows_;
     index_t taps_ = 0;

@@ -113,7 +113,10 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     work.power = options.post == PointPost::power;
     work.function = options.function;
     work.window = options.window;
-    if (work.window.kind == WindowPost::Kind::none) work.window.length = 1;
+    // Longer windows than there are results are one, and would only invite overflow.
+    work.window.length = work.window.kind == WindowPost::Kind::none
+                             ? 1
+                             : std::min(work.window.length, problem.range.count());
     work.method = options.method;
     work.segment = options.segment;
     check_function(work);

@@ -57,8 +57,10 @@ class Stream {
     ExecutionReport run() {
         {
             const std::jthread reader([this] { guard([this] { read_all(); }); });
-            const std::jthread writer([this] { guard([this] { write_all(); }); });
-            guard([this] { filter_all(); });
+            guard([this] {  // should there be no second thread, the first is not left waiting
+                const std::jthread writer([this] { guard([this] { write_all(); }); });
+                guard([this] { filter_all(); });
+            });
         }
         if (error_) std::rethrow_exception(error_);
         throw_if_stopped(context_);
@@ -106,9 +108,11 @@ class Stream {
             const Piece now = piece(number);
             const SampleRange wanted = inputs_of(now);
             char* const to = inputs_.slot(number).as<char>();
-            // Pieces of the same signal overlap: what is there is not read again.
+            // Pieces of one signal overlap: what is there is not read again. (Pieces of several
+            // signals hold these whole.)
             index_t known = 0;
-            if (now.stretch > 0 && wanted.begin >= before.begin && wanted.begin < before.end) {
+            if (now.stretch > 0 && now.signals == 1 && wanted.begin >= before.begin &&
+                wanted.begin < before.end) {
                 known = std::min(before.end, wanted.end) - wanted.begin;
                 std::memcpy(to,
                             inputs_.slot(number - 1).as<char>() +

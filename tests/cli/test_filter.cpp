@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -154,6 +155,11 @@ TEST_CASE("mistakes of filter's command line are usage errors") {
     inputs.refuses_options({"--method", "fft"}, 2, "overlap-save");
     inputs.refuses_options({"--segment", "0"}, 2, "--segment");
     inputs.refuses_options({"--segment", "1e3"}, 2, "1e3");
+    inputs.refuses_options({"--segment", "1"}, 2, "segments of 1:");
+    inputs.refuses_options({"--segment", "64", "--method", "direct"}, 2, "overlap-save");
+    inputs.refuses_options({"--max-gpu-mem", "much"}, 2, "much");
+    inputs.refuses_options({"--max-host-mem", "0"}, 2, "memory");
+    inputs.refuses_options({"--threads", "0"}, 2, "--threads");
     inputs.refuses_options({"--precision", "half"}, 2, "float64");
     inputs.refuses_options({"--nan", "ignore"}, 2, "propagate");
     inputs.refuses_options({"--device", "tpu"}, 2, "gpu");
@@ -181,6 +187,9 @@ TEST_CASE("signals and filters that cannot be used") {
         inputs.refuses({bad, "h.npy", "-o", "y.npy"}, 65, bad);
         inputs.refuses({"x.npy", "h.npy", bad, "-o", "y.npy"}, 65, bad);
     }
+    write_text(inputs / "none.f32", "");
+    inputs.refuses({"none.f32", "h.npy", "-o", "y.npy"}, 65, "none.f32");
+    inputs.refuses({"x.npy", "none.f32", "-o", "y.npy"}, 65, "none.f32");
     write_signal(inputs / "deep.npy", {2, 3, 4}, std::vector<float>(24));
     inputs.refuses({"x.npy", "deep.npy", "-o", "y.npy"}, 65, "2D");
 
@@ -216,8 +225,9 @@ TEST_CASE("outputs of filter that cannot be are refused before any work") {
 TEST_CASE("filter without the GPU that it is to use") {
     if (gpu_unavailable().empty()) SKIP("there is a GPU here");
     const Inputs inputs;
-    inputs.refuses_options({"--device", "gpu"}, 4, "GPU");
-    inputs.refuses_options({"--device", "gpu:1"}, 4, "GPU");
+    const char* const words = cuda_runtime_version().empty() ? "built without CUDA" : "GPU";
+    inputs.refuses_options({"--device", "gpu"}, 4, words);
+    inputs.refuses_options({"--device", "gpu:1"}, 4, words);
     CHECK(inputs.run({"x.npy", "h.npy", "-o", "y.npy", "--max-gpu-mem", "1G"}).status == 0);
 }
 
@@ -262,6 +272,31 @@ TEST_CASE("people and programs are told what filter did") {
     CHECK(told["report"]["seconds"]["total"] > 0);
     CHECK(json::parse(read_text(inputs / "t.json")).contains("traceEvents"));
     CHECK(io::open_signal(inputs / "at.npy")->info().dims == std::vector<index_t>{2, 3, 30});
+}
+
+TEST_CASE("peaks and their positions are in the rows of their signal and filter") {
+    const TemporaryFolder folder;
+    // Signal s has its peak at 10 s + 5, delayed by f in filter f.
+    std::vector<float> samples(3 * 40), taps(2 * 2);
+    for (std::size_t s = 0; s < 3; ++s) samples[s * 40 + 10 * s + 5] = static_cast<float>(s + 1);
+    taps[0] = 1;
+    taps[3] = 10;
+    write_signal(folder / "x.npy", {3, 40}, samples);
+    write_signal(folder / "h.npy", {2, 2}, taps);
+    const CommandResult result = testing::convolume(
+        {"filter", "x.npy", "h.npy", "-o", "y.npy", "--positions", "at.i64", "--window", "peak:40",
+         "--origin", "causal", "--method", "direct", "--device", "cpu"},
+        folder);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    const std::string bytes = read_text(folder / "at.i64");
+    REQUIRE(bytes.size() == 6 * sizeof(index_t));
+    std::vector<index_t> at(6);
+    std::memcpy(at.data(), bytes.data(), bytes.size());
+    CHECK(at == std::vector<index_t>{5, 6, 15, 16, 25, 26});
+    for (index_t row = 0; row < 6; ++row)
+        CHECK(read_row(folder / "y.npy", row) ==
+              std::vector<float>{static_cast<float>(row / 2 + 1) * (row % 2 == 0 ? 1.0F : 10.0F)});
 }
 
 TEST_CASE("filter takes no more memory for streaming than it may") {

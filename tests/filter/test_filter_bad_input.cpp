@@ -95,17 +95,38 @@ TEST_CASE("methods and segments that nobody has: the message lists what there is
     BankCase c = make_bank_case(random, 1000, {40});
     c.options.method = FilterMethod::overlap_save;
     c.options.segment = 39;
-    const std::string text = refusal<Unavailable>(c);
+    const std::string text = refusal<InvalidArgument>(c);
     INFO(text);
     for (const char* part : {"overlap-save", "39", "cpu:0 direct", "partitioned", "40 taps"})
         CHECK(contains(text, part));
     c.options.method = FilterMethod::partitioned;  // halves that are whole
-    refusal<Unavailable>(c);
-    c.options.method = FilterMethod::direct;
-    refusal<Unavailable>(c);
+    refusal<InvalidArgument>(c);
+    c.options.method = FilterMethod::direct;  // has none
+    refusal<InvalidArgument>(c);
+    for (const FilterMethod method : {FilterMethod::automatic, FilterMethod::overlap_save,
+                                      FilterMethod::overlap_add, FilterMethod::partitioned})
+        for (const index_t segment :
+             {index_t{1}, std::numeric_limits<index_t>::max() - 1, index_t{1} << 62}) {
+            c.options.method = method;
+            c.options.segment = segment;
+            CHECK(contains(refusal<InvalidArgument>(c), message("segments of ", segment)));
+        }
     c.options.method = FilterMethod::overlap_add;
     c.options.segment = 40;
     CHECK_NOTHROW(make_bank(c));
+}
+
+TEST_CASE("origins as far as 64 bits count") {
+    Random random(test_seed("far origins"));
+    BankCase c = make_bank_case(random, 10, {4, 7});
+    for (const index_t index :
+         {std::numeric_limits<index_t>::min(), std::numeric_limits<index_t>::max()}) {
+        c.options.origin = {FilterOrigin::Kind::explicit_, index};
+        c.options.mode = Mode::same;
+        CHECK(contains(refusal<InvalidArgument>(c), "origin"));
+        c.options.mode = Mode::full;  // where it does not matter
+        CHECK(make_bank(c).result_samples() == 16);
+    }
 }
 
 TEST_CASE("results larger than 64 bits address") {

@@ -1,5 +1,8 @@
 // Lengths, origins, modes, ranges and types, against the definition.
 
+#include <limits>
+#include <thread>
+
 #include "bank_case.hpp"
 #include "catch.hpp"
 #include "convolume/error.hpp"
@@ -101,7 +104,7 @@ TEST_CASE("results do not depend on the segment") {
     for (const bool complex_data : {false, true})
         for (const FilterMethod method :
              {FilterMethod::overlap_save, FilterMethod::overlap_add, FilterMethod::partitioned})
-            for (const index_t segment : {64, 66, 96, 101, 128, 500, 1024, 4096}) {
+            for (const index_t segment : {64, 66, 96, 101, 105, 128, 225, 500, 1024, 4096}) {
                 BankCase c = make_bank_case(random, 3000, {33, 20, 64}, complex_data);
                 c.options.method = method;
                 c.options.segment = segment;
@@ -174,6 +177,45 @@ TEST_CASE("a bank in one view, integer signals, strides and results with gaps") 
     CHECK(wrong_peaks.empty());
 }
 
+TEST_CASE("long signals are converted in stretches") {
+    constexpr index_t count = 3000000, signals = 3;
+    Volume bytes({1, signals, count}, PixelType::uint8);
+    auto* const samples = bytes.elements<std::uint8_t>();
+    for (index_t i = 0; i < signals * count; ++i)
+        samples[i] = static_cast<std::uint8_t>(i * 7919 % 65521 % 251);
+    Volume delay({1, 1, 2}, PixelType::float32);
+    delay.elements<float>()[1] = 1;
+    FilterOptions options;
+    options.method = FilterMethod::direct;
+    options.origin.kind = FilterOrigin::Kind::causal;
+    for (const index_t window : {1, 1000}) {
+        options.window = {window == 1 ? WindowPost::Kind::none : WindowPost::Kind::peak, window};
+        const FilterBank bank({signals, count}, {delay.view()}, options, cpu_filter_engines());
+        const index_t stored = bank.result_samples();
+        Volume results({signals, 1, stored}, PixelType::float32);
+        std::vector<index_t> positions(static_cast<std::size_t>(signals * stored));
+        double last = 0;
+        ExecutionContext context;
+        context.progress = [&](double done) { last = done; };
+        bank.execute(bytes.view(), results.view(), window == 1 ? nullptr : positions.data(),
+                     context);
+        CHECK(last == 1);
+        index_t wrong = 0;
+        for (index_t s = 0; s < signals; ++s) {
+            const auto y = [&](index_t n) { return n == 0 ? 0 : samples[s * count + n - 1]; };
+            for (index_t w = 0; w < stored; ++w) {
+                index_t best = w * window;
+                for (index_t n = best; n < (w + 1) * window; ++n)
+                    if (y(n) > y(best)) best = n;
+                const index_t at = s * stored + w;
+                const bool here = window == 1 || positions[static_cast<std::size_t>(at)] == best;
+                if (!here || results.elements<float>()[at] != static_cast<float>(y(best))) ++wrong;
+            }
+        }
+        CHECK(wrong == 0);
+    }
+}
+
 TEST_CASE("complex filters of a real signal, and one call for all") {
     Random random(test_seed("mixed"));
     const Array taps = random.array({1, 2, 9}, true);
@@ -192,6 +234,66 @@ TEST_CASE("complex filters of a real signal, and one call for all") {
     const std::string wrong = defect(c, results.view(), nullptr);
     INFO(wrong);
     CHECK(wrong.empty());
+}
+
+TEST_CASE("windows longer than any result are one") {
+    Random random(test_seed("long windows"));
+    for (const auto kind : {WindowPost::Kind::decimate, WindowPost::Kind::peak})
+        for (const index_t length :
+             {index_t{10001}, index_t{1} << 40, std::numeric_limits<index_t>::max()}) {
+            BankCase c = make_bank_case(random, 10000, {5, 8});
+            c.options.window = {kind, length};
+            c.options.precision = Precision::float64;
+            c.options.range = SampleRange{3, 10003};
+            require_right(c, cpu_filter_engines());
+            // Through a conversion, too.
+            const FilterBank bank = make_bank(c);
+            CHECK(bank.result_samples() == 1);
+            Volume results({1, 2, 1}, PixelType::float64);
+            bank.execute(signals_of(c, PixelType::float32).view(), results.view());
+            CHECK(defect(c, results.view(), nullptr).empty());
+        }
+}
+
+TEST_CASE("several threads execute one bank") {
+    Random random(test_seed("threads"));
+    for (const FilterMethod method : {FilterMethod::direct, FilterMethod::overlap_save,
+                                      FilterMethod::overlap_add, FilterMethod::partitioned}) {
+        BankCase c = make_bank_case(random, 5000, {33, 20, 64});
+        c.options.method = method;
+        c.options.post = PointPost::power;
+        const FilterBank bank = make_bank(c);
+        const Volume signals = signals_of(c, c.sample_type());
+        std::vector<std::string> wrong(4);
+        {
+            std::vector<std::jthread> threads;
+            for (std::string& mine : wrong)
+                threads.emplace_back([&] {
+                    for (int n = 0; n < 5 && mine.empty(); ++n) {
+                        Volume results({1, bank.filters(), bank.result_samples()},
+                                       bank.result_type());
+                        bank.execute(signals.view(), results.view());
+                        mine = defect(c, results.view(), nullptr);
+                    }
+                });
+        }
+        CHECK(wrong == std::vector<std::string>(4));
+    }
+}
+
+TEST_CASE("memory is that of the results, not of the longest tile") {
+    Random random(test_seed("tiles"));
+    for (const FilterMethod method : {FilterMethod::overlap_add, FilterMethod::partitioned}) {
+        BankCase c = make_bank_case(random, 1000, {600, 600, 600});
+        c.options.method = method;
+        c.options.segment = 8192;
+        c.options.post = PointPost::power;
+        c.options.range = SampleRange{500, 520};
+        const index_t before = memory_use().current_bytes;
+        reset_memory_peak();
+        require_right(c, cpu_filter_engines(1));
+        CHECK(memory_use().peak_bytes - before < 2 << 20);
+    }
 }
 
 TEST_CASE("the plan is that of the fewest predicted seconds, and can be read") {

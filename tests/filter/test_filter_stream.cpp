@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <limits>
 
 #include "bank_case.hpp"
 #include "catch.hpp"
@@ -200,6 +201,73 @@ TEST_CASE("streams with NaN are refused, repaired or passed on") {
             CHECK(std::isnan(values(0, 0, 40000).real()));
             CHECK(std::isfinite(values(0, 0, 39000).real()));
         }
+}
+
+TEST_CASE("samples of batches that are not finite are counted and named wherever they lie") {
+    constexpr index_t count = 100000;
+    Volume signals({1, 3, count}, PixelType::float64);
+    for (const auto& [signal, sample] : {std::pair(1, 70000), std::pair(2, 5), std::pair(2, 99999)})
+        signals.elements<double>()[signal * count + sample] =
+            std::numeric_limits<double>::quiet_NaN();
+    Volume one({1, 1, 1}, PixelType::float32);
+    one.elements<float>()[0] = 1;
+    for (const bool streamed : {false, true})
+        for (const Precision precision : {Precision::float32, Precision::float64}) {
+            FilterOptions options;
+            options.precision = precision;
+            options.max_host_bytes = 1000000;
+            const auto execute = [&](NanPolicy policy) {
+                options.nan = policy;
+                const FilterBank bank({3, count}, {one.view()}, options, cpu_filter_engines(1));
+                MemorySource source(signals);
+                MemorySink sink(bank);
+                return (streamed ? bank.execute(source, sink)
+                                 : bank.execute(signals.view(), sink.results.view()))
+                    .nonfinite_inputs;
+            };
+            const std::string text = message_of<BadData>([&] { execute(NanPolicy::error); });
+            INFO(text);
+            CHECK(contains(text, "signal 1"));
+            CHECK(contains(text, "sample 70000"));
+            CHECK(execute(NanPolicy::zero) == 3);
+            CHECK(execute(NanPolicy::propagate) == 0);
+        }
+}
+
+TEST_CASE("peaks of windows longer than a stretch, in streams with NaN") {
+    // Each window has its largest in its first third, the second lower ones than the first.
+    constexpr index_t count = 200000, window = 100000;
+    Volume signal({1, 1, count}, PixelType::float32);
+    float* const samples = signal.elements<float>();
+    for (index_t i = 0; i < count; ++i)
+        samples[i] = static_cast<float>(i % 1000) - (i < window ? 0.0F : 5000.0F);
+    samples[1234] = 2000;
+    samples[window + 4321] = -1;
+    Volume one({1, 1, 1}, PixelType::float32);
+    one.elements<float>()[0] = 1;
+    for (const bool nan_first : {false, true}) {
+        if (nan_first) std::fill(samples, samples + 90000, std::numeric_limits<float>::quiet_NaN());
+        FilterOptions options;
+        options.nan = NanPolicy::propagate;
+        options.method = FilterMethod::direct;
+        options.window = {WindowPost::Kind::peak, window};
+        options.max_host_bytes = 500000;
+        const FilterBank bank({1, count}, {one.view()}, options, cpu_filter_engines(1));
+        REQUIRE(bank.plan().stretch < window / 2);
+        MemorySource source(signal);
+        MemorySink sink(bank);
+        bank.execute(source, sink);
+        const float* const peaks = sink.results.elements<float>();
+        CHECK(peaks[0] == (nan_first ? 999 : 2000));
+        CHECK(peaks[1] == -1);
+        CHECK(sink.positions == std::vector<index_t>{nan_first ? 90999 : 1234, window + 4321});
+
+        // In memory, where an engine's own stretches are shorter.
+        bank.execute(signal.view(), sink.results.view(), sink.positions.data());
+        CHECK(peaks[0] == (nan_first ? 999 : 2000));
+        CHECK(peaks[1] == -1);
+        CHECK(sink.positions == std::vector<index_t>{nan_first ? 90999 : 1234, window + 4321});
+    }
 }
 
 TEST_CASE("a function with a halo, in memory and in stretches") {

@@ -74,6 +74,7 @@ struct FilterCost {
     index_t segment = 0;      ///< transform length; 0 for direct
     double seconds = 0;       ///< predicted for the whole, transfers included
     index_t work_bytes = 0;   ///< of the engine's memory, spectra included
+    index_t host_bytes = 0;   ///< of host memory that a GPU's transfers pass through
     std::string description;  ///< "segments of 4096 in shared memory"
 };
 

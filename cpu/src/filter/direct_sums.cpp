@@ -1,7 +1,5 @@
 // Sums in time, for short filters.
 
-#include <vector>
-
 #include "filter/methods.hpp"
 #include "filter/output.hpp"
 #include "filter/vectors.hpp"
@@ -12,8 +10,6 @@ namespace convolume::cpu {
 
 namespace {
 
-// Results of a stretch: with their samples they stay in the first cache.
-constexpr index_t stretch_results = 2048;
 // Taps that are summed up at a time: sums of sums err less.
 constexpr index_t chunk_taps = 64;
 
@@ -25,29 +21,36 @@ class DirectSums : public CpuFilters {
     static constexpr index_t planes = is_complex_sample<Sample> ? 2 : 1;
 
   public:
-    DirectSums(const FilterWork& work, const Sample* taps) : taps_(work.taps) {
+    DirectSums(const FilterWork& work, const Sample* taps)
+        : taps_(work.taps), weights_(weights_bytes(work), "filters") {
         // Chunk after chunk of the filters turned round, in each the taps of one row after the
         // other's.
+        Real* next = weights_.as<Real>();
         for (index_t f = 0; f < work.filters; ++f)
             for (index_t sum = 0; sum < planes; ++sum)
                 for (index_t begin = 0; begin < taps_; begin += chunk_taps)
                     for (index_t row = 0; row < planes; ++row)
                         for (index_t j = begin; j < std::min(begin + chunk_taps, taps_); ++j)
-                            weights_.push_back(weight(taps[f * taps_ + taps_ - 1 - j], sum, row));
+                            *next++ = weight(taps[f * taps_ + taps_ - 1 - j], sum, row);
+    }
+
+    static index_t weights_bytes(const FilterWork& work) {
+        return checked_multiply(checked_multiply(work.filters, work.taps),
+                                planes * planes * static_cast<index_t>(sizeof(Real)));
     }
 
     static index_t scratch_bytes(const FilterWork& work) {
-        const index_t filtered = stretch_results + function_halo(work);
+        const index_t filtered = direct_stretch + function_halo(work);
         return round_up(planes * Scratch::bytes_of<Real>(padded(filtered + work.taps - 1)) +
                             planes * Scratch::bytes_of<Real>(padded(filtered)) +
                             (planes - 1) * Scratch::bytes_of<Sample>(filtered + work.taps - 1) +
-                            Output<Sample>::scratch_bytes(work, stretch_results),
+                            Output<Sample>::scratch_bytes(work, direct_stretch),
                         static_cast<index_t>(Buffer::alignment));
     }
 
     void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
                 const Resources& use) const override {
-        const Output<Sample> output(work, result, signal.signals, stretch_results);
+        const Output<Sample> output(work, result, signal.signals, direct_stretch);
         const index_t per_signal = output.cut().stretches();
         const index_t units = signal.signals * per_signal;
         const index_t groups = filter_groups(units, work.filters, use.threads);
@@ -83,7 +86,7 @@ class DirectSums : public CpuFilters {
             for (index_t f = group * work.filters / groups; f < (group + 1) * work.filters / groups;
                  ++f) {
                 for (index_t sum = 0; sum < planes; ++sum)
-                    correlate(rows, weights_.data() + (f * planes + sum) * planes * taps_,
+                    correlate(rows, weights_.as<Real>() + (f * planes + sum) * planes * taps_,
                               sums[sum], count);
                 if constexpr (planes == 2) interleave(sums[0], sums[1], y, count);
                 output.store(s, f, stretch, y + output.before(), scratch);
@@ -116,7 +119,7 @@ class DirectSums : public CpuFilters {
     }
 
     index_t taps_;
-    std::vector<Real> weights_;
+    Buffer weights_;  ///< [filter][sum][chunk][row][tap]
 };
 
 }  // namespace
@@ -124,8 +127,10 @@ class DirectSums : public CpuFilters {
 index_t direct_bytes(const FilterWork& work, int threads) {
     return visit_sample_type(work, [&](auto tag) {
         using Sample = typename decltype(tag)::type;
-        return Buffer::rounded_bytes(
-            checked_multiply(DirectSums<Sample>::scratch_bytes(work), threads));
+        using Method = DirectSums<Sample>;
+        return checked_add(
+            Buffer::rounded_bytes(Method::weights_bytes(work)),
+            Buffer::rounded_bytes(checked_multiply(Method::scratch_bytes(work), threads)));
     });
 }
 

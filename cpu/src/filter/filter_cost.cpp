@@ -80,10 +80,10 @@ double fetch_s(const FilterWork& work) {
 std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, index_t outputs,
                                       int threads) {
     if (work.segment != 0) return {};
-    constexpr index_t stretch = 2048;
-    const index_t units = checked_multiply(signals, ceil_div(outputs, stretch));
+    const index_t units = checked_multiply(signals, ceil_div(outputs, direct_stretch));
     const index_t groups = filter_groups(units, work.filters, threads);
-    const double results = static_cast<double>(std::min(outputs, stretch) + function_halo(work));
+    const double results =
+        static_cast<double>(std::min(outputs, direct_stretch) + function_halo(work));
     const double per_tap = multiply_add_s * (work.complex_data ? 4 : 1) * size_factor(work);
     const double floats = floats_per_sample(work);
     const double each = (results + static_cast<double>(work.taps)) * floats * load_s +
@@ -140,7 +140,7 @@ std::optional<FilterCost> overlap_add_cost(const FilterWork& work, index_t signa
     // Sums pass through memory once more.
     cost.seconds =
         shared_s(units * groups, each, 1.5 * memory_bytes(work, signals, outputs), threads);
-    cost.work_bytes = overlap_add_bytes(work, threads);
+    cost.work_bytes = overlap_add_bytes(work, outputs, threads);
     cost.description = message("overlap-add of segments of ", work.segment);
     return cost;
 }
@@ -202,12 +202,13 @@ std::optional<FilterCost> cost_of_segment(const FilterWork& work, index_t signal
 
 std::optional<FilterCost> filter_cost(const FilterWork& work, index_t signals, index_t outputs,
                                       int threads) {
+    constexpr index_t longest = index_t{1} << 30;
+    if (work.segment > longest) return {};
     if (work.segment != 0 || work.method == FilterMethod::direct)
         return cost_of_segment(work, signals, outputs, threads);
     // No segment need be longer than what holds all results and what they are made of.
     const index_t everything = checked_add(checked_add(outputs, work.taps), function_halo(work));
     constexpr index_t shortest = 64;
-    constexpr index_t longest = index_t{1} << 30;
     std::optional<FilterCost> best;
     FilterWork tried = work;
     for (index_t two = shortest; two <= longest; two *= 2) {

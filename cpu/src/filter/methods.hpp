@@ -28,8 +28,11 @@ std::shared_ptr<const CpuFilters> make_partitioned(const FilterWork& work, const
 /// Bytes of the bank and of an execution on `threads`, which leaves `results` of each signal.
 index_t direct_bytes(const FilterWork& work, int threads);
 index_t overlap_save_bytes(const FilterWork& work, int threads);
-index_t overlap_add_bytes(const FilterWork& work, int threads);
+index_t overlap_add_bytes(const FilterWork& work, index_t results, int threads);
 index_t partitioned_bytes(const FilterWork& work, index_t results, int threads);
+
+/// Results that are summed up in time at a time: with their samples they stay in the first cache.
+inline constexpr index_t direct_stretch = 2048;
 
 /// Results that a segment of overlap-save leaves; below 1 it is too short.
 index_t overlap_save_useful(const FilterWork& work);

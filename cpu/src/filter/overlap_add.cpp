@@ -133,13 +133,13 @@ class OverlapAdd : public CpuFilters {
 
 }  // namespace
 
-index_t overlap_add_bytes(const FilterWork& work, int threads) {
+index_t overlap_add_bytes(const FilterWork& work, index_t results, int threads) {
     return visit_sample_type(work, [&](auto tag) {
         using Sample = typename decltype(tag)::type;
         return checked_add(checked_add(SegmentBank<Sample>::bytes(work),
                                        Buffer::rounded_bytes(checked_multiply(
                                            OverlapAdd<Sample>::scratch_bytes(work), threads))),
-                           tile_bytes<Sample>(work, overlap_add_tile(work), threads));
+                           tile_bytes<Sample>(work, overlap_add_tile(work), results, threads));
     });
 }
 

@@ -63,9 +63,7 @@ class Partitioned : public CpuFilters {
     }
     static index_t signal_bytes(const FilterWork& work, index_t results) {
         const index_t blocks =
-            ceil_div(std::min(checked_add(results, function_halo(work)), tile_length(work)),
-                     work.segment / 2) +
-            1;
+            ceil_div(tile_samples(work, tile_length(work), results), work.segment / 2) + 1;
         return checked_multiply(checked_add(blocks, partitions(work)),
                                 stride(work.segment) * static_cast<index_t>(sizeof(Complex)));
     }
@@ -230,7 +228,7 @@ index_t partitioned_bytes(const FilterWork& work, index_t results, int threads) 
         index_t bytes = Buffer::rounded_bytes(Method::bank_bytes(work));
         for (const index_t more : {Method::signal_bytes(work, results),
                                    checked_multiply(Method::scratch_bytes(work), threads),
-                                   tile_bytes<Sample>(work, tile_length(work), threads)})
+                                   tile_bytes<Sample>(work, tile_length(work), results, threads)})
             bytes = checked_add(bytes, Buffer::rounded_bytes(more));
         return bytes;
     });

@@ -6,8 +6,9 @@ namespace convolume::cpu {
 
 template <class Sample>
 index_t SegmentBank<Sample>::bytes(const FilterWork& work) {
-    return Buffer::rounded_bytes(checked_multiply(checked_multiply(work.filters, work.segment),
-                                                  static_cast<index_t>(sizeof(Complex))));
+    return Buffer::rounded_bytes(
+        checked_multiply(checked_multiply(work.filters, stride(work.segment)),
+                         static_cast<index_t>(sizeof(Complex))));
 }
 
 template <class Sample>
@@ -24,14 +25,14 @@ SegmentBank<Sample>::SegmentBank(const FilterWork& work, const Sample* taps)
         std::fill(in, in + length_, Complex{});
         for (index_t k = 0; k < work.taps; ++k)
             in[k] = taps[f * work.taps + k] / static_cast<Real>(length_);
-        forward_.execute(in, spectra_.as<Complex>() + f * length_);
+        forward_.execute(in, spectra_.as<Complex>() + f * stride(length_));
     }
 }
 
 template <class Sample>
 void SegmentBank<Sample>::filter(index_t f, const Complex* spectrum, Complex* product,
                                  Complex* filtered) const {
-    multiply(spectra_.as<Complex>() + f * length_, spectrum, product, length_);
+    multiply(spectra_.as<Complex>() + f * stride(length_), spectrum, product, length_);
     inverse_.execute(product, filtered);
 }
 

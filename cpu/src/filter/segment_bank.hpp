@@ -33,6 +33,11 @@ class SegmentBank {
     void filter(index_t f, const Complex* spectrum, Complex* product, Complex* filtered) const;
 
   private:
+    /// From one spectrum to the next: aligned for FFTW.
+    static index_t stride(index_t length) {
+        return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
+    }
+
     index_t length_;
     Buffer spectra_;  ///< of the filters, divided by the length
     FftPlan<Real> forward_;

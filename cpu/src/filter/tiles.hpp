@@ -22,15 +22,20 @@ struct Tile {
 /// Results that are post-processed at a time.
 inline constexpr index_t tile_stretch = 4096;
 
-/// Bytes of tiles of `longest` filtered samples, and of their post-processing.
+/// Filtered samples of a tile of at most `longest`, where so many results are asked for.
+inline index_t tile_samples(const FilterWork& work, index_t longest, index_t results) {
+    return std::min(longest, checked_add(results, function_halo(work)));
+}
+
+/// Bytes of tiles, and of their post-processing.
 template <class Sample>
-index_t tile_bytes(const FilterWork& work, index_t longest, int threads) {
+index_t tile_bytes(const FilterWork& work, index_t longest, index_t results, int threads) {
     if (is_plain(work)) return 0;
-    return checked_add(
-        Buffer::rounded_bytes(checked_multiply(checked_multiply(work.filters, longest),
-                                               static_cast<index_t>(sizeof(Sample)))),
-        Buffer::rounded_bytes(
-            checked_multiply(Output<Sample>::scratch_bytes(work, tile_stretch), threads)));
+    return checked_add(Buffer::rounded_bytes(checked_multiply(
+                           checked_multiply(work.filters, tile_samples(work, longest, results)),
+                           static_cast<index_t>(sizeof(Sample)))),
+                       Buffer::rounded_bytes(checked_multiply(
+                           Output<Sample>::scratch_bytes(work, tile_stretch), threads)));
 }
 
 /// Calls `compute(tile, begin, end)`, which reports progress from `begin` to `end`, for tiles of at
@@ -41,6 +46,7 @@ void for_each_tile(const FilterWork& work, const SignalView& signal, const Filte
     const Output<Sample> output(work, result, signal.signals, tile_stretch);
     const index_t stretches = output.cut().stretches();
     const bool plain = output.plain();
+    longest = tile_samples(work, longest, result.range.count());
     const index_t scratch_bytes = output.scratch_bytes();
     const BufferPool::Lease rows =
         use.memory.take(plain ? 0

@@ -61,7 +61,8 @@ class FilterBank {
   public:
     /// `filters`: any lengths, any number types, one row each (shape 1 × 1 × M; a view of shape
     /// 1 × F × M is F filters). Data are complex when `signal_type` or a filter is. Throws
-    /// InvalidArgument (options, empty signal or bank), BadData (NaN in a filter), OutOfMemory.
+    /// InvalidArgument (options, empty signal or bank), BadData (NaN in a filter), Unavailable (no
+    /// engine has the method), OutOfMemory.
     FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                const FilterOptions& options = {}, FilterEngineList engines = make_filter_engines(),
                PixelType signal_type = PixelType::float32);
