@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds on a machine with GPUs and runs what CI cannot: the tests on devices, and again under
-# compute-sanitizer. Results of the sanitizer's tools go to $1 (default build/gpu/sanitizer).
+# Builds on a machine with GPUs and runs what CI cannot: the tests and the example on devices, and
+# the engines' tests again under compute-sanitizer. Results of the sanitizer's tools go to $1 (default
+# build/gpu/sanitizer). The other tests of tests/gpu run kernels on the host: CI runs them.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -10,13 +11,15 @@ mkdir -p "$out"
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCONVOLUME_WITH_CUDA=ON \
     -DCMAKE_CUDA_ARCHITECTURES="${CUDA_ARCHITECTURES:-native}"
-cmake --build "$build" --target test_gpu test_gpu_fft convolume_gpu_bench
+cmake --build "$build" --target test_gpu example_filter_on_gpu convolume_gpu_bench
 "$build"/tests/gpu/test_gpu
+"$build"/examples/example_filter_on_gpu
 
 # Fewer cases: the tools slow kernels down a hundredfold.
 for tool in memcheck racecheck; do
     CONVOLUME_TEST_CASES=40 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-        "$build"/tests/gpu/test_gpu "GPU engine*" >"$out/$tool.log" 2>&1 ||
+        "$build"/tests/gpu/test_gpu "GPU engine*,GPU filters*,device filter bank*" \
+        >"$out/$tool.log" 2>&1 ||
         { tail -40 "$out/$tool.log"; exit 1; }
     tail -3 "$out/$tool.log"
 done

@@ -1,9 +1,11 @@
-// Fails unless a delta kernel, through every public part a caller needs, gives the image back.
+// Fails unless a delta kernel, through every public part a caller needs, gives the image back, and
+// a delta filter the signal.
 
 #include <cmath>
 #include <cstdio>
 
 #include "convolume/convolver.hpp"
+#include "convolume/filter_bank.hpp"
 #include "convolume/image_file.hpp"
 
 int main() {
@@ -33,6 +35,15 @@ int main() {
     double worst = 0;
     for (index_t i = 0; i < element_count(shape); ++i)
         worst = std::fmax(worst, std::fabs(read.elements<float>()[i] - image.elements<float>()[i]));
+
+    const Shape3 signal_shape{1, 1, element_count(shape)};
+    const float delta_filter[] = {0, 1, 0};
+    const FilterBank bank({1, signal_shape.x}, {view_of(delta_filter, {1, 1, 3})});
+    Volume filtered({1, bank.filters(), bank.result_samples()}, bank.result_type());
+    bank.execute(view_of(image.elements<float>(), signal_shape), filtered.view());
+    for (index_t i = 0; i < signal_shape.x; ++i)
+        worst =
+            std::fmax(worst, std::fabs(filtered.elements<float>()[i] - image.elements<float>()[i]));
     std::printf("largest difference %g\n", worst);
     return worst < 1e-5 ? 0 : 1;
 }
