@@ -8,6 +8,7 @@
 #include "convolume/error.hpp"
 #include "convolume/gpu_filter.hpp"
 #include "device.hpp"
+#include "filter/bank_case.hpp"
 #include "support/filter_conformance.hpp"
 #include "support/filter_oracle.hpp"
 #include "support/random.hpp"
@@ -46,8 +47,27 @@ TEST_CASE("GPU filters: conformance") {
 TEST_CASE("GPU filters: small memory, many stretches") {
     NEEDS_GPU();
     const FilterEngineList engines =
-        make_gpu_filter_engines(on_device(index_t{2} << 20));
+        make_gpu_filter_engines(on_device(index_t{6} << 20));
     check_filter_engine(*engines.front(), 2, static_cast<int>(case_count(150)));
+}
+
+TEST_CASE("GPU filters: banks from host memory to host memory") {
+    NEEDS_GPU();
+    const std::uint64_t seed = test_seed("filter banks on a GPU");
+    const FilterEngineList engines = make_gpu_filter_engines(on_device({}));
+    for (std::uint64_t number = 0; number < case_count(80); ++number) {
+        Random random(seed, number);
+        BankCase c = make_bank_case(random, random.integer(1, 5000),
+                                    {random.integer(1, 90), random.integer(1, 400)},
+                                    random.chance(0.4));
+        c.options.precision = random.pick({Precision::float32, Precision::float64});
+        c.options.mode = random.pick({Mode::full, Mode::same});
+        c.options.post = random.pick({PointPost::none, PointPost::power, PointPost::derivative});
+        if (random.chance(0.3))
+            c.options.window = {WindowPost::Kind::decimate, random.integer(1, 300)};
+        INFO("case " << number << ": " << c.describe());
+        REQUIRE(run_in_memory(c, engines) == "");
+    }
 }
 
 TEST_CASE("GPU filters: results do not depend on the segment") {

@@ -14,15 +14,17 @@ constexpr index_t shortest_block = 1 << 12, longest_block = index_t{1} << 26;
 // Of a batch's spectra: what stays in the cache of a large GPU is transformed faster.
 constexpr index_t batch_bytes = index_t{64} << 20;
 constexpr double launch_s = 3e-6;
-constexpr double fma_per_s = 1.5e11;  // a processor's, of products of spectra
+constexpr double fma_per_s = 0.8e11;  // a processor's, of products of spectra
 
 index_t complex_bytes(const FilterWork& work) {
     return work.precision == Precision::float32 ? 8 : 16;
 }
 
-// Times that cuFFT goes over its data: one kernel holds some thousand samples.
-double fft_passes(index_t n) {
-    return n <= 8192 ? 1 : n <= (1 << 20) ? 2 : 3;
+// Times that cuFFT goes over its data, in transforms of n samples. Fitted to measurements.
+double fft_passes(const FilterWork& work, index_t n) {
+    double passes = n <= 8192 ? 2 : n <= (1 << 20) ? 3 : 3.7;
+    if (n % 3 == 0 && n > (1 << 15)) passes += 1;
+    return work.complex_data ? 1.15 * passes : 2.2 * passes;
 }
 
 std::optional<BlockLayout> layout_of(const FilterWork& work, index_t n, bool whole,
@@ -53,9 +55,10 @@ std::optional<BlockLayout> layout_of(const FilterWork& work, index_t n, bool who
     const auto batches = static_cast<double>(ceil_div(blocks, layout.batch));
     const auto filters = static_cast<double>(work.filters);
     const double block_bytes = static_cast<double>(bins) * static_cast<double>(complex_bytes(work));
-    const double transforms = static_cast<double>(blocks) * filters +
-                              static_cast<double>(blocks + layout.parts - 1) * 1.0;
-    const double traffic = block_bytes * transforms * (2 * fft_passes(n) + 2);
+    // Of the blocks before the first output, most are before the signal's first sample.
+    const double transforms =
+        static_cast<double>(blocks) * (filters + 1) + (layout.parts > 1 ? 1 : 0);
+    const double traffic = block_bytes * transforms * (2 * fft_passes(work, n) + 2);
     const double products = static_cast<double>(blocks) * filters *
                             static_cast<double>(layout.parts) * static_cast<double>(bins) * 4;
     layout.seconds = static_cast<double>(signals) *
@@ -83,7 +86,8 @@ std::optional<BlockLayout> block_layout(const FilterWork& work, index_t signals,
         }
     };
     if (work.segment != 0) {
-        if (work.segment % 2 == 0 || work.complex_data) consider(work.segment);
+        if (work.segment <= longest_block && (work.segment % 2 == 0 || work.complex_data))
+            consider(work.segment);
     } else {
         for (index_t n = shortest_block; n <= longest_block; n *= 2) {
             consider(n);
@@ -107,7 +111,8 @@ std::optional<FilterCost> estimate_blocks(const FilterWork& work, index_t signal
     const index_t block_bytes = block_bins(work, layout->n) * complex_bytes(work);
     cost.work_bytes = checked_multiply(
         block_bytes, checked_add(checked_multiply(work.filters, layout->parts),
-                                 2 * layout->batch + layout->parts - 1));
+                                 // Samples, their spectra, results and cuFFT's work area.
+                                 3 * (layout->batch + layout->parts - 1) + 2 * layout->batch));
     cost.description =
         cost.method == FilterMethod::partitioned
             ? message("partitioned convolution, ", layout->parts, " parts, blocks of ", layout->n)

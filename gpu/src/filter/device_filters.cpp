@@ -10,7 +10,7 @@ namespace {
 
 // Of an H200, whose rates the models are fitted to: its processors reach this share of its
 // memory's rate by data sheet.
-constexpr double memory_share = 0.82;
+constexpr double memory_share = 0.83;
 
 }  // namespace
 
@@ -27,10 +27,12 @@ FilterRates filter_rates(const DeviceFacts& facts) {
 }
 
 std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,
-                                                  index_t outputs, const FilterRates& rates) {
+                                                  index_t outputs, const FilterRates& rates,
+                                                  index_t memory_bytes) {
     std::optional<FilterCost> best;
     for (const auto estimate : {estimate_segments, estimate_sums, estimate_blocks}) {
         const auto cost = estimate(work, signals, outputs, rates);
+        if (cost && memory_bytes > 0 && cost->work_bytes > memory_bytes) continue;
         if (cost && (!best || cost->seconds < best->seconds)) best = cost;
     }
     return best;

@@ -44,9 +44,10 @@ std::optional<FilterCost> estimate_blocks(const FilterWork& work, index_t signal
 std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
                                           index_t outputs, const FilterRates& rates);
 
-/// The least of what work.method allows.
+/// The least of what work.method and the memory allow; 0: all there is.
 std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,
-                                                  index_t outputs, const FilterRates& rates);
+                                                  index_t outputs, const FilterRates& rates,
+                                                  index_t memory_bytes = 0);
 
 /// Filters ready to run; `work` has method and segment of an estimate, `taps` are in host memory.
 /// Waits for the stream.

@@ -14,11 +14,13 @@ index_t stretch_length(index_t unit, index_t outputs, index_t step) {
 
 }  // namespace
 
-FilterStretches cut_into_stretches(const WindowPost& window, index_t pick, index_t signals,
+FilterStretches cut_into_stretches(WindowPost window, index_t pick, index_t signals,
                                    const SampleRange& range, index_t outputs, index_t step) {
     using Kind = WindowPost::Kind;
     FilterStretches result;
     const index_t count = range.count();
+    window.length = std::min(window.length, count);
+    pick = std::min(pick, count);
     result.stored = window.stored(count);
 
     if (window.kind == Kind::decimate && window.length > outputs) {

@@ -24,7 +24,7 @@ struct FilterStretches {
     index_t stored = 0;  ///< in all, of each filter: partial peaks where pick is shorter
     index_t parts = 1;   ///< partial peaks of each window
 };
-FilterStretches cut_into_stretches(const WindowPost& window, index_t pick, index_t signals,
+FilterStretches cut_into_stretches(WindowPost window, index_t pick, index_t signals,
                                    const SampleRange& range, index_t outputs, index_t step);
 
 }  // namespace convolume::gpu

@@ -4,6 +4,7 @@
 
 #include "check.hpp"
 #include "convolume/error.hpp"
+#include "convolume/result_cut.hpp"
 #include "device_choice.hpp"
 #include "filter/filter_stretches.hpp"
 #include "gpu_engine.hpp"
@@ -48,9 +49,7 @@ void compare_peaks(const Real* values, const index_t* positions, const FilterStr
             const index_t first = row * stretches.stored + w * stretches.parts;
             index_t best = first;
             for (index_t i = first + 1; i < first + ceil_div(length, pick); ++i)
-                if (values[i] > values[best] || (values[best] != values[best] &&
-                                                 values[i] == values[i]))
-                    best = i;
+                if (is_higher(values[i], values[best])) best = i;
             static_cast<Real*>(result.data)[to + w] = values[best];
             if (result.peak_positions) result.peak_positions[to + w] = positions[best];
         }
@@ -88,10 +87,10 @@ GpuFilterEngine::GpuFilterEngine(int device, int index, index_t limit_bytes, int
 
 std::optional<FilterCost> GpuFilterEngine::estimate(const FilterWork& work, index_t signals,
                                                     index_t outputs) const {
-    auto cost = estimate_device_filters(picking(work, rates_), signals, outputs, rates_);
+    auto cost = estimate_device_filters(picking(work, rates_), signals, outputs, rates_,
+                                        pool_.limit_bytes());
     if (!cost) return cost;
-    const index_t limit = pool_.limit_bytes();
-    if (limit > 0 && cost->work_bytes > limit) return std::nullopt;
+    cost->host_bytes = 2 * staging_count * StagingPool::piece_bytes;
     const double up = static_cast<double>(signals) * static_cast<double>(outputs + work.taps) *
                       static_cast<double>(sample_bytes(work)) / to_device_;
     const double down = static_cast<double>(signals) * static_cast<double>(work.filters) *
@@ -129,7 +128,10 @@ GpuFilterEngine::Sizes GpuFilterEngine::sizes_for(const PreparedOnDevice& prepar
             cut_into_stretches(window, work.window.length, signals, range, outputs,
                                prepared.filters->outputs_step());
         index_t stored = 0, inputs = 0;
-        for (const FilterStretch& stretch : sizes.stretches.list) {
+        const auto& list = sizes.stretches.list;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            if (i > 1 && i + 1 < list.size()) continue;  // like the first two
+            const FilterStretch& stretch = list[i];
             const index_t samples = checked_add(stretch.range.count(), halo);
             inputs = std::max(inputs, checked_multiply(stretch.signals, samples));
             stored = std::max(stored, checked_multiply(stretch.signals, stretch.stored));
@@ -137,7 +139,6 @@ GpuFilterEngine::Sizes GpuFilterEngine::sizes_for(const PreparedOnDevice& prepar
             sizes.workspace_bytes = std::max(
                 sizes.workspace_bytes,
                 prepared.filters->workspace_bytes(stretch.signals, stretch.range.count()));
-            if (&stretch - sizes.stretches.list.data() > 1) break;  // the others are alike
         }
         sizes.input_bytes = aligned(checked_multiply(inputs, sample_bytes(work)));
         stored = checked_multiply(stored, work.filters);

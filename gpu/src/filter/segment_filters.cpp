@@ -17,7 +17,8 @@ namespace {
 template <class Real>
 const Complex<Real>* device_turns(int n, cudaStream_t stream) {
     static std::mutex mutex;
-    static std::map<std::pair<int, int>, DeviceMemory> tables;
+    // Never destroyed: at the end of the process the device may be gone before.
+    static auto& tables = *new std::map<std::pair<int, int>, DeviceMemory>;
     int device = 0;
     check(cudaGetDevice(&device), "asking for the current device");
     const std::lock_guard lock(mutex);

@@ -31,8 +31,8 @@ struct FunctionKernels {
     const void* function = nullptr;  ///< the object itself
     /// Applied to `count` samples from `from` on that are in device memory, for filters too long
     /// for segments.
-    void (*apply)(const FunctionKernels& self, const void* from, void* to, index_t count,
-                  void* stream) = nullptr;
+    cudaError_t (*apply)(const FunctionKernels& self, const void* from, void* to, index_t count,
+                         cudaStream_t stream) = nullptr;
 };
 
 /// Those without a function, by rising length. Each is compiled in a file of its own.

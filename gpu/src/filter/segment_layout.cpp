@@ -13,9 +13,9 @@ namespace {
 
 // Nanoseconds that a processor of an H200 takes for each sample of one transform, product and
 // storing included, by segment length (256, 512, …, 16384). Fitted to measurements.
-constexpr std::array<double, 7> real_ns = {0.25, 0.29, 0.32, 0.33, 0.38, 0.47, 0.66};
-constexpr std::array<double, 7> complex_ns = {0.25, 0.29, 0.32, 0.33, 0.38, 0.47, 0.66};
-constexpr double double_factor = 3;
+constexpr std::array<double, 7> real_ns = {0.275, 0.326, 0.351, 0.345, 0.406, 0.488, 0.68};
+constexpr std::array<double, 7> complex_ns = {0.234, 0.278, 0.296, 0.316, 0.379, 0.437, 0.62};
+constexpr double double_factor = 2;
 // What a block takes beside its filters, in transforms: reading and the way forward.
 constexpr double forward_share = 1.5;
 // A processor that has fewer blocks than it can hold runs each faster. Its time lies between that

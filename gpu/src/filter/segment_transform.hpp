@@ -62,10 +62,10 @@ class HeldTurns {
     template <class Context>
     CONVOLUME_DEVICE HeldTurns(const Context& context, int thread, const Complex<Real>* table) {
         const LoadedTurns<Real, Shape> all(context, thread, table);
-        each_power([&](auto stage, auto power) {
-            all.template each<decltype(stage)::value>(context, [&](auto i, Complex<Real> factor) {
-                if constexpr (decltype(i)::value == 1 << decltype(power)::value)
-                    powers_[stage][power] = factor;
+        each_power([&](auto which, auto power) {
+            constexpr int stage = decltype(which)::value, row = 1 << decltype(power)::value;
+            all.template each<stage>(context, [&](auto i, Complex<Real> factor) {
+                if constexpr (decltype(i)::value == row) powers_[stage][power] = factor;
             });
         });
     }

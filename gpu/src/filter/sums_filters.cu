@@ -1,6 +1,6 @@
 // Sums in time on a GPU, for short filters.
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -15,13 +15,14 @@ namespace convolume::gpu {
 namespace {
 
 constexpr index_t most_taps = 1024;
-constexpr double launch_s = 2e-6;
-// Products a second of an H200's processor in this kernel, and what each result takes beside.
-constexpr double products_per_s = 1.3e11;
-constexpr double overhead_products = 6;
+// Products a second of an H200's processor in this kernel; how much of the shorter of computing and
+// moving data is not hidden by the other.
+constexpr double products_per_s = 1.65e11;
+constexpr double not_hidden = 0.6;
+constexpr double launch_s = 4e-6;
 
 template <class Real, class Sample>
-__global__ void __launch_bounds__(SumsShape<Sample>::threads)
+__global__ void __launch_bounds__(SumsShape<Sample>::threads, 2)
     sums_kernel(const __grid_constant__ SumsJob<Real> job) {
     sum_in_time<Real, Sample>(SegmentBlock{}, job);
 }
@@ -92,28 +93,45 @@ class SumsFilters : public DeviceFilters {
 
 }  // namespace
 
+namespace {
+
+index_t shared_bytes(const FilterWork& work) {
+    const auto of = [&](auto sample) {
+        using Shape = SumsShape<decltype(sample)>;
+        return Shape::shared_bytes(static_cast<int>(round_up(work.taps, Shape::results)));
+    };
+    if (work.precision == Precision::float32)
+        return work.complex_data ? of(Complex<float>{}) : of(float{});
+    return work.complex_data ? of(Complex<double>{}) : of(double{});
+}
+
+}  // namespace
+
 std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals, index_t outputs,
                                         const FilterRates& rates) {
     if (work.method != FilterMethod::automatic && work.method != FilterMethod::direct)
         return std::nullopt;
     if (work.segment != 0 || work.function || work.window.kind == WindowPost::Kind::peak ||
-        work.taps > most_taps || work.filters > std::numeric_limits<int>::max() / 8)
+        work.taps > most_taps || shared_bytes(work) > rates.shared_bytes || work.filters > std::numeric_limits<int>::max() / 8)
         return std::nullopt;
-    const double results =
-        static_cast<double>(signals) * static_cast<double>(outputs) *
-        static_cast<double>(round_up(work.filters, SumsShape<float>::filters));
-    const double factor = (work.complex_data ? 4 : 1) *
-                          (work.precision == Precision::float32 ? 1 : 2);
-    const double compute = results * factor * (static_cast<double>(work.taps) + overhead_products) /
-                           (products_per_s * rates.processors * rates.speed);
+    const index_t results_each = work.complex_data ? SumsShape<Complex<float>>::results
+                                                   : SumsShape<float>::results;
+    const double products = static_cast<double>(signals) * static_cast<double>(outputs) *
+                            static_cast<double>(round_up(work.filters, SumsShape<float>::filters)) *
+                            static_cast<double>(round_up(work.taps, results_each)) *
+                            (work.complex_data ? 4 : 1) *
+                            (work.precision == Precision::float32 ? 1 : 2);
+    const double compute = products / (products_per_s * rates.processors * rates.speed);
     const double bytes =
         static_cast<double>(signals) *
         (static_cast<double>(outputs) * static_cast<double>(sample_bytes(work)) +
          static_cast<double>(work.filters) *
              static_cast<double>(work.window.stored(outputs) * result_bytes(work)));
+    const double moving = bytes / (0.9 * rates.memory_bytes_per_s);
     FilterCost cost;
     cost.method = FilterMethod::direct;
-    cost.seconds = std::max(compute, bytes / rates.memory_bytes_per_s) + launch_s;
+    cost.seconds =
+        std::max(compute, moving) + not_hidden * std::min(compute, moving) + launch_s;
     cost.work_bytes = checked_multiply(work.filters, work.taps) * sample_bytes(work);
     cost.description = "sums in time";
     return cost;

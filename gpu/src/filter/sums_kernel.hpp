@@ -89,17 +89,17 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
             taps[i] = context.load(from + i);
         context.sync();
 
-        Sample sums[filters][results] = {};
+        Sample sums[static_cast<unsigned>(filters)][static_cast<unsigned>(results)] = {};
         // Before step q, near[i] is x[n - q·results + i] for the thread's first result n, and
         // far[i] the `results` samples before.
-        Sample near[results], far[results];
+        Sample near[static_cast<unsigned>(results)], far[static_cast<unsigned>(results)];
         int at = job.taps_padded + thread * results;
         unroll<results>([&](auto i) { near[i] = samples[Shape::padded(at) + i]; });
         for (int tap = 0; tap < job.taps_padded; tap += results) {
             at -= results;
             unroll<results>([&](auto i) { far[i] = samples[Shape::padded(at) + i]; });
             unroll<results>([&](auto k) {
-                Sample h[filters];
+                Sample h[static_cast<unsigned>(filters)];
                 unroll<filters>([&](auto f) { h[f] = taps[(tap + k) * filters + f]; });
                 unroll<results>([&](auto r) {
                     constexpr int i = decltype(r)::value - decltype(k)::value;
