@@ -77,10 +77,14 @@ def main():
 
     signal = (random.random(2097152, dtype=np.float32) - 0.5)[np.newaxis]
     for taps in (65, 257, 1025):
+        # Its own mode "same" would keep the results of one filter alone.
+        def same(full, taps=taps):
+            return full[:, (taps - 1) // 2:][:, :signal.shape[1]]
+
         bank = random.random((8, taps), dtype=np.float32) - 0.5
         plan = worker.ask(f"prepare 2097152 8 {taps} threads={arguments.threads}")
         times = in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"],
-                         peer=lambda: timed_ms(lambda: scipy.signal.oaconvolve(signal, bank, "same", axes=1)))
+                         peer=lambda: timed_ms(lambda: same(scipy.signal.oaconvolve(signal, bank, axes=1))))
         add(f"2097152 × 8 of {taps}", plan, times, "scipy.signal.oaconvolve")
 
     count = 1 << 20
