@@ -181,7 +181,7 @@ void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter
             signal, filter, bins, parts, outputs, sums);
     };
     // Larger tiles read less, as long as there are threads enough.
-    constexpr index_t enough_threads = 1 << 18;
+    constexpr index_t enough_threads = 1 << 17;
     const auto fits = [&](index_t tile) {
         return tile <= outputs && ceil_div(outputs, tile) * bins >= enough_threads;
     };

@@ -13,18 +13,21 @@ namespace {
 constexpr index_t shortest_block = 1 << 12, longest_block = index_t{1} << 26;
 // Of a batch's spectra: what stays in the cache of a large GPU is transformed faster.
 constexpr index_t batch_bytes = index_t{64} << 20;
-constexpr double launch_s = 3e-6;
+constexpr double launch_s = 1.5e-6;
 constexpr double fma_per_s = 0.8e11;  // a processor's, of products of spectra
 
 index_t complex_bytes(const FilterWork& work) {
     return work.precision == Precision::float32 ? 8 : 16;
 }
 
-// Times that cuFFT goes over its data, in transforms of n samples. Fitted to measurements.
+// What cuFFT takes for transforms of n samples, in times of reading or writing their spectra. Fitted
+// to measurements; real data take more than half as long as complex ones.
 double fft_passes(const FilterWork& work, index_t n) {
-    double passes = n <= 8192 ? 2 : n <= (1 << 20) ? 3 : 3.7;
-    if (n % 3 == 0 && n > (1 << 15)) passes += 1;
-    return work.complex_data ? 1.15 * passes : 2.2 * passes;
+    const bool one_kernel = n <= 8192, long_rows = n > (1 << 20);
+    double passes = work.complex_data ? (one_kernel ? 2.45 : long_rows ? 4.25 : 3.67)
+                                      : (one_kernel ? 5.0 : long_rows ? 8.1 : 7.5);
+    if (n % 3 == 0 && n > (1 << 15)) passes *= 1.25;
+    return passes;
 }
 
 std::optional<BlockLayout> layout_of(const FilterWork& work, index_t n, bool whole,

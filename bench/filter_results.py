@@ -1,0 +1,179 @@
+"""Measurements of filter banks on a GPU: reading them, finding some among them, and their tables."""
+
+import json
+import sys
+
+SAMPLES = 2097152
+TABLE = [(65, 8), (257, 8), (1025, 8), (3073, 8), (65, 32), (257, 32), (1025, 32), (2049, 32)]
+KINDS = {"c2c": "complex", "r2r": "real"}
+COPY_RATE = 4.3e12  # bytes a second of a copy on one H200
+PEERS = {  # role in the measurements: what people call it
+    "cufft overlap-save": "cuFFT overlap-save",
+    "cufft": "cuFFT, one transform",
+    "conv1d": "PyTorch conv1d",
+    "oaconvolve": "CuPy oaconvolve",
+    "fftconvolve": "CuPy fftconvolve",
+}
+
+
+def json_objects(text):
+    objects = []
+    for line in text.splitlines():
+        try:
+            objects.append(json.loads(line))
+        except ValueError:
+            pass
+    return [value for value in objects if isinstance(value, dict)]
+
+
+def read_reports(paths):
+    """Reports of this script, or lines of the program, as one."""
+    report = {"machine": {}, "date": "", "libraries": [], "failures": [], "results": []}
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        try:
+            part = json.loads(text)
+        except ValueError:
+            part = {"results": json_objects(text)}
+        if "results" not in part:
+            sys.exit(f"{path}: there are no measurements of filters in it")
+        for key, value in part.items():
+            report[key] = report[key] + value if isinstance(report[key], list) else value or report[key]
+    return report
+
+
+def matches(result, wanted):
+    return all(result.get(key) == value for key, value in wanted.items())
+
+
+def best(results, **wanted):
+    """The fastest of the measurements that match; those by cuFFT have several segments."""
+    found = [result for result in results if matches(result, {"precision": "float32", "post": "none"} | wanted)]
+    return min(found, key=lambda result: result["ms"], default=None)
+
+
+def curve(results, x, **wanted):
+    """{x: milliseconds}"""
+    places = sorted({result[x] for result in results if matches(result, wanted)})
+    found = {place: best(results, **wanted, **{x: place}) for place in places}
+    return {place: result["ms"] for place, result in found.items() if result}
+
+
+def floor_ms(kind, filters, samples):
+    """Signal read and results written once, at the rate of a copy."""
+    return (8 if kind == "c2c" else 4) * samples * (1 + filters) / COPY_RATE * 1e3
+
+
+def machine_text(report):
+    context = report["machine"]
+    parts = [context.get("name", "unknown GPU")]
+    if "driver_version" in context:
+        parts += [f"driver {context['driver_version']}", f"SM {context['clocks.sm']}, memory {context['clocks.mem']}"]
+    return ", ".join(parts + report["libraries"] + [report["date"] or "no date"])
+
+
+def number(ms):
+    return f"{ms:.0f}" if ms >= 1000 else f"{ms:#.3g}".rstrip(".")
+
+
+def cell(result):
+    return number(result["ms"]) if result else "–"
+
+
+def print_table(title, columns, rows):
+    rows = [row for row in rows if any(value != "–" for value in row[2:])]
+    if not rows:
+        return
+    print(f"\n#### {title}\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |")
+
+
+def print_main_table(results, kind):
+    rows = []
+    for taps, filters in TABLE:
+        case = {"kind": kind, "taps": taps, "filters": filters, "samples": SAMPLES}
+        ours = best(results, role="automatic", **case)
+        peers = [best(results, role=role, **case) for role in PEERS]
+        if not ours and not any(peers):
+            continue
+        cells = [cell(peer) for peer in peers]
+        if peers[0]:
+            cells[0] += f" ({peers[0]['segment']})"
+        rows.append([taps, filters, f"**{cell(ours)}** ({ours['segment']})" if ours else "–", *cells,
+                     number(floor_ms(kind, filters, SAMPLES))])
+    columns = ["M", "filters", "convolume (segment)", "cuFFT overlap-save (best segment)", *list(PEERS.values())[1:],
+               "floor"]
+    print_table(f"{kind}: {KINDS[kind]} signal of {SAMPLES:,} samples, float32, ms", columns, rows)
+
+
+def print_post_table(results):
+    posts = ["none", "power", "slope", "peak"]
+    cases = sorted({(result["kind"], result["taps"], result["filters"], result["segment"]) for result in results
+                    if result["role"] == "post"})
+    rows = []
+    for kind, taps, filters, segment in cases:
+        case = {"role": "post", "kind": kind, "taps": taps, "filters": filters, "segment": segment}
+        rows.append([kind, taps, filters, segment, *(cell(best(results, **case, post=post)) for post in posts)])
+    print_table("Post-processing before results are stored, ms",
+                ["data", "M", "filters", "segment", "none", "power", "a caller's function, (y[n+1] − y[n−1])/2",
+                 "largest of each 64 (of the power of complex results)"], rows)
+
+
+def print_derivative_table(results):
+    rows = []
+    for taps, filters in TABLE:
+        cells = []
+        for kind in KINDS:
+            plain = best(results, role="plain", kind=kind, taps=taps, filters=filters)
+            derivative = best(results, role="derivative", kind=kind, taps=taps + 2, filters=filters)
+            ratio = f" ({derivative['ms'] / plain['ms']:.2f}×)" if plain and derivative else ""
+            cells += [cell(plain), cell(derivative) + ratio]
+        rows.append([taps, filters, *cells])
+    print_table("Derivative, as two more taps of each filter, ms",
+                ["M", "filters", *(f"{kind}, {what}" for kind in KINDS for what in ("plain", "derivative"))], rows)
+
+
+def print_partitioned_table(results):
+    rows = []
+    for kind in KINDS:
+        fastest = best(results, role="partitioned", kind=kind)
+        if fastest:
+            chosen, whole = (best(results, role=role, kind=kind, taps=fastest["taps"], filters=1)
+                             for role in ("automatic", "one transform"))
+            rows.append([kind, fastest["taps"], cell(whole), cell(fastest), fastest["segment"], cell(chosen),
+                         f"{fastest['error']:.1e}"])
+    print_table("One filter as long as the signal, ms",
+                ["data", "samples and M", "one transform by cuFFT", "partitioned, at its best", "block",
+                 "what is chosen", "error"], rows)
+
+
+def print_double_table(results):
+    rows = []
+    for taps in sorted({result["taps"] for result in results if result["precision"] == "float64"}):
+        cells = []
+        for kind in KINDS:
+            ours = best(results, role="automatic", kind=kind, precision="float64", taps=taps)
+            cells += [cell(ours) + (f" ({ours['segment']})" if ours else ""), f"{ours['error']:.1e}" if ours else "–"]
+        rows.append([taps, 8, *cells])
+    print_table("Double precision, ms (segment), and relative L2 error",
+                ["M", "filters", *(f"{kind}{what}" for kind in KINDS for what in ("", ", error"))], rows)
+
+
+def print_tables(report):
+    results = report["results"]
+    print(machine_text(report))
+    for kind in KINDS:
+        print_main_table(results, kind)
+    print_post_table(results)
+    print_derivative_table(results)
+    print_partitioned_table(results)
+    print_double_table(results)
+    single = [result for result in results if result["precision"] == "float32" and result["samples"] == SAMPLES]
+    errors = {role: max((result["error"] for result in single if result["role"] == role and "error" in result),
+                        default=None) for role in ("automatic", *PEERS)}
+    texts = [f"{PEERS.get(role, 'convolume')} {error:.1e}" for role, error in errors.items() if error is not None]
+    if texts:
+        print(f"\nLargest relative L2 error, signals of {SAMPLES:,} samples, float32: {'; '.join(texts)}.")
+    for failure in report["failures"]:
+        print(f"{failure['command']}: {failure['stderr'].strip()}", file=sys.stderr)
