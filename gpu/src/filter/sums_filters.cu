@@ -19,6 +19,7 @@ constexpr index_t most_taps = 1024;
 // moving data is not hidden by the other.
 constexpr double products_per_s = 1.65e11;
 constexpr double not_hidden = 0.6;
+constexpr double lone_share = 0.65;  // of its rate that a processor reaches with one block
 constexpr double launch_s = 4e-6;
 
 template <class Real, class Sample>
@@ -116,12 +117,17 @@ std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
         return std::nullopt;
     const index_t results_each = work.complex_data ? SumsShape<Complex<float>>::results
                                                    : SumsShape<float>::results;
-    const double products = static_cast<double>(signals) * static_cast<double>(outputs) *
-                            static_cast<double>(round_up(work.filters, SumsShape<float>::filters)) *
+    // Of one result of every filter, and of a tile of them, which one block of threads sums.
+    const double products = static_cast<double>(round_up(work.filters, SumsShape<float>::filters)) *
                             static_cast<double>(round_up(work.taps, results_each)) *
                             (work.complex_data ? 4 : 1) *
                             (work.precision == Precision::float32 ? 1 : 2);
-    const double compute = products / (products_per_s * rates.processors * rates.speed);
+    const double rate = products_per_s * rates.speed;
+    const double tile = static_cast<double>(results_each * SumsShape<float>::threads);
+    const double compute = std::max(
+        products * static_cast<double>(signals) * static_cast<double>(outputs) /
+            (rate * rates.processors),
+        products * tile / (rate * lone_share));
     const double bytes =
         static_cast<double>(signals) *
         (static_cast<double>(outputs) * static_cast<double>(sample_bytes(work)) +
