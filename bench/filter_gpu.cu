@@ -20,8 +20,7 @@ using namespace convolume;
 namespace {
 
 void check(cudaError_t status, const char* what) {
-    if (status != cudaSuccess)
-        throw DeviceFailure(message(what, ": ", cudaGetErrorString(status)));
+    if (status != cudaSuccess) throw DeviceFailure(message(what, ": ", cudaGetErrorString(status)));
 }
 
 class DeviceArray {
@@ -64,7 +63,9 @@ struct Case {
 class Data {
   public:
     Data(index_t samples, index_t taps, index_t filters)
-        : signal_(16 * samples), results_(16 * samples * filters), host_signal(2 * samples),
+        : signal_(16 * samples),
+          results_(16 * samples * filters),
+          host_signal(2 * samples),
           host_taps(2 * taps * filters) {
         std::mt19937 engine(1);
         std::normal_distribution<double> normal;
@@ -99,10 +100,9 @@ double error_of(const Case& c, const Data& data) {
                      results.size() * sizeof(Real), cudaMemcpyDeviceToHost),
           "copying from the GPU");
     const auto at = [&](const std::vector<double>& v, index_t i) {
-        return c.complex_data
-                   ? std::complex<double>(v[static_cast<std::size_t>(2 * i)],
-                                          v[static_cast<std::size_t>(2 * i + 1)])
-                   : std::complex<double>(v[static_cast<std::size_t>(i)]);
+        return c.complex_data ? std::complex<double>(v[static_cast<std::size_t>(2 * i)],
+                                                     v[static_cast<std::size_t>(2 * i + 1)])
+                              : std::complex<double>(v[static_cast<std::size_t>(i)]);
     };
     double difference = 0, size = 0;
     std::mt19937_64 engine(2);
@@ -138,9 +138,8 @@ nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index
     work.method = method;
     work.segment = segment;
     if (c.post == "slope")
-        work.function = c.complex_data
-                            ? device_sample_function<gpu::Complex<float>>(Slope{}, 1, 1)
-                            : device_sample_function<float>(Slope{}, 1, 1);
+        work.function = c.complex_data ? device_sample_function<gpu::Complex<float>>(Slope{}, 1, 1)
+                                       : device_sample_function<float>(Slope{}, 1, 1);
     if (c.post == "peak") {
         work.window = {WindowPost::Kind::peak, 64};
         work.power = c.complex_data;
@@ -150,8 +149,7 @@ nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index
                                    data.host_taps.begin() + static_cast<std::ptrdiff_t>(values));
     const std::vector<float> float_taps(taps.begin(), taps.end());
     const auto program = make_device_filter_program(
-        0, work,
-        c.double_precision ? static_cast<const void*>(taps.data()) : float_taps.data(), 1,
+        0, work, c.double_precision ? static_cast<const void*>(taps.data()) : float_taps.data(), 1,
         c.samples);
 
     const SignalView signal{data.signal(), 1, c.samples, 0, c.samples};
@@ -256,8 +254,8 @@ int main(int argc, char** argv) try {
                 for (const bool complex_data : {true, false})
                     for (const char* post : {"none", "power", "slope", "peak"})
                         for (const index_t n : {1024, 4096})
-                            print({complex_data, false, taps, filters, samples, post}, data,
-                                  "post", FilterMethod::overlap_save, n);
+                            print({complex_data, false, taps, filters, samples, post}, data, "post",
+                                  FilterMethod::overlap_save, n);
             // The derivative in the filters: two more taps.
             for (const auto& [taps, filters] : table)
                 for (const bool complex_data : {true, false})
@@ -272,8 +270,8 @@ int main(int argc, char** argv) try {
                               FilterMethod::overlap_save, n);
         } else if (name == "curves") {
             for (const bool complex_data : {true, false}) {
-                for (const index_t taps : {3,   9,    17,   33,   65,   129,  193,  257,  385, 513,
-                                           769, 1025, 1537, 2049, 3073, 4097, 6145, 8192})
+                for (const index_t taps : {3, 9, 17, 33, 65, 129, 193, 257, 385, 513, 769, 1025,
+                                           1537, 2049, 3073, 4097, 6145, 8192})
                     for (const index_t filters : {1, 8, 32})
                         print({complex_data, false, taps, filters, samples}, data, "length");
                 for (const index_t filters : {1, 2, 3, 4, 8, 16, 32, 64})

@@ -21,8 +21,7 @@ int threads_each(const GpuOptions& options, std::size_t devices);
 /// List{make(device, index, limit, host threads), …}. A device that is full or out of order is left
 /// out, unless it was asked for; throws Unavailable when none is left.
 template <class List, class Make>
-List make_on_devices(const GpuOptions& options, const std::vector<int>& devices,
-                     const Make& make) {
+List make_on_devices(const GpuOptions& options, const std::vector<int>& devices, const Make& make) {
     List engines;
     std::string why;
     for (const int device : devices) {

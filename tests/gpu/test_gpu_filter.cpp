@@ -46,8 +46,7 @@ TEST_CASE("GPU filters: conformance") {
 
 TEST_CASE("GPU filters: small memory, many stretches") {
     NEEDS_GPU();
-    const FilterEngineList engines =
-        make_gpu_filter_engines(on_device(index_t{6} << 20));
+    const FilterEngineList engines = make_gpu_filter_engines(on_device(index_t{6} << 20));
     check_filter_engine(*engines.front(), 2, static_cast<int>(case_count(150)));
 }
 
@@ -57,9 +56,9 @@ TEST_CASE("GPU filters: banks from host memory to host memory") {
     const FilterEngineList engines = make_gpu_filter_engines(on_device({}));
     for (std::uint64_t number = 0; number < case_count(80); ++number) {
         Random random(seed, number);
-        BankCase c = make_bank_case(random, random.integer(1, 5000),
-                                    {random.integer(1, 90), random.integer(1, 400)},
-                                    random.chance(0.4));
+        BankCase c =
+            make_bank_case(random, random.integer(1, 5000),
+                           {random.integer(1, 90), random.integer(1, 400)}, random.chance(0.4));
         c.options.precision = random.pick({Precision::float32, Precision::float64});
         c.options.mode = random.pick({Mode::full, Mode::same});
         c.options.post = random.pick({PointPost::none, PointPost::power, PointPost::derivative});

@@ -61,9 +61,9 @@ TEST_CASE("GPU filters: a caller's function, real") {
                 taps_of.emplace_back(bank[static_cast<std::size_t>(f * taps + k)]);
             for (const float value : signal) x.emplace_back(value);
             for (index_t n = range.begin; n < range.end; n += 97) {
-                want.push_back((filtered_sample(taps_of, x, n + 1) -
-                                filtered_sample(taps_of, x, n - 1)) /
-                               2.0);
+                want.push_back(
+                    (filtered_sample(taps_of, x, n + 1) - filtered_sample(taps_of, x, n - 1)) /
+                    2.0);
                 got.emplace_back(
                     made[static_cast<std::size_t>(f * range.count() + n - range.begin)]);
             }
@@ -91,8 +91,8 @@ TEST_CASE("GPU filters: a caller's function of complex data, in device memory") 
     float* target = nullptr;
     REQUIRE(cudaMalloc(&source, samples * sizeof(*source)) == cudaSuccess);
     REQUIRE(cudaMalloc(&target, samples * sizeof(*target)) == cudaSuccess);
-    REQUIRE(cudaMemcpy(source, signal.data(), samples * sizeof(*source),
-                       cudaMemcpyHostToDevice) == cudaSuccess);
+    REQUIRE(cudaMemcpy(source, signal.data(), samples * sizeof(*source), cudaMemcpyHostToDevice) ==
+            cudaSuccess);
     std::vector<float> made(samples);
     for (int run = 0; run < 2; ++run) {
         REQUIRE(cudaMemset(target, 0xff, samples * sizeof(*target)) == cudaSuccess);

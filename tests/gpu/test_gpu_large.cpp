@@ -43,8 +43,7 @@ TEST_CASE("in-core convolution of more than 2^31 voxels") {
     for (index_t z = 0; z < planes; ++z)
         for (index_t i = 0; i < plane; ++i) pixels[z * plane + i] = pattern(z * plane + i);
 
-    const Convolver convolver(shape, kernel.view(), options,
-                              {gpu_engine()}, PixelType::uint8);
+    const Convolver convolver(shape, kernel.view(), options, {gpu_engine()}, PixelType::uint8);
     INFO(convolver.plan().to_string());
     CHECK(convolver.plan().chosen.on_gpu);
     convolver.execute(image->view(), result->view());
@@ -64,9 +63,9 @@ TEST_CASE("in-core convolution of more than 2^31 voxels") {
                     if (from.z < 0 || from.z >= shape.z || from.y < 0 || from.y >= shape.y ||
                         from.x < 0 || from.x >= shape.x)
                         continue;
-                    sum += static_cast<double>(
-                               *static_cast<const float*>(kernel.view().at(z, y, x))) *
-                           pattern(from.z * plane + from.y * shape.x + from.x);
+                    sum +=
+                        static_cast<double>(*static_cast<const float*>(kernel.view().at(z, y, x))) *
+                        pattern(from.z * plane + from.y * shape.x + from.x);
                 }
         const double found = *static_cast<const float*>(
             static_cast<const Volume&>(*result).view().at(at.z, at.y, at.x));

@@ -17,10 +17,11 @@ namespace convolume {
 class SampleFunction {
   public:
     virtual ~SampleFunction() = default;
-    index_t before = 0;  ///< filtered samples that it looks at before each
-    index_t after = 0;   ///< and after
+    index_t before = 0;                          ///< filtered samples that it looks at before each
+    index_t after = 0;                           ///< and after
     PixelType sample_type = PixelType::float32;  ///< of what it is given
-    PixelType result_type = PixelType::float32;  ///< of what it returns: the same, or real for complex
+    PixelType result_type =
+        PixelType::float32;  ///< of what it returns: the same, or real for complex
 
     /// out[i] = f(y + i), i < count; y[-before] … y[count-1+after] can be read.
     virtual void apply(const void* y, index_t count, void* out) const = 0;
@@ -35,7 +36,7 @@ struct FilterWork {
     index_t taps = 1;
     bool complex_data = false;  ///< signals, filters and results; else all three are real
     Precision precision = Precision::float32;
-    bool power = false;         ///< |y|² takes the place of y (real)
+    bool power = false;                              ///< |y|² takes the place of y (real)
     std::shared_ptr<const SampleFunction> function;  ///< instead of `power`
     WindowPost window{};                             ///< of what the above leaves
     FilterMethod method = FilterMethod::automatic;
@@ -60,7 +61,7 @@ struct SignalView {
 /// where there are none): range.begin starts a window. Window w of filter f of signal s at
 /// s·signal_stride + f·filter_stride + w.
 struct FilterResult {
-    SampleRange range;  ///< may reach beyond the full result, where filtered samples are 0
+    SampleRange range;     ///< may reach beyond the full result, where filtered samples are 0
     void* data = nullptr;  ///< FilterWork::result_type()
     /// For peaks: the index n in the full result of each, likewise; may be null.
     index_t* peak_positions = nullptr;

@@ -42,7 +42,8 @@ class DeviceFilterBank {
     /// The way chosen; its seconds are those of one execution on the device.
     const FilterCost& cost() const;
 
-    /// Enqueues the filtering on `stream` and returns: no synchronisation, no allocation. Arrays
+    /// Enqueues the filtering on `stream` and returns: no synchronisation, no allocation (but for
+    /// plans of cuFFT in a first execution, where filters are too long for shared memory). Arrays
     /// are in the device's memory, contiguous and apart from each other: `signals` is signals ×
     /// samples of sample_type(), `results` signals × filters × result_samples() of result_type(),
     /// `peak_positions` as many indices in the full result, or null. Executions share a workspace,

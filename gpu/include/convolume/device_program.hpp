@@ -12,9 +12,9 @@ struct DeviceProgramSpec {
     int device = 0;
     /// Its source and target types are those of the images.
     Block block;
-    ConstImageView taps;     ///< as in Engine::prepare; need not outlive the call
-    Index3 kernel_shift{};   ///< tap i stands at grid position (i - shift) mod grid
-    Shape3 source;           ///< of the input: contiguous, in C order
+    ConstImageView taps;    ///< as in Engine::prepare; need not outlive the call
+    Index3 kernel_shift{};  ///< tap i stands at grid position (i - shift) mod grid
+    Shape3 source;          ///< of the input: contiguous, in C order
     std::array<std::vector<index_t>, 3> gather;  ///< as in BlockInput
     double subtract = 0;
     std::complex<double> add = 0;

@@ -64,27 +64,25 @@ class DeviceSampleFunction : public SampleFunction {
         after = samples_after;
         sample_type = type_of(complex_data);
         result_type = type_of(!std::is_same_v<Result, Real>);
-        kernels_.segments = gpu::compile_segment_kernels<Real, complex_data,
-                                                         gpu::CallersFunction<Function>,
-                                                         Lengths...>();
+        kernels_.segments =
+            gpu::compile_segment_kernels<Real, complex_data, gpu::CallersFunction<Function>,
+                                         Lengths...>();
         kernels_.function = &function_;
         kernels_.apply = [](const gpu::FunctionKernels& self, const void* from, void* to,
                             index_t count, cudaStream_t stream) {
             using Own = gpu::CallersFunction<Function>;
-            const auto blocks = static_cast<unsigned>(
-                count < (1 << 24) ? ceil_div(count, 256) : index_t{1} << 16);
-            gpu::apply_function<Sample, Result, Own>
-                <<<blocks, 256, 0, stream>>>(static_cast<const Sample*>(from),
-                                             static_cast<Result*>(to), count,
-                                             *static_cast<const Own*>(self.function));
+            const auto blocks =
+                static_cast<unsigned>(count < (1 << 24) ? ceil_div(count, 256) : index_t{1} << 16);
+            gpu::apply_function<Sample, Result, Own><<<blocks, 256, 0, stream>>>(
+                static_cast<const Sample*>(from), static_cast<Result*>(to), count,
+                *static_cast<const Own*>(self.function));
             return cudaGetLastError();
         };
     }
 
     void apply(const void* y, index_t count, void* out) const override {
         const auto* const samples = static_cast<const Sample*>(y);
-        for (index_t i = 0; i < count; ++i)
-            static_cast<Result*>(out)[i] = function_(samples + i);
+        for (index_t i = 0; i < count; ++i) static_cast<Result*>(out)[i] = function_(samples + i);
     }
     const void* device_kernels() const override { return &kernels_; }
 
@@ -104,8 +102,8 @@ class DeviceSampleFunction : public SampleFunction {
 template <class Sample, class Function>
 std::shared_ptr<const SampleFunction> device_sample_function(Function function, index_t before = 0,
                                                              index_t after = 0) {
-    return std::make_shared<DeviceSampleFunction<Sample, Function, 1024, 4096>>(
-        std::move(function), before, after);
+    return std::make_shared<DeviceSampleFunction<Sample, Function, 1024, 4096>>(std::move(function),
+                                                                                before, after);
 }
 
 }  // namespace convolume

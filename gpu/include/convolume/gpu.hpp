@@ -22,8 +22,8 @@ const char* to_string(TransferGate);
 TransferGate parse_transfer_gate(std::string_view);
 
 struct GpuOptions {
-    std::vector<int> devices;                        ///< CUDA numbers; empty: all usable ones
-    std::optional<index_t> memory_limit_bytes;       ///< of each; nothing: most of what is free
+    std::vector<int> devices;                   ///< CUDA numbers; empty: all usable ones
+    std::optional<index_t> memory_limit_bytes;  ///< of each; nothing: most of what is free
     TransferGate transfer_gate = TransferGate::automatic;
     int host_threads = 0;  ///< that copy ordinary memory to and from staging; 0: OpenMP's number
     int first_index = 0;   ///< EngineInfo::index of the first
@@ -44,8 +44,8 @@ struct GpuDevice {
     bool usable = false;  ///< compute capability 7.5 at least
     index_t memory_bytes = 0;
     index_t free_bytes = 0;
-    std::string bus_id;       ///< PCI address
-    std::vector<int> peers;   ///< devices whose memory it can reach directly
+    std::string bus_id;      ///< PCI address
+    std::vector<int> peers;  ///< devices whose memory it can reach directly
 };
 /// Empty where there is none; never throws.
 std::vector<GpuDevice> gpu_devices();

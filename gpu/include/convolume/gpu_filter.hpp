@@ -25,8 +25,7 @@ class DeviceFilterProgram {
 
 /// For runs of up to `signals` signals and `outputs` results of each; `taps` are in host memory.
 /// Throws Unavailable (no such device, or no way to do the work), OutOfMemory, DeviceFailure.
-std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device,
-                                                                const FilterWork& work,
+std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterWork& work,
                                                                 const void* taps, index_t signals,
                                                                 index_t outputs);
 

@@ -72,11 +72,10 @@ class BlockFilters : public DeviceFilters {
                 results.power = work_.power;
                 results.window = work_.window;
                 for (index_t f = 0; f < work_.filters; ++f) {
-                    sum_products(there,
-                                 reinterpret_cast<const Complex<Real>*>(spectra_.get()) +
-                                     f * parts_ * bins_,
-                                 bins_, parts_, batch, reinterpret_cast<Complex<Real>*>(rows),
-                                 stream);
+                    sum_products(
+                        there,
+                        reinterpret_cast<const Complex<Real>*>(spectra_.get()) + f * parts_ * bins_,
+                        bins_, parts_, batch, reinterpret_cast<Complex<Real>*>(rows), stream);
                     inverse->execute(rows, rows, area, stream);
                     store(rows, area, results, result, s, f, stream);
                 }
@@ -120,8 +119,8 @@ class BlockFilters : public DeviceFilters {
         const DevicePool::Lease rows =
             pool.take(checked_multiply(parts_, bins_) * index_t{sizeof(Complex<double>)},
                       "transforming filters");
-        const auto plan = RowPlan::make<double, Wide>(RowDirection::forward, n_, parts_, pitch,
-                                                      bins_);
+        const auto plan =
+            RowPlan::make<double, Wide>(RowDirection::forward, n_, parts_, pitch, bins_);
         const DevicePool::Lease area =
             pool.take(std::max<index_t>(1, plan.work_bytes()), "transforming filters");
         for (index_t f = 0; f < work_.filters; ++f) {

@@ -1,10 +1,9 @@
-#include "filter/block_kernels.hpp"
-
 #include <algorithm>
 #include <type_traits>
 
 #include "check.hpp"
 #include "fft/codelets.hpp"
+#include "filter/block_kernels.hpp"
 
 namespace convolume::gpu {
 
@@ -35,8 +34,7 @@ __device__ Target as(Complex<Real> value) {
 
 template <class Source, class Target>
 __global__ void cut_kernel(const Source* source, index_t first, index_t available, index_t begin,
-                           index_t hop, index_t used, Target* target, index_t rows,
-                           index_t pitch) {
+                           index_t hop, index_t used, Target* target, index_t rows, index_t pitch) {
     for (index_t i = first_item(); i < rows * pitch; i += item_step()) {
         const index_t row = rows == 1 ? 0 : i / pitch, x = i - row * pitch;
         const index_t at = begin + row * hop + x - first;
@@ -115,8 +113,8 @@ __global__ void store_kernel(const Value* rows, RowResults results, void* target
 
 /// A block of threads for each window, of whose results all are here.
 template <class Real, class Value, bool power>
-__global__ void pick_kernel(const Value* rows, RowResults results, Real* target,
-                            index_t* positions, index_t begin_of_range) {
+__global__ void pick_kernel(const Value* rows, RowResults results, Real* target, index_t* positions,
+                            index_t begin_of_range) {
     __shared__ Real values[threads];
     __shared__ index_t places[threads];
     const index_t length = results.window.length;
@@ -160,8 +158,8 @@ __global__ void pick_kernel(const Value* rows, RowResults results, Real* target,
 template <class Source, class Target>
 void cut_rows(const Source* source, index_t first, index_t available, index_t begin, index_t hop,
               index_t used, Target* target, index_t rows, index_t pitch, cudaStream_t stream) {
-    cut_kernel<<<blocks_for(rows * pitch), threads, 0, stream>>>(
-        source, first, available, begin, hop, used, target, rows, pitch);
+    cut_kernel<<<blocks_for(rows * pitch), threads, 0, stream>>>(source, first, available, begin,
+                                                                 hop, used, target, rows, pitch);
     check(cudaGetLastError(), "cutting samples into blocks");
 }
 
@@ -177,8 +175,9 @@ void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter
                   index_t parts, index_t outputs, Complex<Real>* sums, cudaStream_t stream) {
     const auto launch = [&](auto tile) {
         constexpr int count = decltype(tile)::value;
-        sum_kernel<Real, count><<<blocks_for(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
-            signal, filter, bins, parts, outputs, sums);
+        sum_kernel<Real, count>
+            <<<blocks_for(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
+                signal, filter, bins, parts, outputs, sums);
     };
     // Larger tiles read less, as long as there are threads enough.
     constexpr index_t enough_threads = 1 << 17;
@@ -217,18 +216,18 @@ void store_rows(const Value* rows, const RowResults& results, void* target, inde
     check(cudaGetLastError(), "storing results");
 }
 
-#define CONVOLUME_INSTANTIATE(Real)                                                              \
-    template void cut_rows(const Real*, index_t, index_t, index_t, index_t, index_t, Real*,      \
-                           index_t, index_t, cudaStream_t);                                      \
-    template void cut_rows(const Complex<Real>*, index_t, index_t, index_t, index_t, index_t,    \
-                           Complex<Real>*, index_t, index_t, cudaStream_t);                      \
-    template void scale_spectra(const Complex<double>*, double, Complex<Real>*, index_t,         \
-                                cudaStream_t);                                                   \
-    template void sum_products(const SignalSpectra<Real>&, const Complex<Real>*, index_t,        \
-                               index_t, index_t, Complex<Real>*, cudaStream_t);                  \
-    template void store_rows<Real>(const Real*, const RowResults&, void*, index_t*, index_t,     \
-                                   cudaStream_t);                                                \
-    template void store_rows<Real>(const Complex<Real>*, const RowResults&, void*, index_t*,     \
+#define CONVOLUME_INSTANTIATE(Real)                                                                \
+    template void cut_rows(const Real*, index_t, index_t, index_t, index_t, index_t, Real*,        \
+                           index_t, index_t, cudaStream_t);                                        \
+    template void cut_rows(const Complex<Real>*, index_t, index_t, index_t, index_t, index_t,      \
+                           Complex<Real>*, index_t, index_t, cudaStream_t);                        \
+    template void scale_spectra(const Complex<double>*, double, Complex<Real>*, index_t,           \
+                                cudaStream_t);                                                     \
+    template void sum_products(const SignalSpectra<Real>&, const Complex<Real>*, index_t, index_t, \
+                               index_t, Complex<Real>*, cudaStream_t);                             \
+    template void store_rows<Real>(const Real*, const RowResults&, void*, index_t*, index_t,       \
+                                   cudaStream_t);                                                  \
+    template void store_rows<Real>(const Complex<Real>*, const RowResults&, void*, index_t*,       \
                                    index_t, cudaStream_t);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)

@@ -20,18 +20,22 @@ index_t complex_bytes(const FilterWork& work) {
     return work.precision == Precision::float32 ? 8 : 16;
 }
 
-// What cuFFT takes for transforms of n samples, in times of reading or writing their spectra. Fitted
-// to measurements; real data take more than half as long as complex ones.
+// What cuFFT takes for transforms of n samples, in times of reading or writing their spectra.
+// Fitted to measurements; real data take more than half as long as complex ones.
 double fft_passes(const FilterWork& work, index_t n) {
     const bool one_kernel = n <= 8192, long_rows = n > (1 << 20);
-    double passes = work.complex_data ? (one_kernel ? 2.45 : long_rows ? 4.25 : 3.67)
-                                      : (one_kernel ? 5.0 : long_rows ? 8.1 : 7.5);
+    double passes = work.complex_data ? (one_kernel  ? 2.45
+                                         : long_rows ? 4.25
+                                                     : 3.67)
+                                      : (one_kernel  ? 5.0
+                                         : long_rows ? 8.1
+                                                     : 7.5);
     if (n % 3 == 0 && n > (1 << 15)) passes *= 1.25;
     return passes;
 }
 
-std::optional<BlockLayout> layout_of(const FilterWork& work, index_t n, bool whole,
-                                     index_t signals, index_t outputs, const FilterRates& rates) {
+std::optional<BlockLayout> layout_of(const FilterWork& work, index_t n, bool whole, index_t signals,
+                                     index_t outputs, const FilterRates& rates) {
     const index_t before = halo_before(work), after = halo_after(work);
     BlockLayout layout;
     layout.n = n;
@@ -64,10 +68,10 @@ std::optional<BlockLayout> layout_of(const FilterWork& work, index_t n, bool who
     const double traffic = block_bytes * transforms * (2 * fft_passes(work, n) + 2);
     const double products = static_cast<double>(blocks) * filters *
                             static_cast<double>(layout.parts) * static_cast<double>(bins) * 4;
-    layout.seconds = static_cast<double>(signals) *
-                     (traffic / rates.memory_bytes_per_s +
-                      products / (fma_per_s * rates.processors * rates.speed) +
-                      launch_s * batches * (2 + 3 * filters));
+    layout.seconds =
+        static_cast<double>(signals) * (traffic / rates.memory_bytes_per_s +
+                                        products / (fma_per_s * rates.processors * rates.speed) +
+                                        launch_s * batches * (2 + 3 * filters));
     return layout;
 }
 
@@ -82,8 +86,7 @@ std::optional<BlockLayout> block_layout(const FilterWork& work, index_t signals,
                 whole ? FilterMethod::overlap_save : FilterMethod::partitioned;
             if (work.method != FilterMethod::automatic && work.method != method) continue;
             const auto layout = layout_of(work, n, whole, signals, outputs, rates);
-            if (!layout || (!whole && layout->parts == 1 &&
-                            work.method == FilterMethod::automatic))
+            if (!layout || (!whole && layout->parts == 1 && work.method == FilterMethod::automatic))
                 continue;
             if (!best || layout->seconds < best->seconds) best = layout;
         }

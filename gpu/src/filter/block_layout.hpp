@@ -6,8 +6,8 @@
 namespace convolume::gpu {
 
 /// Transforms of n samples give `hop` results each, from position `skip` on. Filters are cut into
-/// `parts` of `hop` taps (one part: up to n - hop + 1); the spectrum of output block k sums those of
-/// signal blocks k, k-1, … times parts 0, 1, …
+/// `parts` of `hop` taps (one part: up to n - hop + 1); the spectrum of output block k sums those
+/// of signal blocks k, k-1, … times parts 0, 1, …
 struct BlockLayout {
     index_t n = 0, hop = 0, skip = 0, parts = 1;
     index_t batch = 1;  ///< output blocks computed together

@@ -39,10 +39,10 @@ class DeviceFilters : public PreparedFilters {
 /// work.segment chooses among the transform lengths of a way, 0 lets the model.
 std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t signals,
                                             index_t outputs, const FilterRates& rates);
-std::optional<FilterCost> estimate_blocks(const FilterWork& work, index_t signals,
-                                          index_t outputs, const FilterRates& rates);
-std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
-                                          index_t outputs, const FilterRates& rates);
+std::optional<FilterCost> estimate_blocks(const FilterWork& work, index_t signals, index_t outputs,
+                                          const FilterRates& rates);
+std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals, index_t outputs,
+                                        const FilterRates& rates);
 
 /// The least of what work.method and the memory allow; 0: all there is.
 std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,

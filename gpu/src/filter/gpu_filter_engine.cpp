@@ -42,8 +42,8 @@ void compare_peaks(const Real* values, const index_t* positions, const FilterStr
                    index_t filters) {
     const index_t count = result.range.count(), windows = window.stored(count);
     for (index_t row = 0; row < rows; ++row) {
-        const index_t to = row / filters * result.signal_stride +
-                           row % filters * result.filter_stride;
+        const index_t to =
+            row / filters * result.signal_stride + row % filters * result.filter_stride;
         for (index_t w = 0; w < windows; ++w) {
             const index_t length = std::min(window.length, count - w * window.length);
             const index_t first = row * stretches.stored + w * stretches.parts;
@@ -124,9 +124,8 @@ GpuFilterEngine::Sizes GpuFilterEngine::sizes_for(const PreparedOnDevice& prepar
     index_t outputs = std::max<index_t>(1, slot_bytes / per_output);
     while (true) {
         Sizes sizes;
-        sizes.stretches =
-            cut_into_stretches(window, work.window.length, signals, range, outputs,
-                               prepared.filters->outputs_step());
+        sizes.stretches = cut_into_stretches(window, work.window.length, signals, range, outputs,
+                                             prepared.filters->outputs_step());
         index_t stored = 0, inputs = 0;
         const auto& list = sizes.stretches.list;
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -136,9 +135,9 @@ GpuFilterEngine::Sizes GpuFilterEngine::sizes_for(const PreparedOnDevice& prepar
             inputs = std::max(inputs, checked_multiply(stretch.signals, samples));
             stored = std::max(stored, checked_multiply(stretch.signals, stretch.stored));
             sizes.input_samples = std::max(sizes.input_samples, samples);
-            sizes.workspace_bytes = std::max(
-                sizes.workspace_bytes,
-                prepared.filters->workspace_bytes(stretch.signals, stretch.range.count()));
+            sizes.workspace_bytes =
+                std::max(sizes.workspace_bytes,
+                         prepared.filters->workspace_bytes(stretch.signals, stretch.range.count()));
         }
         sizes.input_bytes = aligned(checked_multiply(inputs, sample_bytes(work)));
         stored = checked_multiply(stored, work.filters);
@@ -228,14 +227,15 @@ void GpuFilterEngine::run(const PreparedOnDevice& prepared, const Sizes& sizes,
         }
 
         const index_t first = std::max(signal.first, stretch.range.begin - before);
-        const index_t end =
-            std::min(signal.first + signal.count, stretch.range.end + after);
+        const index_t end = std::min(signal.first + signal.count, stretch.range.end + after);
         const index_t samples = std::max<index_t>(0, end - first);
         if (samples > 0) {
             const auto* const from =
                 static_cast<const char*>(signal.data) +
                 (stretch.signal * signal.stride + first - signal.first) * sample_bytes(work);
-            uploader.upload({from, work.sample_type(), {1, stretch.signals, samples},
+            uploader.upload({from,
+                             work.sample_type(),
+                             {1, stretch.signals, samples},
                              {stretch.signals * signal.stride, signal.stride, 1}},
                             slot.input);
         }
@@ -250,18 +250,16 @@ void GpuFilterEngine::run(const PreparedOnDevice& prepared, const Sizes& sizes,
             made.peak_positions = reinterpret_cast<index_t*>(slot.positions);
         made.filter_stride = stretch.stored;
         made.signal_stride = work.filters * stretch.stored;
-        timeline.phase(Phase::convolve, streams_->compute, 0, [&] {
-            prepared.filters->run(there, made, workspace, streams_->compute);
-        });
+        timeline.phase(Phase::convolve, streams_->compute, 0,
+                       [&] { prepared.filters->run(there, made, workspace, streams_->compute); });
         slot.computed.record(streams_->compute);
         slot.computed.hold_back(streams_->down);
 
         const Shape3 shape{stretch.signals, work.filters, stretch.stored};
         const Index3 strides{result.signal_stride, result.filter_stride, 1};
         const index_t to = stretch.signal * result.signal_stride + stretch.stored_begin;
-        downloader.download(slot.output,
-                            {static_cast<char*>(result.data) + to * result_bytes(work),
-                             work.result_type(), shape, strides});
+        downloader.download(slot.output, {static_cast<char*>(result.data) + to * result_bytes(work),
+                                          work.result_type(), shape, strides});
         if (made.peak_positions && result.peak_positions)
             downloader.download(  // moved as anything of eight bytes
                 slot.positions, {result.peak_positions + to, PixelType::float64, shape, strides});

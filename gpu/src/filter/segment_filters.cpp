@@ -102,8 +102,8 @@ class SegmentFilters : public DeviceFilters {
         char none = 0;
         const void* function = &none;
         if (work_.function)
-            function = static_cast<const FunctionKernels*>(work_.function->device_kernels())
-                           ->function;
+            function =
+                static_cast<const FunctionKernels*>(work_.function->device_kernels())->function;
         void* arguments[] = {&job, const_cast<void*>(function)};
         launch(kernel_.filter, layout->blocks, kernel_, arguments, stream);
     }

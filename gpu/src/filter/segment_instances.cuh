@@ -17,8 +17,7 @@ static inline cudaError_t set_up_segments(const SegmentKernel& self) {
     return cudaSuccess;
 }
 static inline cudaError_t launch_segments(const SegmentKernel& self, const void* kernel,
-                                          unsigned blocks, void** arguments,
-                                          cudaStream_t stream) {
+                                          unsigned blocks, void** arguments, cudaStream_t stream) {
     return cudaLaunchKernel(kernel, dim3(blocks), dim3(static_cast<unsigned>(self.threads)),
                             arguments, static_cast<std::size_t>(self.shared_bytes), stream);
 }
@@ -32,8 +31,8 @@ void add_segment_kernel(std::vector<SegmentKernel>& kernels) {
         kernels.push_back(
             {N, Shape::threads, Shape::segments, Shape::blocks_per_unit, Shape::shared_bytes,
              reinterpret_cast<const void*>(&segment_kernel<Real, N, complex_data, Function>),
-             reinterpret_cast<const void*>(&spectra_kernel<Real, N, complex_data>),
-             set_up_segments, launch_segments});
+             reinterpret_cast<const void*>(&spectra_kernel<Real, N, complex_data>), set_up_segments,
+             launch_segments});
     }
 }
 

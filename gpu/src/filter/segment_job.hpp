@@ -13,9 +13,9 @@ namespace convolume::gpu {
 /// real ones in pairs that follow each other, as real and imaginary part.
 template <class Real>
 struct SegmentJob {
-    const void* source = nullptr;  ///< Real or Complex<Real>: sample `first` of signal 0
-    index_t source_stride = 0;     ///< from signal to signal
-    index_t first = 0, count = 0;  ///< samples there are of each signal; zero elsewhere
+    const void* source = nullptr;            ///< Real or Complex<Real>: sample `first` of signal 0
+    index_t source_stride = 0;               ///< from signal to signal
+    index_t first = 0, count = 0;            ///< samples there are of each signal; zero elsewhere
     const Complex<Real>* turns = nullptr;    ///< see first_turn()
     const Complex<Real>* spectra = nullptr;  ///< of filters, over n, in forward()'s order
     void* target = nullptr;                  ///< of stored samples, see FilterResult

@@ -72,9 +72,9 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
 
     // The spectrum, in registers or in places of shared memory that are this thread's alone.
     Samples<Real, Shape::spectrum_in_registers ? elements : 1> held;
-    auto* const kept = reinterpret_cast<Complex<Real>*>(memory + Shape::segment_bytes -
-                                                  Shape::spectrum_bytes) +
-                       thread;
+    auto* const kept =
+        reinterpret_cast<Complex<Real>*>(memory + Shape::segment_bytes - Shape::spectrum_bytes) +
+        thread;
     unroll<elements>([&](auto i) {
         if constexpr (Shape::spectrum_in_registers) {
             held[i] = v[i];
@@ -113,8 +113,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
         const bool power = !Function::present && job.power;
         if constexpr (complex_data) {
             if constexpr (!Function::present) {
-                if (power)
-                    store(0, [&](auto i) { return v[i].re * v[i].re + v[i].im * v[i].im; });
+                if (power) store(0, [&](auto i) { return v[i].re * v[i].re + v[i].im * v[i].im; });
             }
             if (!power) store(0, [&](auto i) { return conjugate(v[i]); });
         } else if (power) {

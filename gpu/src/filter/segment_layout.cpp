@@ -33,10 +33,10 @@ double nanoseconds(const FilterWork& work, int n) {
 double predicted_seconds(const FilterWork& work, const SegmentLayout& layout, index_t signals,
                          index_t outputs, const FilterRates& rates) {
     const SegmentKernel& kernel = *layout.kernel;
-    const double bytes = static_cast<double>(signals) *
-                         (static_cast<double>(outputs * sample_bytes(work)) +
-                          static_cast<double>(work.filters * work.window.stored(outputs) *
-                                              result_bytes(work)));
+    const double bytes =
+        static_cast<double>(signals) *
+        (static_cast<double>(outputs * sample_bytes(work)) +
+         static_cast<double>(work.filters * work.window.stored(outputs) * result_bytes(work)));
     const auto blocks = static_cast<double>(ceil_div(layout.blocks, rates.processors));
     const double slots = kernel.blocks_per_unit;
     const double waves = std::ceil(blocks / slots), last = blocks - (waves - 1) * slots;

@@ -36,8 +36,7 @@ struct SegmentTarget {
 template <class Real>
 CONVOLUME_DEVICE SegmentTarget segment_target(const SegmentJob<Real>& job, index_t segment) {
     const SegmentPlace place = segment_place(job, segment);
-    return {segment,
-            place.signal * job.signal_stride + place.first - job.begin - job.skip,
+    return {segment, place.signal * job.signal_stride + place.first - job.begin - job.skip,
             place.count};
 }
 
@@ -66,8 +65,8 @@ struct Peak {
 template <class Real, class Shape, class Context>
 class SegmentStore {
   public:
-    CONVOLUME_DEVICE SegmentStore(const Context& context, char* memory,
-                                  const SegmentJob<Real>& job, int thread)
+    CONVOLUME_DEVICE SegmentStore(const Context& context, char* memory, const SegmentJob<Real>& job,
+                                  int thread)
         : context_(context), memory_(memory), job_(job), thread_(thread) {}
 
     template <class Function, class Value>
@@ -139,8 +138,8 @@ class SegmentStore {
         const index_t to_first = phase == 0 ? 0 : length - phase;
         const auto hit = static_cast<int>(to_first < beyond ? to_first : beyond);
         const auto period = static_cast<int>(length < beyond ? length : beyond);
-        auto* const target = static_cast<Result*>(job_.target) +
-                             start(place, filter, (before + to_first) / length);
+        auto* const target =
+            static_cast<Result*>(job_.target) + start(place, filter, (before + to_first) / length);
         unroll<elements>([&](auto i) {
             const int position = thread_ + i * threads, from_hit = position - job_.skip - hit;
             if (kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
@@ -150,8 +149,7 @@ class SegmentStore {
 
     /// Several threads share a window where there are fewer windows than threads. Segments of a
     /// warp make the same steps, whatever they have to store: they share its barriers.
-    CONVOLUME_DEVICE void pick(const SegmentPlace& place, int filter,
-                               const Real* results) const {
+    CONVOLUME_DEVICE void pick(const SegmentPlace& place, int filter, const Real* results) const {
         const index_t before = place.first - job_.begin;
         const auto length = static_cast<int>(job_.window_length);
         const int windows = job_.useful / length;
@@ -176,8 +174,7 @@ class SegmentStore {
                     peak.consider(values[thread_ + other], positions[thread_ + other]);
                 const index_t to = start(place, filter, before / length + window);
                 static_cast<Real*>(job_.target)[to] = peak.value;
-                if (job_.positions != nullptr)
-                    job_.positions[to] = place.first + peak.position;
+                if (job_.positions != nullptr) job_.positions[to] = place.first + peak.position;
             }
             context_.template sync_some<Shape::threads_each>();
         }

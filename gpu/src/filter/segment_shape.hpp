@@ -6,7 +6,6 @@
 
 namespace convolume::gpu {
 
-
 /// Stage s combines radix[s] samples of each transform of length(s), width(s) apart. The thread t
 /// of a segment computes the butterflies t, t + threads, … of every stage. Two rules keep a
 /// thread's twiddle factors and addresses few: the first radix is the number of samples a thread

@@ -112,8 +112,8 @@ class SegmentTransform {
     static constexpr SegmentPlan plan = Shape::plan;
     static constexpr int elements = plan.elements(), threads = plan.threads();
     using Held = Samples<Real, elements>;
-    using Turns = std::conditional_t<Shape::turns_loaded, LoadedTurns<Real, Shape>,
-                                     HeldTurns<Real, Shape>>;
+    using Turns =
+        std::conditional_t<Shape::turns_loaded, LoadedTurns<Real, Shape>, HeldTurns<Real, Shape>>;
 
     template <class Memory>
     CONVOLUME_DEVICE static void forward(const Memory& memory, int thread, Held& v,
@@ -167,8 +167,7 @@ class SegmentTransform {
     CONVOLUME_DEVICE static void twiddle(const Context& context, Held& v, const Turns& turns) {
         constexpr int radix = plan.radix[Stage];
         turns.template each<Stage>(context, [&](auto i, Complex<Real> factor) {
-            unroll<elements / radix>(
-                [&](auto q) { v[i + q * radix] = v[i + q * radix] * factor; });
+            unroll<elements / radix>([&](auto q) { v[i + q * radix] = v[i + q * radix] * factor; });
         });
     }
 };
@@ -190,9 +189,7 @@ struct SegmentMemory {
     CONVOLUME_DEVICE void exchange(int thread, Held& v) const {
         const int from = Shape::padded(Transform::template place<From>(thread));
         const int to = Shape::padded(Transform::template place<To>(thread));
-        const auto each = [&](const auto& f) {
-            unroll<Transform::elements>(f);
-        };
+        const auto each = [&](const auto& f) { unroll<Transform::elements>(f); };
         if constexpr (Shape::whole) {
             auto* const whole = reinterpret_cast<Complex<Real>*>(memory);
             each([&](auto i) { whole[from + at<From>(i)] = v[i]; });

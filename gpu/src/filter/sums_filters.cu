@@ -36,14 +36,14 @@ class SumsFilters : public DeviceFilters {
     SumsFilters(const FilterWork& work, const void* taps, DevicePool& pool, cudaStream_t stream)
         : work_(work), taps_padded_(static_cast<int>(round_up(work.taps, Shape::results))) {
         const index_t groups = ceil_div(work.filters, Shape::filters);
-        std::vector<Sample> host(
-            static_cast<std::size_t>(groups * Shape::filters * taps_padded_), Sample{});
+        std::vector<Sample> host(static_cast<std::size_t>(groups * Shape::filters * taps_padded_),
+                                 Sample{});
         const auto* const from = static_cast<const Sample*>(taps);
         for (index_t f = 0; f < work.filters; ++f)
             for (index_t k = 0; k < work.taps; ++k)
-                host[static_cast<std::size_t>(
-                    (f / Shape::filters * taps_padded_ + k) * Shape::filters +
-                    f % Shape::filters)] = from[f * work.taps + k];
+                host[static_cast<std::size_t>((f / Shape::filters * taps_padded_ + k) *
+                                                  Shape::filters +
+                                              f % Shape::filters)] = from[f * work.taps + k];
         bytes_ = static_cast<index_t>(host.size() * sizeof(Sample));
         on_device_ = pool.take(bytes_, "filters");
         copy_to_device(on_device_.get(), host.data(), bytes_, stream);
@@ -113,10 +113,11 @@ std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
     if (work.method != FilterMethod::automatic && work.method != FilterMethod::direct)
         return std::nullopt;
     if (work.segment != 0 || work.function || work.window.kind == WindowPost::Kind::peak ||
-        work.taps > most_taps || shared_bytes(work) > rates.shared_bytes || work.filters > std::numeric_limits<int>::max() / 8)
+        work.taps > most_taps || shared_bytes(work) > rates.shared_bytes ||
+        work.filters > std::numeric_limits<int>::max() / 8)
         return std::nullopt;
-    const index_t results_each = work.complex_data ? SumsShape<Complex<float>>::results
-                                                   : SumsShape<float>::results;
+    const index_t results_each =
+        work.complex_data ? SumsShape<Complex<float>>::results : SumsShape<float>::results;
     // Of one result of every filter, and of a tile of them, which one block of threads sums.
     const double products = static_cast<double>(round_up(work.filters, SumsShape<float>::filters)) *
                             static_cast<double>(round_up(work.taps, results_each)) *
@@ -124,10 +125,9 @@ std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
                             (work.precision == Precision::float32 ? 1 : 2);
     const double rate = products_per_s * rates.speed;
     const double tile = static_cast<double>(results_each * SumsShape<float>::threads);
-    const double compute = std::max(
-        products * static_cast<double>(signals) * static_cast<double>(outputs) /
-            (rate * rates.processors),
-        products * tile / (rate * lone_share));
+    const double compute = std::max(products * static_cast<double>(signals) *
+                                        static_cast<double>(outputs) / (rate * rates.processors),
+                                    products * tile / (rate * lone_share));
     const double bytes =
         static_cast<double>(signals) *
         (static_cast<double>(outputs) * static_cast<double>(sample_bytes(work)) +
@@ -136,8 +136,7 @@ std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
     const double moving = bytes / (0.9 * rates.memory_bytes_per_s);
     FilterCost cost;
     cost.method = FilterMethod::direct;
-    cost.seconds =
-        std::max(compute, moving) + not_hidden * std::min(compute, moving) + launch_s;
+    cost.seconds = std::max(compute, moving) + not_hidden * std::min(compute, moving) + launch_s;
     cost.work_bytes = checked_multiply(work.filters, work.taps) * sample_bytes(work);
     cost.description = "sums in time";
     return cost;

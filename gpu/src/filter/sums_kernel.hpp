@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
-#include "filter/segment_job.hpp"
 #include "fft/codelets.hpp"
+#include "filter/segment_job.hpp"
 
 namespace convolume::gpu {
 
@@ -13,7 +13,7 @@ template <class Real>
 struct SumsJob {
     const void* source = nullptr;
     index_t source_stride = 0, first = 0, count = 0;  ///< as in SegmentJob
-    const void* taps = nullptr;  ///< groups of filters: [group][tap][filter of the group]
+    const void* taps = nullptr;        ///< groups of filters: [group][tap][filter of the group]
     int filters = 0, taps_padded = 0;  ///< a multiple of SumsShape::results
     void* target = nullptr;
     index_t signal_stride = 0, filter_stride = 0;
@@ -62,23 +62,23 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
     const int thread = context.thread();
     char* const memory = context.shared();
     auto* const samples = reinterpret_cast<Sample*>(memory);
-    auto* const summed =
-        reinterpret_cast<Sample*>(memory + Shape::samples_bytes(job.taps_padded));
-    auto* const taps = reinterpret_cast<Sample*>(
-        memory + Shape::shared_bytes(job.taps_padded) -
-        index_t{sizeof(Sample)} * filters * job.taps_padded);
+    auto* const summed = reinterpret_cast<Sample*>(memory + Shape::samples_bytes(job.taps_padded));
+    auto* const taps =
+        reinterpret_cast<Sample*>(memory + Shape::shared_bytes(job.taps_padded) -
+                                  index_t{sizeof(Sample)} * filters * job.taps_padded);
 
     const index_t signal = context.block() / job.tiles_per_signal;
     const index_t tile = context.block() - signal * job.tiles_per_signal;
     const index_t first = job.begin + tile * Shape::tile;  // result
-    const int count = job.end - first < Shape::tile ? static_cast<int>(job.end - first)
-                                                    : Shape::tile;
+    const int count =
+        job.end - first < Shape::tile ? static_cast<int>(job.end - first) : Shape::tile;
 
     // samples[i] is x[first - taps_padded + i].
     const auto* const source = static_cast<const Sample*>(job.source) + signal * job.source_stride;
     for (int i = thread; i < Shape::tile + job.taps_padded; i += threads) {
         const index_t at = first - job.taps_padded + i - job.first;
-        samples[Shape::padded(i)] = at >= 0 && at < job.count ? context.load(source + at) : Sample{};
+        samples[Shape::padded(i)] =
+            at >= 0 && at < job.count ? context.load(source + at) : Sample{};
     }
 
     for (int group = 0; group * filters < job.filters; ++group) {
@@ -115,17 +115,15 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
             const int filter = group * filters + f;
             if (filter >= job.filters) return;
             context.sync();
-            unroll<results>([&](auto r) {
-                summed[Shape::padded(thread * results) + r] = sums[f][r];
-            });
+            unroll<results>(
+                [&](auto r) { summed[Shape::padded(thread * results) + r] = sums[f][r]; });
             context.sync();
             const index_t start = signal * job.signal_stride + filter * job.filter_stride;
             const index_t before = first - job.begin;
             const auto store = [&](auto* target, const auto& value) {
                 if (job.window_length == 1) {
                     for (int i = thread; i < count; i += threads)
-                        context.store(target + start + before + i,
-                                      value(summed[Shape::padded(i)]));
+                        context.store(target + start + before + i, value(summed[Shape::padded(i)]));
                     return;
                 }
                 for (int i = thread; i < count; i += threads)

@@ -148,8 +148,7 @@ class SegmentsCheck {
                 // sums that are compared with have rounding errors of their own.
                 const double own = std::sqrt(static_cast<double>(c.taps)) * 0.25 *
                                    std::numeric_limits<double>::epsilon();
-                const double bound =
-                    ((sizeof(Real) == 4 ? 5e-7 : 2e-15) + own) * (c.power ? 2 : 1);
+                const double bound = ((sizeof(Real) == 4 ? 5e-7 : 2e-15) + own) * (c.power ? 2 : 1);
                 const double error = testing::relative_error(want, got, level);
                 INFO("relative error " << error << ", bound " << bound);
                 CHECK(error < bound);

@@ -11,7 +11,8 @@ TEST_CASE("double segments, real") {
 }
 TEST_CASE("double long segments, real") {
     SegmentsCheck<double, 8192, false>::run({2000, 1, 1, 9000, {0, 9000}});
-    SegmentsCheck<double, 8192, false>::run({5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});
+    SegmentsCheck<double, 8192, false>::run(
+        {5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});
 }
 
 }  // namespace convolume::gpu

@@ -27,8 +27,7 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
                 stretch.range.count() * stretch.signals <=
                     std::max(outputs, window.kind == WindowPost::Kind::none ? 1 : window.length);
         if (window.kind != WindowPost::Kind::none && cut.parts == 1)
-            at_windows =
-                at_windows && (stretch.range.begin - range.begin) % window.length == 0;
+            at_windows = at_windows && (stretch.range.begin - range.begin) % window.length == 0;
         covered += stretch.range.count() * stretch.signals;
         for (index_t s = stretch.signal; s < stretch.signal + stretch.signals; ++s)
             for (index_t i = 0; i < stretch.stored; ++i)

@@ -30,8 +30,8 @@ void check_sums(index_t taps, index_t filters, index_t samples, SampleRange rang
     const auto signal = random_samples<HostSample>(signals * samples, 3);
     const auto given = random_samples<HostSample>(filters * taps, 4);
     const index_t padded = round_up(taps, Shape::results);
-    std::vector<HostSample> ordered(static_cast<std::size_t>(
-        ceil_div(filters, Shape::filters) * Shape::filters * padded));
+    std::vector<HostSample> ordered(
+        static_cast<std::size_t>(ceil_div(filters, Shape::filters) * Shape::filters * padded));
     for (index_t f = 0; f < filters; ++f)
         for (index_t k = 0; k < taps; ++k)
             ordered[static_cast<std::size_t>((f / Shape::filters * padded + k) * Shape::filters +
@@ -55,10 +55,9 @@ void check_sums(index_t taps, index_t filters, index_t samples, SampleRange rang
     job.tiles_per_signal = ceil_div(range.count(), Shape::tile);
     job.power = power;
     job.window_length = window;
-    run_on_host(signals * job.tiles_per_signal, Shape::threads,
-                Shape::shared_bytes(job.taps_padded), [&](const HostBlock& block) {
-                    sum_in_time<Real, Sample>(HostSegmentBlock(block), job);
-                });
+    run_on_host(
+        signals * job.tiles_per_signal, Shape::threads, Shape::shared_bytes(job.taps_padded),
+        [&](const HostBlock& block) { sum_in_time<Real, Sample>(HostSegmentBlock(block), job); });
 
     for (index_t s = 0; s < signals; ++s)
         for (index_t f = 0; f < filters; ++f) {
@@ -75,9 +74,9 @@ void check_sums(index_t taps, index_t filters, index_t samples, SampleRange rang
             const bool real = power || !Shape::complex_data;
             for (index_t i = 0; i < results; ++i) {
                 const auto at = static_cast<std::size_t>((s * filters + f) * pitch + i);
-                got.push_back(real ? std::complex<double>(
-                                         reinterpret_cast<const Real*>(made.data())[at])
-                                   : std::complex<double>(made[at]));
+                got.push_back(
+                    real ? std::complex<double>(reinterpret_cast<const Real*>(made.data())[at])
+                         : std::complex<double>(made[at]));
             }
             double level = testing::level(h, x);
             if (power) level *= level;
