@@ -1,0 +1,89 @@
+#pragma once
+// Point spread functions of microscope objectives. Lengths are in µm, wavelengths are those in
+// vacuum, axes z, y, x.
+
+#include <optional>
+#include <vector>
+
+#include "convolume/execution.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume {
+
+/// An objective, the layers it looks through, and what it was designed for.
+struct Objective {
+    double na = 1.4;
+    double ni = 1.515;    ///< index of the immersion medium
+    double ni0 = 1.515;   ///< … the design expects
+    double ng = 1.515;    ///< index of the cover glass
+    double ng0 = 1.515;   ///< … the design expects
+    double ns = 1.33;     ///< index of the sample; NA may exceed it
+    double ti0_um = 150;  ///< thickness of the immersion layer by design
+    double tg_um = 170;   ///< thickness of the cover glass
+    double tg0_um = 170;  ///< … the design expects
+};
+
+/// Below, k = 2π/λ, ρ in [0, 1] is the radius in the pupil, q(n) = √(n² − NA²ρ²), r the distance
+/// from the axis, z how much thicker than designed the immersion layer is (the objective is
+/// further away), and p the depth of the point source below the cover glass.
+enum class PsfModel {
+    /// h = exp(−r²/2σᵣ² − d²/2σ_z²) with σᵣ = √2/(k NA), σ_z = 2√6 nᵢ/(k NA²) and d = z: the
+    /// paraxial fit of Zhang, Zerubia and Olivo-Marin, Appl. Opt. 46:1819 (2007).
+    gaussian,
+    /// h = |2 ∫ J₀(k NA r ρ) exp(i k z q(nᵢ)) ρ dρ|²: one medium, of index nᵢ. Born and Wolf,
+    /// Principles of Optics, §8.8, with the exact defocus in place of its paraxial expansion
+    /// q ≈ nᵢ − NA²ρ²/2nᵢ.
+    born_wolf,
+    /// h = |2 ∫₀ᵃ J₀(k NA r ρ) exp(i k OPD(ρ)) ρ dρ|² with a = min(1, nₛ/NA) and OPD = p q(nₛ) +
+    /// (tᵢ₀ + z) q(nᵢ) − tᵢ₀ q(nᵢ₀) + t_g q(n_g) − t_g₀ q(n_g₀). Gibson and Lanni, J. Opt. Soc.
+    /// Am. A 8:1601 (1991).
+    gibson_lanni,
+    /// A freely rotating dipole, h = |I₀|² + 2|I₁|² + |I₂|²: integrals over the pupil of
+    /// √cosθᵢ exp(i k OPD) times (tₛ + t_p cosθₛ) J₀, t_p sinθₛ J₁ and (tₛ − t_p cosθₛ) J₂, where
+    /// tₛ and t_p are Fresnel's coefficients from immersion through glass to sample. Waves that
+    /// are evanescent in the sample (NAρ > nₛ) count: a near source sends light there. Richards
+    /// and Wolf, Proc. R. Soc. A 253:358 (1959); Török and Varga, Appl. Opt. 36:2305 (1997).
+    vectorial,
+};
+
+/// Edge lengths of a voxel.
+struct VoxelSize {
+    double z_um = 0.2;
+    double y_um = 0.065;
+    double x_um = 0.065;
+};
+
+struct PsfOptions {
+    PsfModel model = PsfModel::vectorial;
+    Objective objective;
+    double wavelength_um = 0.52;
+    double depth_um = 0;  ///< p; ignored by gaussian and born_wolf
+    VoxelSize voxel;
+    Shape3 size{65, 65, 65};  ///< odd on every axis
+    /// Gauss–Legendre points per voxel and axis: values are means over the voxel. 1 takes the
+    /// value at its centre.
+    int oversampling = 3;
+    /// z of the middle plane; brightest_focus_um() where not given.
+    std::optional<double> center_z_um;
+    int threads = 0;  ///< 0: as many as OpenMP offers
+};
+
+/// The model's intensities h at `z_um` and the given distances from the axis, not normalised: 1 in
+/// the scalar models is the peak of a perfect lens. Quadrature on ρ = (nₛ/NA) sin t takes the
+/// square-root end point at the critical angle away, where the Bessel series of Li, Xue and Blu,
+/// J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy. Throws InvalidArgument.
+std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
+                                  const std::vector<double>& radii_um);
+
+/// The z where paraxial rays of the source meet: where terms in ρ² of the OPD cancel.
+double paraxial_focus_um(const PsfOptions& options);
+
+/// The z of the brightest point on the axis, far from the paraxial focus for deep sources.
+double brightest_focus_um(const PsfOptions& options);
+
+/// The PSF as a float32 volume: source in the middle voxel, sum 1. Planes of higher index look
+/// deeper into the sample: z falls by a voxel from plane to plane. The result is the same, to the
+/// last bit, for any number of threads. Throws InvalidArgument, OutOfMemory or Cancelled.
+Volume make_psf(const PsfOptions& options, const ExecutionContext& context = {});
+
+}  // namespace convolume

@@ -1,0 +1,94 @@
+#include "check.hpp"
+
+#include "convolume/error.hpp"
+
+namespace convolume::optics {
+
+namespace {
+
+constexpr double farthest_um = 1e4;  // beyond it lies a mistaken unit, not a microscope
+
+void check_range(const char* what, double value_um, double lowest, double highest) {
+    if (!(value_um >= lowest && value_um <= highest))
+        throw InvalidArgument(
+            message(what, " is ", value_um, " µm: give ", lowest, " to ", highest));
+}
+
+void check_length(const char* what, double value_um) {
+    check_range(what, value_um, 0, farthest_um);
+}
+
+void check_voxel(const char* axis, double value_um) {
+    if (!(value_um > 0 && value_um <= farthest_um))
+        throw InvalidArgument(message("the voxel size along ", axis, " is ", value_um,
+                                      " µm: give a positive length up to ", farthest_um));
+}
+
+void check_index(const char* what, double index) {
+    if (!(index >= 1) || !(index < 5))
+        throw InvalidArgument(message("the refractive index of ", what, " is ", index,
+                                      ": give a number from 1 to 5"));
+}
+
+void check_aperture(double na, const char* what, double index) {
+    if (na > index)
+        throw InvalidArgument(message("a numerical aperture of ", na,
+                                      " needs an index at least as large, but ", what, " has ",
+                                      index, ": lower the one or raise the other"));
+}
+
+}  // namespace
+
+void check_lens(const PsfOptions& options) {
+    const Objective& lens = options.objective;
+    if (!(lens.na > 0))
+        throw InvalidArgument(
+            message("the numerical aperture is ", lens.na, ": give a positive number"));
+    check_range("the wavelength", options.wavelength_um, 0.1, 10);
+    check_index("the immersion medium", lens.ni);
+    check_aperture(lens.na, "the immersion medium", lens.ni);
+    if (options.model == PsfModel::gaussian || options.model == PsfModel::born_wolf) return;
+
+    check_index("the sample", lens.ns);
+    check_index("the cover glass", lens.ng);
+    check_index("the design's immersion medium", lens.ni0);
+    check_index("the design's cover glass", lens.ng0);
+    check_aperture(lens.na, "the cover glass", lens.ng);
+    check_aperture(lens.na, "the design's immersion medium", lens.ni0);
+    check_aperture(lens.na, "the design's cover glass", lens.ng0);
+    check_length("the depth of the source", options.depth_um);
+    check_length("the thickness of the immersion layer", lens.ti0_um);
+    check_length("the thickness of the cover glass", lens.tg_um);
+    check_length("the design's thickness of the cover glass", lens.tg0_um);
+}
+
+void check_points(double z_um, const std::vector<double>& radii_um) {
+    check_range("z", z_um, -farthest_um, farthest_um);
+    for (const double radius : radii_um) check_length("a radius", radius);
+}
+
+void check_grid(const PsfOptions& options) {
+    check_voxel("z", options.voxel.z_um);
+    check_voxel("y", options.voxel.y_um);
+    check_voxel("x", options.voxel.x_um);
+    for (int axis = 0; axis < 3; ++axis)
+        if (options.size[axis] < 1 || options.size[axis] % 2 == 0)
+            throw InvalidArgument(message("a PSF of ", options.size[axis], " voxels along ",
+                                          axis_name(axis),
+                                          " has no middle voxel: give an odd size"));
+    const VoxelSize& voxel = options.voxel;
+    check_length("the PSF's extent along z", voxel.z_um * static_cast<double>(options.size.z));
+    check_length("the PSF's extent along y", voxel.y_um * static_cast<double>(options.size.y));
+    check_length("the PSF's extent along x", voxel.x_um * static_cast<double>(options.size.x));
+    if (options.oversampling < 1 || options.oversampling > 64)
+        throw InvalidArgument(message("an oversampling of ", options.oversampling,
+                                      " is not possible: give 1 (voxel centres) to 64"));
+    if (options.center_z_um)
+        check_range("the z of the middle plane", *options.center_z_um, -farthest_um, farthest_um);
+    if (options.threads < 0)
+        throw InvalidArgument(message(options.threads,
+                                      " threads are not possible: give a "
+                                      "positive number, or 0 for all"));
+}
+
+}  // namespace convolume::optics

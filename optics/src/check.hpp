@@ -1,0 +1,12 @@
+#pragma once
+// What options must satisfy before anything is computed.
+
+#include "convolume/psf.hpp"
+
+namespace convolume::optics {
+
+void check_lens(const PsfOptions& options);  ///< all that psf_intensity() reads
+void check_points(double z_um, const std::vector<double>& radii_um);
+void check_grid(const PsfOptions& options);  ///< voxels and size
+
+}  // namespace convolume::optics

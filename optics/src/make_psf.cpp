@@ -1,0 +1,159 @@
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "check.hpp"
+#include "convolume/error.hpp"
+#include "gauss_legendre.hpp"
+#include "radial_profile.hpp"
+
+namespace convolume {
+
+namespace {
+
+// Radii at equal steps, fine enough for six-point interpolation of the intensity, which has no
+// frequency above 2 NA/λ, to be exact to float32.
+struct RadialGrid {
+    double step_um;
+    index_t count;
+
+    RadialGrid(const PsfOptions& options, double farthest_um)
+        : step_um(0.3 * options.wavelength_um / (4 * std::numbers::pi * options.objective.na)),
+          count(static_cast<index_t>(farthest_um / step_um) + 4) {}
+
+    std::vector<double> radii() const {
+        std::vector<double> radii(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < radii.size(); ++i) radii[i] = step_um * static_cast<double>(i);
+        return radii;
+    }
+
+    // Lagrange's polynomial through the six radii around; intensities are even in the radius.
+    double interpolate(const double* profile, double radius_um) const {
+        const double position = radius_um / step_um;
+        const index_t at = static_cast<index_t>(position);
+        const double u = position - static_cast<double>(at);
+        const double a = u + 2, b = u + 1, c = u, d = u - 1, e = u - 2, f = u - 3;
+        const auto value = [&](index_t i) { return profile[std::abs(at + i)]; };
+        const double ab = a * b, cd = c * d, ef = e * f;
+        return -b * cd * ef / 120 * value(-2) + a * cd * ef / 24 * value(-1) -
+               ab * d * ef / 12 * value(0) + ab * c * ef / 12 * value(1) -
+               ab * cd * f / 24 * value(2) + ab * cd * e / 120 * value(3);
+    }
+};
+
+// Points of all voxels from the middle one on along an axis: `rule` in each.
+std::vector<double> sample_points(index_t voxels, double voxel_um, const optics::Quadrature& rule) {
+    std::vector<double> points;
+    for (index_t i = 0; i < voxels; ++i)
+        for (const double node : rule.nodes)
+            points.push_back((static_cast<double>(i) + node) * voxel_um);
+    return points;
+}
+
+// One plane's quadrant y, x >= 0 of voxel means from the profile. Both axes mirror.
+void fill_quadrant(const RadialGrid& grid, const double* profile, const optics::Quadrature& rule,
+                   const std::vector<double>& ys, const std::vector<double>& xs, double* quadrant) {
+    const std::size_t points = rule.nodes.size();
+    for (std::size_t y = 0; y < ys.size(); y += points)
+        for (std::size_t x = 0; x < xs.size(); x += points) {
+            double mean = 0;
+            for (std::size_t i = 0; i < points; ++i)
+                for (std::size_t j = 0; j < points; ++j) {
+                    const double radius = std::sqrt(ys[y + i] * ys[y + i] + xs[x + j] * xs[x + j]);
+                    mean += rule.weights[i] * rule.weights[j] * grid.interpolate(profile, radius);
+                }
+            *quadrant++ = std::max(mean, 0.0);  // interpolation may fall below zero at dark rings
+        }
+}
+
+// The sum over the plane that the quadrant stands for.
+double plane_sum(const double* quadrant, index_t height, index_t width) {
+    double sum = 0;
+    for (index_t y = 0; y < height; ++y)
+        for (index_t x = 0; x < width; ++x)
+            sum += quadrant[y * width + x] * (y > 0 ? 2 : 1) * (x > 0 ? 2 : 1);
+    return sum;
+}
+
+void mirror_quadrant(const double* quadrant, index_t height, index_t width, double scale,
+                     float* plane) {
+    for (index_t y = 1 - height; y < height; ++y)
+        for (index_t x = 1 - width; x < width; ++x)
+            *plane++ = static_cast<float>(scale * quadrant[std::abs(y) * width + std::abs(x)]);
+}
+
+}  // namespace
+
+std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
+                                  const std::vector<double>& radii_um) {
+    optics::check_lens(options);
+    optics::check_points(z_um, radii_um);
+    double farthest = 0;
+    for (const double radius : radii_um) farthest = std::max(farthest, radius);
+    const optics::RadialProfile profile(options, {farthest, z_um, z_um}, radii_um, 1);
+    std::vector<double> scratch(static_cast<std::size_t>(profile.scratch_elems()));
+    std::vector<double> intensity(radii_um.size());
+    profile.add_intensity(z_um, 1, scratch.data(), intensity.data());
+    return intensity;
+}
+
+Volume make_psf(const PsfOptions& options, const ExecutionContext& context) {
+    optics::check_lens(options);
+    optics::check_grid(options);
+    const Shape3 size = options.size;
+    const index_t middle = size.z / 2, height = size.y / 2 + 1, width = size.x / 2 + 1;
+    const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
+    Volume psf(size, PixelType::float32);
+
+    const VoxelSize& voxel = options.voxel;
+    const optics::Quadrature rule = optics::gauss_legendre(options.oversampling, -0.5, 0.5);
+    const std::vector<double> ys = sample_points(height, voxel.y_um, rule);
+    const std::vector<double> xs = sample_points(width, voxel.x_um, rule);
+    const double center = options.center_z_um ? *options.center_z_um : brightest_focus_um(options);
+    const double half_depth = voxel.z_um * static_cast<double>(size.z) / 2;
+    const double farthest = std::hypot(ys.back(), xs.back());
+    const RadialGrid grid(options, farthest);
+    const optics::RadialProfile profile(
+        options, {farthest, center - half_depth, center + half_depth}, grid.radii(), threads);
+
+    Volume quadrants({size.z, height, width}, PixelType::float64);
+    const index_t scratch_elems = profile.scratch_elems() + grid.count;
+    std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
+    std::vector<double> sums(static_cast<std::size_t>(size.z));
+    double* const values = quadrants.elements<double>();
+    index_t done = 0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (index_t z = 0; z < size.z; ++z) {
+        if (context.stop.stop_requested()) continue;
+        double* const mean = scratch.data() + omp_get_thread_num() * scratch_elems;
+        std::fill_n(mean, grid.count, 0.0);
+        for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+            const double planes = static_cast<double>(z - middle) + rule.nodes[i];
+            profile.add_intensity(center - planes * voxel.z_um, rule.weights[i], mean + grid.count,
+                                  mean);
+        }
+        double* const quadrant = values + z * height * width;
+        fill_quadrant(grid, mean, rule, ys, xs, quadrant);
+        sums[static_cast<std::size_t>(z)] = plane_sum(quadrant, height, width);
+        if (context.progress) {
+#pragma omp critical(convolume_psf_progress)
+            context.progress(static_cast<double>(++done) / static_cast<double>(size.z));
+        }
+    }
+    throw_if_stopped(context);
+
+    double total = 0;
+    for (const double sum : sums) total += sum;
+    if (!(total > 0))
+        throw InvalidArgument("no light reaches the PSF's volume: centre it on the focus");
+    float* const out = psf.elements<float>();
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (index_t z = 0; z < size.z; ++z)
+        mirror_quadrant(values + z * height * width, height, width, 1 / total,
+                        out + z * size.y * size.x);
+    return psf;
+}
+
+}  // namespace convolume

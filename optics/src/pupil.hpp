@@ -1,0 +1,42 @@
+#pragma once
+// The field in the pupil of the lens, sampled for quadrature.
+
+#include <complex>
+#include <vector>
+
+#include "convolume/psf.hpp"
+
+namespace convolume::optics {
+
+/// What a pupil must resolve: the farther from axis and focus, the faster its phase turns.
+struct Extent {
+    double radius_um;
+    double z_low_um;
+    double z_high_um;
+};
+
+/// The integrand of each term m = 0 … terms()−1 without its Bessel function Jₘ(wave(j) r), times
+/// the weight of node j: the field at distance r is Σⱼ Jₘ(wave(j) r) · value(m, j).
+class Pupil {
+  public:
+    Pupil(const PsfOptions& options, const Extent& extent);
+
+    int terms() const { return static_cast<int>(amplitudes_.size()); }
+    index_t nodes() const { return static_cast<index_t>(waves_.size()); }
+    /// k NA ρ: radians per µm across the axis.
+    double wave(index_t j) const { return waves_[static_cast<std::size_t>(j)]; }
+    /// Fills real[m * nodes() + j] and imag[…] with the values at `z_um`.
+    void sample(double z_um, double* real, double* imag) const;
+
+  private:
+    using Complex = std::complex<double>;
+
+    void add_segment(const PsfOptions& options, const Extent& extent, double end, bool evanescent);
+    void add_node(const PsfOptions& options, double sine, double weight);
+
+    std::vector<double> waves_;
+    std::vector<double> defocus_;  // k q(nᵢ): radians per µm of z
+    std::vector<std::vector<Complex>> amplitudes_;
+};
+
+}  // namespace convolume::optics
