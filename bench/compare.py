@@ -11,7 +11,6 @@ import os
 import platform
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,27 +21,7 @@ import scipy.fft
 import scipy.ndimage
 import scipy.signal
 
-
-class Worker:
-    """The C++ side, which keeps its plan between requests."""
-
-    def __init__(self, build, cache=None):
-        environment = dict(os.environ)
-        if cache:
-            environment["XDG_CACHE_HOME"] = cache
-        self.process = subprocess.Popen([str(Path(build) / "bench" / "convolume-bench-worker")],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-
-    def ask(self, request):
-        print(request, file=self.process.stdin, flush=True)
-        answer = json.loads(self.process.stdout.readline())
-        if "error" in answer:
-            sys.exit(f"{request}: {answer['error']}")
-        return answer
-
-    def close(self):
-        print("quit", file=self.process.stdin, flush=True)
-        self.process.wait()
+from worker import Worker
 
 
 def timed(function):
@@ -83,14 +62,14 @@ def psf_case(build, rounds, scale):
 
     def first():
         with tempfile.TemporaryDirectory() as empty_cache:
-            worker = Worker(build, empty_cache)
+            worker = Worker(build, "convolume-bench-worker", empty_cache)
             planned = worker.ask(f"prepare psf scale={scale}")
             seconds = planned["plan_seconds"] + worker.ask("run")["seconds"]
             worker.close()
             return seconds
 
     peer()
-    worker = Worker(build)
+    worker = Worker(build, "convolume-bench-worker")
     worker.ask(f"prepare psf scale={scale}")
     worker.ask("run")
     later = in_turns(rounds, scipy=peer, convolume=lambda: worker.ask("run")["seconds"])
@@ -112,7 +91,7 @@ def small_kernel_cases(build, rounds, scale):
             ("box", "ndimage.convolve", lambda: scipy.ndimage.convolve(image, box, output=output, mode="constant")),
             ("gaussian", "ndimage.gaussian_filter",
              lambda: scipy.ndimage.gaussian_filter(image, 1, output=output, mode="constant", truncate=2))):
-        worker = Worker(build)
+        worker = Worker(build, "convolume-bench-worker")
         planned = worker.ask(f"prepare {case} scale={scale}")
         worker.ask("run")
         medians = in_turns(max(2, rounds // 3), scipy=lambda peer=peer: timed(peer),
@@ -127,7 +106,7 @@ def small_kernel_cases(build, rounds, scale):
 def memory_case(build, scale):
     """Peak host memory of dif beyond image and output, against the padded volume and the engines' limit."""
     limit = (160 << 20) // scale**3
-    worker = Worker(build)
+    worker = Worker(build, "convolume-bench-worker")
     plan = worker.ask(f"prepare psf method=dif parts=8 scale={scale} engine-mem={limit}")["plan"]
     peak = worker.ask("run")["peak_bytes"]
     worker.close()

@@ -12,8 +12,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -22,24 +20,7 @@ import scipy
 import scipy.fft
 import scipy.signal
 
-
-class Worker:
-    """The C++ side, which keeps its plan between requests."""
-
-    def __init__(self, build):
-        self.process = subprocess.Popen([str(Path(build) / "bench" / "convolume-filter-bench")], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-
-    def ask(self, request):
-        print(request, file=self.process.stdin, flush=True)
-        answer = json.loads(self.process.stdout.readline())
-        if "error" in answer:
-            sys.exit(f"{request}: {answer['error']}")
-        return answer
-
-    def close(self):
-        print("quit", file=self.process.stdin, flush=True)
-        self.process.wait()
+from worker import Worker
 
 
 def timed_ms(function):
@@ -65,7 +46,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    worker = Worker(arguments.build)
+    worker = Worker(arguments.build, "convolume-filter-bench")
     random = np.random.default_rng(1)
     rows = []
 
