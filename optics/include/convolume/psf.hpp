@@ -7,6 +7,7 @@
 
 #include "convolume/execution.hpp"
 #include "convolume/volume.hpp"
+#include "convolume/voxel_size.hpp"
 
 namespace convolume {
 
@@ -44,13 +45,6 @@ enum class PsfModel {
     /// are evanescent in the sample (NAρ > nₛ) count: a near source sends light there. Richards
     /// and Wolf, Proc. R. Soc. A 253:358 (1959); Török and Varga, Appl. Opt. 36:2305 (1997).
     vectorial,
-};
-
-/// Edge lengths of a voxel.
-struct VoxelSize {
-    double z_um = 0.2;
-    double y_um = 0.065;
-    double x_um = 0.065;
 };
 
 struct PsfOptions {

@@ -1,0 +1,49 @@
+// Lengths and extents as people type them.
+
+#include "catch.hpp"
+#include "convolume/error.hpp"
+#include "quantity.hpp"
+
+using namespace convolume;
+using namespace convolume::cli;
+
+TEST_CASE("lengths take a unit", "[cli]") {
+    CHECK(parse_length_um("--depth", "2um") == 2);
+    CHECK(parse_length_um("--depth", "2 µm") == 2);
+    CHECK(parse_length_um("--depth", " 0.25mm ") == 250);
+    CHECK(parse_length_um("--depth", "-3um") == -3);  // for whoever uses it to refuse
+    CHECK(parse_length_um("--depth", "500nm") == Approx(0.5));
+    for (const char* bad : {"", "2", "um", "2 pixels", "2um3", "nan um", "inf", "1e999um", "2,5um"})
+        CHECK_THROWS_AS(parse_length_um("--depth", bad), InvalidArgument);
+}
+
+TEST_CASE("three lengths share the last one's unit or have their own", "[cli]") {
+    const auto shared = parse_lengths_um("--voxel", "200,65,65nm");
+    CHECK(shared[0] == Approx(0.2));
+    CHECK(shared[2] == Approx(0.065));
+    const auto own = parse_lengths_um("--voxel", "0.2um, 65nm, 64nm");
+    CHECK(own[0] == Approx(0.2));
+    CHECK(own[1] == Approx(0.065));
+    CHECK(own[2] == Approx(0.064));
+    for (const char* bad :
+         {"", "65nm", "200,65nm", "1,2,3,4nm", "200,65,65", "200nm,65,65", ",,nm"})
+        CHECK_THROWS_AS(parse_lengths_um("--voxel", bad), InvalidArgument);
+}
+
+TEST_CASE("bare wavelengths are recognised by their range", "[cli]") {
+    CHECK(parse_wavelength_um("--wavelength", "520nm") == Approx(0.52));
+    CHECK(parse_wavelength_um("--wavelength", "0.52um") == Approx(0.52));
+    CHECK(parse_wavelength_um("--wavelength", "520") == Approx(0.52));
+    CHECK(parse_wavelength_um("--wavelength", ".52") == Approx(0.52));
+    CHECK(parse_wavelength_um("--wavelength", "2000") == Approx(2));
+    for (const char* bad : {"", "20", "0.1", "5200", "-520", "green"})
+        CHECK_THROWS_AS(parse_wavelength_um("--wavelength", bad), InvalidArgument);
+}
+
+TEST_CASE("extents are three whole numbers", "[cli]") {
+    CHECK(parse_extents("--size", "64,256,128") == Shape3{64, 256, 128});
+    CHECK(parse_extents("--size", "1, 1, 9000000000") == Shape3{1, 1, 9000000000});
+    for (const char* bad : {"", "64", "64,256", "1,2,3,4", "0,1,1", "-1,1,1", "1.5,1,1", "a,b,c",
+                            "1,1,99999999999999999999"})
+        CHECK_THROWS_AS(parse_extents("--size", bad), InvalidArgument);
+}
