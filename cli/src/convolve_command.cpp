@@ -12,31 +12,21 @@ namespace convolume::cli {
 
 namespace {
 
-Volume read_kernel(io::ImageReader& reader, const std::string& path, Timeline& timeline) {
-    const io::ImageMetadata& metadata = reader.metadata();
-    if (metadata.channels != 1 || metadata.frames != 1)
-        throw BadData(message("a kernel is one 3D stack, but \"", path, "\" has ",
-                              metadata.channels, " channels and ", metadata.frames,
-                              " frames; save one of them as its own file"));
-    Volume kernel(metadata.shape, metadata.type);
-    const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.bytes());
-    reader.read(0, 0, kernel.view());
-    return kernel;
-}
-
-Convolver plan_convolver(const ConvolveRequest& request, io::ImageReader& kernel_reader,
-                         ConvolveFacts& facts, Timeline& timeline) {
+Convolver plan_convolver(const ConvolveRequest& request, ConvolveFacts& facts, Timeline& timeline) {
     const PixelType image_type = facts.input.type;
-    const PixelType output_type = resolve_output_type(request.output_type, image_type,
-                                                      facts.kernel.type, request.options.precision);
-    const Volume kernel = read_kernel(kernel_reader, request.kernel, timeline);
+    const PixelType kernel_type = facts.kernel.metadata.type;
+    const PixelType output_type = resolve_output_type(request.output_type, image_type, kernel_type,
+                                                      request.options.precision);
+    Options options = request.options;
+    options.center = facts.kernel.explicit_center();
     const Shape3 image_shape =
-        planned_image_shape(facts.input.shape, facts.kernel.shape, request.options);
+        planned_image_shape(facts.input.shape, facts.kernel.values.shape(), options);
     const double begin_s = timeline.now_s();
-    Convolver convolver(image_shape, kernel.view(), request.options, make_engines(request.engines),
-                        image_type, output_type);
+    Convolver convolver(image_shape, facts.kernel.values.view(), options,
+                        make_engines(request.engines), image_type, output_type);
     facts.plan_s = timeline.now_s() - begin_s;
     facts.kernel_sum = convolver.kernel_sum();
+    facts.kernel.values = Volume();  // the convolver has its own
     facts.output = facts.input;
     facts.output.shape = convolver.output_shape();
     facts.output.type = output_type;
@@ -89,10 +79,9 @@ void convolve_file(const ConvolveRequest& request, const Console& console,
     Timeline timeline;
     ConvolveFacts facts;
     const auto reader = io::open_image(request.image, {.axes = request.axes});
-    const auto kernel_reader = io::open_image(request.kernel);
     facts.input = reader->metadata();
-    facts.kernel = kernel_reader->metadata();
-    const Convolver convolver = plan_convolver(request, *kernel_reader, facts, timeline);
+    facts.kernel = load_kernel(request.kernel, facts.input, request.kernel_choice, timeline);
+    const Convolver convolver = plan_convolver(request, facts, timeline);
     report_plan(console, request, facts, convolver.plan());
     if (request.report.dry_run) {
         if (request.report.json) write_stdout(to_json(request, facts, convolver.plan(), nullptr));

@@ -24,9 +24,7 @@ void add_meaning(CLI::App& app, ConvolveRequest& request) {
     add_parsed(app, "--operation,--op", options.operation, parse_operation,
                "convolve|correlate|adjoint", "Default convolve")
         ->group(group);
-    add_parsed(app, "--kernel-center", options.center, parse_kernel_center, "middle|scipy|Z,Y,X",
-               "The kernel's centre: k/2 (middle, the default), (k-1)/2 (scipy) or an index")
-        ->group(group);
+    add_kernel_options(app, group, request.kernel_choice);
     add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
                parse_kernel_normalization, "sum|peak|none",
                "Divide the kernel by its sum (default) or its peak, or leave it")

@@ -1,6 +1,5 @@
 #include "convolve_report.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -52,28 +51,12 @@ void ConvolveFacts::add(const ExecutionReport& report) {
     executed.nonfinite_inputs += report.nonfinite_inputs;
 }
 
-std::string voxel_size_mismatch(const io::ImageMetadata& image, const io::ImageMetadata& kernel) {
-    bool differs = false;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-        const auto& a = image.voxel_size_um[axis];
-        const auto& b = kernel.voxel_size_um[axis];
-        if (a && b && std::abs(*a - *b) > 0.01 * std::abs(*a)) differs = true;
-    }
-    if (!differs) return {};
-    return message("voxel sizes differ: the image has ", format_voxel_size(image.voxel_size_um),
-                   ", the kernel ", format_voxel_size(kernel.voxel_size_um),
-                   "; resample the kernel to the image's voxel size, or correct its metadata");
-}
-
 void report_plan(const Console& console, const ConvolveRequest& request, const ConvolveFacts& facts,
                  const Plan& plan) {
     console.fact("image", message(request.image, ": ", one_line(facts.input)));
-    console.fact("kernel", message(request.kernel, ": ", one_line(facts.kernel), ", sum ",
-                                   format_number(facts.kernel_sum, 9), ", ",
-                                   normalization_words(request.options.normalization)));
-    if (const std::string mismatch = voxel_size_mismatch(facts.input, facts.kernel);
-        !mismatch.empty())
-        console.warning(mismatch);
+    report_kernel(console, facts.kernel,
+                  message(", sum ", format_number(facts.kernel_sum, 9), ", ",
+                          normalization_words(request.options.normalization)));
     if (request.report.dry_run || console.verbose())
         console.text(plan.to_string() + "\n");
     else
@@ -100,7 +83,7 @@ std::string to_json(const ConvolveRequest& request, const ConvolveFacts& facts, 
     nlohmann::ordered_json json;
     json["convolume"] = version;
     json["input"] = to_json(request.image, facts.input);
-    json["kernel"] = to_json(request.kernel, facts.kernel);
+    json["kernel"] = to_json(facts.kernel);
     json["kernel"]["sum"] = facts.kernel_sum;
     json["kernel"]["normalize"] = to_string(request.options.normalization);
     json["plan"] = nlohmann::ordered_json::parse(plan.to_json());

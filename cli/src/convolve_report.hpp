@@ -8,7 +8,7 @@ namespace convolume::cli {
 /// Facts gathered during a run.
 struct ConvolveFacts {
     io::ImageMetadata input;
-    io::ImageMetadata kernel;
+    KernelFile kernel;
     io::ImageMetadata output;
     double kernel_sum = 0;
     double plan_s = 0;
@@ -18,7 +18,7 @@ struct ConvolveFacts {
     void add(const ExecutionReport& report);
 };
 
-/// Inputs, kernel sum and plan; warns where the voxel sizes of image and kernel differ.
+/// Inputs, kernel sum and plan.
 void report_plan(const Console& console, const ConvolveRequest& request, const ConvolveFacts& facts,
                  const Plan& plan);
 
@@ -29,8 +29,5 @@ void report_end(const Console& console, const ConvolveRequest& request, const Co
 /// The object of --json; without a timeline, as in a dry run, there is no "report" in it.
 std::string to_json(const ConvolveRequest& request, const ConvolveFacts& facts, const Plan& plan,
                     const Timeline* timeline);
-
-/// One sentence when image and kernel have voxel sizes that differ by more than 1 %; else empty.
-std::string voxel_size_mismatch(const io::ImageMetadata& image, const io::ImageMetadata& kernel);
 
 }  // namespace convolume::cli

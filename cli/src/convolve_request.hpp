@@ -7,6 +7,7 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/image_file.hpp"
+#include "kernel_file.hpp"
 #include "run_request.hpp"
 
 namespace convolume::cli {
@@ -18,6 +19,7 @@ struct ConvolveRequest {
     std::string kernel;
     std::string output;  ///< may be empty in a dry run
     std::string axes;    ///< of the image, when the file's own are to be overridden
+    KernelChoice kernel_choice;
     Options options;
     EngineChoice engines;
     std::string output_type;  ///< a type's name, "same", or empty for the natural type

@@ -86,28 +86,6 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
     return facts;
 }
 
-Index3 center_index(const KernelCenter& center, const Shape3& kernel) {
-    Index3 index;
-    for (int a = 0; a < 3; ++a) {
-        switch (center.kind) {
-            case KernelCenter::Kind::middle:
-                index[a] = kernel[a] / 2;
-                break;
-            case KernelCenter::Kind::scipy:
-                index[a] = (kernel[a] - 1) / 2;
-                break;
-            case KernelCenter::Kind::explicit_:
-                index[a] = center.index[a];
-                break;
-        }
-        if (index[a] < 0 || index[a] >= kernel[a])
-            throw InvalidArgument(message("the kernel's centre ", index[a], " along ", axis_name(a),
-                                          " lies outside its ", kernel[a],
-                                          " samples: give an index from 0 to ", kernel[a] - 1));
-    }
-    return index;
-}
-
 Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool flip, const Box3& box,
                  PixelType type) {
     const bool single = type == PixelType::float32 || type == PixelType::complex64;

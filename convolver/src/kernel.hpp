@@ -20,9 +20,6 @@ struct KernelFacts {
 /// Throws InvalidArgument (an extent of 0), BadData (NaN, all zero, a sum of 0 to be normalised).
 KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization normalization);
 
-/// The centre's index on every axis. Throws InvalidArgument when it lies outside the kernel.
-Index3 center_index(const KernelCenter& center, const Shape3& kernel);
-
 /// Samples of `box` of the kernel, normalised, in `type`. With `flip` the kernel is turned round on
 /// all axes and conjugated first, and `box` refers to the turned one. Throws BadData when `type`
 /// cannot hold the kernel's peak.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "convolume/error.hpp"
+#include "convolume/kernel_center.hpp"
 
 namespace convolume {
 
@@ -45,7 +46,7 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     const bool flips = options.operation != Operation::convolve;
     const bool adjoint = options.operation == Operation::adjoint;
     const bool continued = continues_outside(options.boundary.kind);
-    Index3 center = center_index(options.center, kernel.shape);
+    Index3 center = center_index(options.center, kernel);
     if (options.operation == Operation::correlate)
         for (int a = 0; a < 3; ++a) center[a] = kernel.shape[a] - 1 - center[a];
 

@@ -132,6 +132,8 @@ Boundary parse_boundary(std::string_view text) {
 KernelCenter parse_kernel_center(std::string_view text) {
     if (text == "middle") return {};
     if (text == "scipy") return {KernelCenter::Kind::scipy, {}};
+    if (text == "peak") return {KernelCenter::Kind::peak, {}};
+    if (text == "centroid") return {KernelCenter::Kind::centroid, {}};
     KernelCenter center{KernelCenter::Kind::explicit_, {}};
     const char* position = text.data();
     const char* const end = text.data() + text.size();
@@ -140,8 +142,9 @@ KernelCenter parse_kernel_center(std::string_view text) {
         const bool separated =
             axis == 2 ? parsed.ptr == end : parsed.ptr != end && *parsed.ptr == ',';
         if (parsed.ec != std::errc() || !separated)
-            throw InvalidArgument(message(
-                "'", text, "' is no kernel centre: write middle, scipy or three indices Z,Y,X"));
+            throw InvalidArgument(message("'", text,
+                                          "' is no kernel centre: write middle, scipy, peak, "
+                                          "centroid or three indices Z,Y,X"));
         position = parsed.ptr + 1;
     }
     return center;

@@ -88,17 +88,3 @@ TEST_CASE("HDF5 keeps what it says") {
 TEST_CASE("from one format to another") {
     check_kept("in.tif", "out.ome.tif");
 }
-
-TEST_CASE("voxel sizes that differ are a warning, not an error") {
-    const Hyperstack stack("in.tif");
-    io::ImageMetadata other;
-    other.voxel_size_um = {0.3, 0.2, 0.2};
-    other.unit = "um";
-    write_image(stack / "other.tif", {stack.kernel}, other);
-    const CommandResult result =
-        testing::convolume({"convolve", "in.tif", "other.tif", "-o", "out.tif", "-q"}, stack);
-    CHECK(result.status == 0);
-    CHECK(contains(result.err, "convolume: warning: voxel sizes differ"));
-    CHECK(contains(result.err, "0.3×0.11×0.12 µm"));
-    CHECK(contains(result.err, "0.3×0.2×0.2 µm"));
-}

@@ -59,21 +59,6 @@ TEST_CASE("the adjoint is planned for the image that convolve would take") {
     CHECK(planned_image_shape({10, 10, 10}, kernel, options) == Shape3{10, 10, 10});
 }
 
-TEST_CASE("voxel sizes that differ are named with the cure") {
-    io::ImageMetadata image;
-    io::ImageMetadata kernel;
-    CHECK(voxel_size_mismatch(image, kernel).empty());
-    image.voxel_size_um = {0.2, 0.1, 0.1};
-    CHECK(voxel_size_mismatch(image, kernel).empty());
-    kernel.voxel_size_um = {0.2, 0.1005, std::nullopt};
-    CHECK(voxel_size_mismatch(image, kernel).empty());
-    kernel.voxel_size_um[0] = 0.3;
-    const std::string text = voxel_size_mismatch(image, kernel);
-    CHECK(text.find("z,y,x 0.2×0.1×0.1 µm") != std::string::npos);
-    CHECK(text.find("z,y,x 0.3×0.1005×? µm") != std::string::npos);
-    CHECK(text.find("resample") != std::string::npos);
-}
-
 TEST_CASE("a device that fails gives way to the CPU where the choice was free") {
     std::ostringstream said;
     const Console console(said, Verbosity::quiet, false);

@@ -81,6 +81,8 @@ TEST_CASE("refused names list the choices") {
 TEST_CASE("kernel centres") {
     CHECK(parse_kernel_center("middle").kind == KernelCenter::Kind::middle);
     CHECK(parse_kernel_center("scipy").kind == KernelCenter::Kind::scipy);
+    CHECK(parse_kernel_center("peak").kind == KernelCenter::Kind::peak);
+    CHECK(parse_kernel_center("centroid").kind == KernelCenter::Kind::centroid);
     const KernelCenter center = parse_kernel_center("0,12,7");
     CHECK(center.kind == KernelCenter::Kind::explicit_);
     CHECK(center.index == Index3{0, 12, 7});
@@ -89,7 +91,7 @@ TEST_CASE("kernel centres") {
         INFO(wrong);
         CHECK_THROWS_AS(parse_kernel_center(wrong), InvalidArgument);
     }
-    check_refusal(parse_kernel_center, "left", {"middle", "scipy", "Z,Y,X"});
+    check_refusal(parse_kernel_center, "left", {"middle", "scipy", "peak", "centroid", "Z,Y,X"});
 }
 
 TEST_CASE("sizes in bytes") {

@@ -65,6 +65,8 @@ struct KernelCenter {
     enum class Kind {
         middle,    ///< k/2: ITK, scipy.ndimage, MATLAB
         scipy,     ///< (k-1)/2: scipy.signal, numpy
+        peak,      ///< the sample of largest magnitude: kernel_center.hpp
+        centroid,  ///< the centre of mass, rounded to a sample
         explicit_  ///< `index`
     };
     Kind kind = Kind::middle;
@@ -103,7 +105,7 @@ Method parse_method(std::string_view);
 Precision parse_precision(std::string_view);
 NanPolicy parse_nan_policy(std::string_view);
 KernelNormalization parse_kernel_normalization(std::string_view);
-KernelCenter parse_kernel_center(std::string_view);  ///< "middle", "scipy" or "Z,Y,X"
+KernelCenter parse_kernel_center(std::string_view);  ///< names as above, or "Z,Y,X"
 /// "512M", "8GiB", "1.5GB", "4096": bytes. K, M, G, T and KiB… are powers of 1024, KB… of 1000.
 index_t parse_byte_size(std::string_view);
 /// "1.5 GiB"

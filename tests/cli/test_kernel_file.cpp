@@ -1,0 +1,177 @@
+// Kernels of other voxel sizes and with centres of their own.
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "images.hpp"
+#include "support/compare.hpp"
+#include "support/errors.hpp"
+#include "support/oracle.hpp"
+#include "support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+using Voxel = std::array<double, 3>;
+
+void write_stack(const std::string& path, const Array& array, const Voxel& voxel_um) {
+    io::ImageMetadata metadata;
+    metadata.type = PixelType::float32;
+    metadata.voxel_size_um = {voxel_um[0], voxel_um[1], voxel_um[2]};
+    metadata.unit = "um";
+    write_image(path, {array}, metadata);
+}
+
+/// A Gaussian of standard deviation 0.4 µm along z and 0.2 µm along y and x, about `center`.
+Array gaussian(const Shape3& shape, const Index3& center, const Voxel& voxel_um) {
+    constexpr double sigma_um[] = {0.4, 0.2, 0.2};
+    Array array(shape);
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const Index3 at{z, y, x};
+                double share = 1;
+                for (int a = 0; a < 3; ++a) {
+                    const double scale =
+                        voxel_um[static_cast<std::size_t>(a)] / (std::sqrt(2.0) * sigma_um[a]);
+                    const auto edge = [&](double half) {
+                        return std::erf((static_cast<double>(at[a] - center[a]) + half) * scale);
+                    };
+                    share *= 0.5 * (edge(0.5) - edge(-0.5));
+                }
+                array(z, y, x) = share;
+            }
+    return array;
+}
+
+constexpr Voxel image_voxel_um{0.3, 0.1, 0.1};
+
+/// An image with a point, and kernels on its voxels and on finer ones.
+struct Stacks : TemporaryFolder {
+    const Shape3 shape{20, 40, 41};
+    Array image{shape};
+
+    Stacks() {
+        image(9, 21, 18) = 5;
+        image(3, 30, 7) = 2;
+        write_stack(*this / "image.tif", image, image_voxel_um);
+        write_stack(*this / "finer.tif", gaussian({25, 37, 36}, {12, 18, 18}, {0.2, 0.07, 0.07}),
+                    {0.2, 0.07, 0.07});
+    }
+    CommandResult run(Arguments options) const {
+        Arguments arguments{"convolve", "image.tif", "finer.tif", "-o", "out.tif", "--overwrite"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        return testing::convolume(arguments, *this);
+    }
+    /// Largest difference from `wanted`, relative to its maximum.
+    double error_against(const Array& wanted) const {
+        const Array got = read_image(*this / "out.tif").only();
+        REQUIRE(got.shape == wanted.shape);
+        double worst = 0, highest = 0;
+        for (std::size_t i = 0; i < wanted.values.size(); ++i) {
+            worst = std::max(worst, std::abs(got.values[i] - wanted.values[i]));
+            highest = std::max(highest, std::abs(wanted.values[i]));
+        }
+        return worst / highest;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a kernel on finer voxels blurs as one on the image's own") {
+    const Stacks stacks;
+    const CommandResult result = stacks.run({"--json"});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    CHECK_FALSE(contains(result.err, "warning"));
+    CHECK(contains(result.err, "resampled"));
+    const Array kernel = gaussian({17, 27, 27}, {8, 13, 13}, image_voxel_um);
+    CHECK(stacks.error_against(oracle_convolve(
+              stacks.image, kernel, {Mode::same, {}, Operation::convolve, {8, 13, 13}})) < 2e-3);
+
+    const auto json = nlohmann::json::parse(result.out).at("kernel");
+    CHECK(json.at("shape") == nlohmann::json({25, 37, 36}));
+    CHECK(json.at("center") == nlohmann::json({12, 18, 18}));
+    // 12.5 voxels of 0.2 µm either way reach into the 9th of 0.3 µm; 17.5 of 0.07 to the right.
+    CHECK(json.at("resampled").at("shape") == nlohmann::json({17, 27, 26}));
+    CHECK(json.at("resampled").at("center") == nlohmann::json({8, 13, 13}));
+}
+
+TEST_CASE("kernels of other voxel sizes can be refused or used all the same") {
+    const Stacks stacks;
+    const CommandResult refused = stacks.run({"--psf-resample", "never"});
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.err, "0.3×0.1×0.1 µm"));
+    CHECK(contains(refused.err, "0.2×0.07×0.07 µm"));
+    CHECK(contains(refused.err, "finer.tif"));
+    CHECK(stacks.names() == std::vector<std::string>{"finer.tif", "image.tif"});
+
+    const CommandResult ignored = stacks.run({"--psf-resample", "ignore", "-q"});
+    CHECK(ignored.status == 0);
+    CHECK(contains(ignored.err, "warning: voxel sizes differ"));
+    const Array kernel = gaussian({25, 37, 36}, {12, 18, 18}, {0.2, 0.07, 0.07});
+    const double sum = sum_of(kernel).real();
+    CHECK(stacks.error_against(
+              scaled(oracle_convolve(stacks.image, kernel,
+                                     {Mode::same, {}, Operation::convolve, {12, 18, 18}}),
+                     1 / sum)) < 1e-5);
+
+    CHECK(stacks.run({"--psf-resample", "perhaps"}).status == 2);
+}
+
+TEST_CASE("voxel sizes that agree, or are unknown, leave the kernel alone") {
+    const Stacks stacks;
+    const Array kernel = gaussian({5, 9, 9}, {2, 4, 4}, image_voxel_um);
+    write_stack(stacks / "rounded.tif", kernel, {0.30001, 0.1, 0.099999});
+    write_stack(stacks / "flat.tif", gaussian({1, 9, 9}, {0, 4, 4}, image_voxel_um), {1, 0.1, 0.1});
+    write_image(stacks / "silent.npy", kernel, PixelType::float32);
+    for (const char* name : {"rounded.tif", "flat.tif", "silent.npy"}) {
+        INFO(name);
+        const CommandResult result = testing::convolume(
+            {"convolve", "image.tif", name, "--dry-run", "--psf-resample", "never"}, stacks);
+        CHECK(result.status == 0);
+        CHECK_FALSE(contains(result.err, "resampled"));
+    }
+}
+
+TEST_CASE("kernels are centred on their peak or centroid on demand") {
+    const Stacks stacks;
+    const Shape3 shape{6, 8, 9};
+    Array kernel = gaussian(shape, {4, 2, 6}, image_voxel_um);
+    for (Complex& value : kernel.values) value += 1e-3;  // pulls the centroid to the middle
+    write_stack(stacks / "off.tif", kernel, image_voxel_um);
+    std::array<double, 3> centroid{};
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const double share = kernel(z, y, x).real() / sum_of(kernel).real();
+                centroid[0] += share * static_cast<double>(z);
+                centroid[1] += share * static_cast<double>(y);
+                centroid[2] += share * static_cast<double>(x);
+            }
+    const Index3 mass{std::lround(centroid[0]), std::lround(centroid[1]), std::lround(centroid[2])};
+    REQUIRE(mass != Index3{4, 2, 6});
+    struct Case {
+        const char* name;
+        Index3 center;
+        bool moves;  // the peak away from where the point was
+    };
+    for (const Case& c : {Case{"peak", {4, 2, 6}, false}, Case{"centroid", mass, true},
+                          Case{"middle", {3, 4, 4}, true}}) {
+        INFO(c.name);
+        const CommandResult result =
+            testing::convolume({"convolve", "image.tif", "off.tif", "-o", "out.tif", "--overwrite",
+                                "--kernel-center", c.name},
+                               stacks);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        CHECK(contains(result.err, "moves the image by as much") == c.moves);
+        const Array wanted =
+            oracle_convolve(stacks.image, kernel, {Mode::same, {}, Operation::convolve, c.center});
+        CHECK(stacks.error_against(scaled(wanted, 1 / sum_of(kernel).real())) < 1e-5);
+    }
+}
