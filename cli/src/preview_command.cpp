@@ -19,13 +19,16 @@ namespace convolume::cli {
 namespace {
 
 struct PreviewRequest {
-    std::string stack;
+    std::vector<std::string> stacks;
     std::string after;
+    std::string psf;
     std::string output;
     index_t channel = 0;
     index_t frame = 0;
     PreviewStyle style;
     std::optional<GreyLimits> limits;
+    bool slices = false;
+    std::optional<double> decades;  ///< of a logarithmic scale
     bool overwrite = false;
     bool quiet = false;
 };
@@ -63,6 +66,24 @@ void take_steps(const io::ImageMetadata& metadata, PreviewStack& stack) {
     stack.unit = "µm";
 }
 
+template <class Views>
+OrthogonalViews views_of(io::ImageReader& reader, const PreviewRequest& request) {
+    Views views(reader.metadata().shape);
+    for_each_slab(
+        reader, request.frame, request.channel,
+        [&views](const ConstImageView& slab, index_t z_begin) { views.add(slab, z_begin); });
+    return views;
+}
+
+void scale_by_decades(PreviewStack& stack, double decades) {
+    take_logarithm(stack.views);
+    double high = percentile_limits(stack.views.along_z, 0, 100).high;
+    for (const Plane* plane : {&stack.views.along_y, &stack.views.along_x})
+        high = std::max(high, percentile_limits(*plane, 0, 100).high);
+    stack.limits = {high - decades, high};
+    stack.logarithmic = true;
+}
+
 PreviewStack load(const std::string& role, const std::string& path, const PreviewRequest& request) {
     const auto reader = io::open_image(path);
     const io::ImageMetadata& metadata = reader->metadata();
@@ -72,13 +93,24 @@ PreviewStack load(const std::string& role, const std::string& path, const Previe
     PreviewStack stack{role + name,
                        message(to_string(metadata.shape), ' ', name_of(metadata.type), ", ",
                                format_voxel_size(metadata.voxel_size_um)),
-                       Projections(metadata.shape)};
-    for_each_slab(*reader, request.frame, request.channel,
-                  [&stack](const ConstImageView& slab, index_t z_begin) {
-                      stack.projections.add(slab, z_begin);
-                  });
+                       request.slices ? views_of<MiddleSlices>(*reader, request)
+                                      : views_of<Projections>(*reader, request)};
     take_steps(metadata, stack);
-    stack.limits = request.limits.value_or(percentile_limits(stack.projections.along_z, 1, 99.9));
+    if (request.decades)
+        scale_by_decades(stack, *request.decades);
+    else
+        stack.limits = request.limits.value_or(percentile_limits(stack.views.along_z, 1, 99.9));
+    return stack;
+}
+
+// Its rings and flanks are what one looks for.
+PreviewStack load_psf(const PreviewRequest& request) {
+    PreviewRequest of_psf = request;
+    of_psf.channel = of_psf.frame = 0;
+    of_psf.slices = true;
+    of_psf.decades = request.decades.value_or(4);
+    PreviewStack stack = load("", request.psf, of_psf);
+    stack.own_zoom = true;
     return stack;
 }
 
@@ -86,15 +118,18 @@ void run_preview(const PreviewRequest& request) {
     check_output_path(request.output, request.overwrite);
     const bool pair = !request.after.empty();
     std::vector<PreviewStack> stacks;
-    stacks.push_back(load(pair ? "before: " : "", request.stack, request));
+    for (const std::string& path : request.stacks)
+        stacks.push_back(load(pair ? "before: " : "", path, request));
     if (pair) stacks.push_back(load("after: ", request.after, request));
+    if (!request.psf.empty()) stacks.push_back(load_psf(request));
     const std::vector<char> png = draw_preview(stacks, request.style).png();
     write_whole_file(request.output, png);
     const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
                           stderr_wants_colors());
     for (const PreviewStack& stack : stacks)
         console.fact("grey", message(stack.title, ": black ", format_number(stack.limits.low),
-                                     ", white ", format_number(stack.limits.high)));
+                                     ", white ", format_number(stack.limits.high),
+                                     stack.logarithmic ? ", powers of ten" : ""));
     console.fact("output", request.output);
 }
 
@@ -102,11 +137,19 @@ void run_preview(const PreviewRequest& request) {
 
 void add_preview_command(CLI::App& app, Action& action) {
     CLI::App* command =
-        app.add_subcommand("preview", "Draw maximum projections along z, y and x as a PNG picture");
+        app.add_subcommand("preview", "Draw views of stacks along z, y and x as a PNG picture");
     auto request = std::make_shared<PreviewRequest>();
-    command->add_option("STACK", request->stack, "The image to draw")->required();
-    command->add_option("--after", request->after, "A second image, drawn beside the first")
+    command->add_option("STACK", request->stacks, "The images to draw, side by side")
+        ->required()
+        ->expected(1, 8);
+    command->add_option("--after", request->after, "A last image; titles then say before and after")
         ->type_name("STACK2");
+    command
+        ->add_option("--psf", request->psf,
+                     "A PSF beside the images: its middle slices in a logarithmic scale")
+        ->type_name("PSF");
+    command->add_flag("--slices", request->slices,
+                      "The planes through the middle instead of maximum projections");
     command->add_option("-o,--output", request->output, "The picture")
         ->required()
         ->type_name("PNG");
@@ -123,6 +166,12 @@ void add_preview_command(CLI::App& app, Action& action) {
         ->type_name("GAMMA");
     add_parsed(*command, "--limits", request->limits, parse_limits, "LOW,HIGH",
                "Values drawn black and white (default: percentiles 1 and 99.9 of each stack)");
+    command
+        ->add_option("--log", request->decades,
+                     "A logarithmic scale of that many decades (default: linear; PSF: 4)")
+        ->check(CLI::PositiveNumber)
+        ->excludes("--limits")
+        ->type_name("DECADES");
     command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists");
     command->add_flag("-q,--quiet", request->quiet, "Only warnings and errors");
     command->callback([request, &action] { action = [request] { run_preview(*request); }; });

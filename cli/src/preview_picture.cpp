@@ -41,22 +41,36 @@ double smallest_step(const PreviewStack& stack) {
 
 // Sides of a stack in its smallest step: z, y, x.
 std::array<double, 3> sides(const PreviewStack& stack) {
-    const Plane& yx = stack.projections.along_z;
-    const Plane& zx = stack.projections.along_y;
+    const Plane& yx = stack.views.along_z;
+    const Plane& zx = stack.views.along_y;
     const double smallest = smallest_step(stack);
     return {static_cast<double>(zx.rows) * stack.step[0] / smallest,
             static_cast<double>(yx.rows) * stack.step[1] / smallest,
             static_cast<double>(yx.columns) * stack.step[2] / smallest};
 }
 
-double handy_zoom(const std::vector<PreviewStack>& stacks) {
-    double largest = 1;
+double whole_halves(double zoom) {
+    return zoom > 1 ? std::floor(zoom * 2) / 2 : zoom;
+}
+
+// Picture pixels for the smallest step of each stack.
+std::vector<double> handy_zooms(const std::vector<PreviewStack>& stacks, double asked) {
+    double largest = 1, highest = 1;
     for (const PreviewStack& stack : stacks) {
+        if (stack.own_zoom) continue;
         const auto [z, y, x] = sides(stack);
         largest = std::max({largest, x + z, y + z});
+        highest = std::max(highest, y + z);
     }
-    const double zoom = std::min(handy_side / largest, 8.0);
-    return zoom > 1 ? std::floor(zoom * 2) / 2 : zoom;
+    const double side = handy_side / std::max(1.0, static_cast<double>(stacks.size()) / 2);
+    const double shared = asked > 0 ? asked : whole_halves(std::min(side / largest, 8.0));
+    std::vector<double> zooms;
+    for (const PreviewStack& stack : stacks) {
+        const auto [z, y, x] = sides(stack);
+        const double own = whole_halves(std::min(shared * highest / (y + z), 16.0));
+        zooms.push_back(stack.own_zoom && asked == 0 ? own : shared);
+    }
+    return zooms;
 }
 
 Panels panels_of(const PreviewStack& stack, double zoom) {
@@ -123,9 +137,15 @@ void draw_scale_bar(Canvas& canvas, const PreviewStack& stack, double zoom, int 
 
 // A grey ramp between its limits.
 void draw_ramp(Canvas& canvas, int left, int top, const PreviewStack& stack, double gamma) {
-    const std::string low = format_number(stack.limits.low, 4);
-    std::string high = format_number(stack.limits.high, 4);
-    if (gamma != 1) high += "  gamma " + format_number(gamma);
+    const auto number = [&stack](double value) {
+        return format_number(stack.logarithmic ? std::pow(10.0, value) : value, 4);
+    };
+    const std::string low = number(stack.limits.low);
+    std::string high = number(stack.limits.high);
+    if (stack.logarithmic)
+        high += "  log";
+    else if (gamma != 1)
+        high += "  gamma " + format_number(gamma);
     constexpr int ramp = 120;
     canvas.text(left, top, low, dim, text_size);
     left += text_width(low, text_size) + 12;
@@ -152,15 +172,15 @@ void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom
     top += 2 * line + 4;
     const int right = left + panels.x + gap;
     const int below = top + panels.y + gap;
-    const Projections& projections = stack.projections;
+    const OrthogonalViews& views = stack.views;
     const auto panel = [&](int x, int y, int width, int height, const Plane& plane,
                            const char* axes) {
         draw_plane(canvas, x, y, width, height, plane, stack.limits, style.gamma);
         draw_label(canvas, x, y, width, height, axes);
     };
-    panel(left, top, panels.x, panels.y, projections.along_z, "x→ y↓");
-    panel(right, top, panels.z, panels.y, projections.along_x, "z→ y↓");
-    panel(left, below, panels.x, panels.z, projections.along_y, "x→ z↓");
+    panel(left, top, panels.x, panels.y, views.along_z, "x→ y↓");
+    panel(right, top, panels.z, panels.y, views.along_x, "z→ y↓");
+    panel(left, below, panels.x, panels.z, views.along_y, "x→ z↓");
     draw_scale_bar(canvas, stack, zoom, left + panels.x, top + panels.y, panels.x);
     draw_ramp(canvas, left, ramp_top, stack, style.gamma);
 }
@@ -175,20 +195,20 @@ double round_length(double length) {
 }
 
 Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle& style) {
-    const double zoom = style.zoom > 0 ? style.zoom : handy_zoom(stacks);
+    const std::vector<double> zooms = handy_zooms(stacks, style.zoom);
     int width = 2 * margin - column_gap;
     int height = 0;
-    for (const PreviewStack& stack : stacks) {
-        const Panels panels = panels_of(stack, zoom);
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+        const Panels panels = panels_of(stacks[i], zooms[i]);
         width += panels.column() + column_gap;
         height = std::max(height, panels.height());
     }
     const int ramp_top = margin + 2 * line + 4 + height + 14;
     Canvas canvas(width, ramp_top + text_height + margin, background);
     int left = margin;
-    for (const PreviewStack& stack : stacks) {
-        draw_stack(canvas, left, stack, zoom, style, ramp_top);
-        left += panels_of(stack, zoom).column() + column_gap;
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+        draw_stack(canvas, left, stacks[i], zooms[i], style, ramp_top);
+        left += panels_of(stacks[i], zooms[i]).column() + column_gap;
     }
     return canvas;
 }

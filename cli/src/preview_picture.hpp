@@ -1,6 +1,6 @@
 #pragma once
-// One or two stacks as a picture: three maximum projections each, aligned as in an orthogonal view
-// (z,y to the right of x,y and x,z below it), every panel to scale.
+// Stacks side by side as a picture: three views each, aligned as in an orthogonal view (z,y to the
+// right of x,y and x,z below it), every panel to scale.
 
 #include <array>
 #include <string>
@@ -14,10 +14,12 @@ namespace convolume::cli {
 struct PreviewStack {
     std::string title;
     std::string caption;
-    Projections projections;
+    OrthogonalViews views;
     std::array<double, 3> step{1, 1, 1};  ///< z, y, x distance of samples, in `unit`
     std::string unit = "px";
     GreyLimits limits{0, 1};
+    bool logarithmic = false;  ///< views and limits are decimal logarithms
+    bool own_zoom = false;     ///< enlarged to the height of the others
 };
 
 struct PreviewStyle {

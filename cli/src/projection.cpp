@@ -70,7 +70,7 @@ Plane::Plane(index_t row_count, index_t column_count, float value)
       columns(column_count),
       values(static_cast<std::size_t>(checked_multiply(row_count, column_count)), value) {}
 
-Projections::Projections(const Shape3& shape)
+OrthogonalViews::OrthogonalViews(const Shape3& shape)
     : along_z(shape.y, shape.x, lowest),
       along_y(shape.z, shape.x, lowest),
       along_x(shape.y, shape.z, lowest) {}
@@ -93,6 +93,33 @@ void Projections::add(const ConstImageView& slab, index_t z_begin) {
                 }
             }
     });
+}
+
+void MiddleSlices::add(const ConstImageView& slab, index_t z_begin) {
+    const Shape3 shape = slab.shape;
+    const index_t middle_z = along_y.rows / 2, middle_y = shape.y / 2, middle_x = shape.x / 2;
+    visit_pixel_type(slab.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        const auto value = [&](index_t z, index_t y, index_t x) {
+            return static_cast<float>(real_value(*static_cast<const T*>(slab.at(z, y, x))));
+        };
+        for (index_t z = 0; z < shape.z; ++z) {
+            for (index_t x = 0; x < shape.x; ++x)
+                along_y.at(z_begin + z, x) = value(z, middle_y, x);
+            for (index_t y = 0; y < shape.y; ++y)
+                along_x.at(y, z_begin + z) = value(z, y, middle_x);
+            if (z_begin + z != middle_z) continue;
+            for (index_t y = 0; y < shape.y; ++y)
+                for (index_t x = 0; x < shape.x; ++x) along_z.at(y, x) = value(z, y, x);
+        }
+    });
+}
+
+void take_logarithm(OrthogonalViews& views) {
+    for (Plane* plane : {&views.along_z, &views.along_y, &views.along_x})
+        for (float& value : plane->values)
+            // Not the lowest float, which would spread over its neighbours in a resampling.
+            value = value > 0 ? std::log10(value) : -38.0F;
 }
 
 Plane resample(const Plane& plane, index_t rows, index_t columns) {

@@ -1,5 +1,5 @@
 #pragma once
-// Maximum projections of a stack, resampled to the pixels of a picture.
+// Views of a stack along its axes, resampled to the pixels of a picture.
 
 #include <array>
 #include <vector>
@@ -23,16 +23,30 @@ struct Plane {
     }
 };
 
-/// The largest value along one axis each; NaN is passed over, complex values count by magnitude.
-struct Projections {
+/// One plane along each axis; complex values count by magnitude.
+struct OrthogonalViews {
     Plane along_z;  ///< rows y, columns x
     Plane along_y;  ///< rows z, columns x
     Plane along_x;  ///< rows y, columns z
 
     /// Starts without a value; a stack is then added slab by slab.
-    explicit Projections(const Shape3& shape);
+    explicit OrthogonalViews(const Shape3& shape);
+};
+
+/// The largest value along each axis; NaN is passed over.
+struct Projections : OrthogonalViews {
+    using OrthogonalViews::OrthogonalViews;
     void add(const ConstImageView& slab, index_t z_begin);
 };
+
+/// The planes through voxel z/2, y/2, x/2.
+struct MiddleSlices : OrthogonalViews {
+    using OrthogonalViews::OrthogonalViews;
+    void add(const ConstImageView& slab, index_t z_begin);
+};
+
+/// Every value's decimal logarithm; what is not above 0 becomes as dark as can be.
+void take_logarithm(OrthogonalViews& views);
 
 /// Linear interpolation where a side grows, means weighted by distance where it shrinks.
 Plane resample(const Plane& plane, index_t rows, index_t columns);

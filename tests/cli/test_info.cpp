@@ -104,7 +104,7 @@ TEST_CASE("doctor tells why there is no GPU, or how fast each is") {
     }
 }
 
-TEST_CASE("previews are pictures of one or two stacks") {
+TEST_CASE("previews are pictures of stacks side by side") {
     const TemporaryFolder folder;
     write_stack(folder);
     const auto size_of_picture = [&](Arguments options) {
@@ -135,6 +135,14 @@ TEST_CASE("previews are pictures of one or two stacks") {
     CHECK(read_text(folder / "p.png") != dark);
     size_of_picture({"--scale", "20", "--limits", "0,0.1"});
     CHECK(read_text(folder / "p.png") != dark);
+    const std::string linear = read_text(folder / "p.png");
+    size_of_picture({"--scale", "20", "--slices"});
+    const std::string slices = read_text(folder / "p.png");
+    CHECK(slices != linear);
+    size_of_picture({"--scale", "20", "--slices", "--log", "2"});
+    CHECK(read_text(folder / "p.png") != slices);
+    const auto four = size_of_picture({"stack.tif", "stack.tif", "--psf", "stack.tif"});
+    CHECK(four.first > 4 * 400);
     CHECK(testing::convolume({"preview", "stack.tif", "-o", "p.png"}, folder).status == 5);
     CHECK(testing::convolume({"preview", "stack.tif", "-o", "q.png", "-q"}, folder).err.empty());
 }

@@ -52,6 +52,28 @@ TEST_CASE("projections hold the largest value along each axis") {
         }
 }
 
+TEST_CASE("slices go through the middle voxel, slab by slab or whole") {
+    const Shape3 shape{4, 5, 7};
+    std::vector<float> values(140);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    const ConstImageView view = view_of(static_cast<const float*>(values.data()), shape);
+    MiddleSlices slices(shape);
+    slices.add(subview(view, {{0, 0, 0}, {3, 5, 7}}), 0);
+    slices.add(subview(view, {{3, 0, 0}, {4, 5, 7}}), 3);
+    for (index_t y = 0; y < 5; ++y)
+        for (index_t x = 0; x < 7; ++x)
+            CHECK(slices.along_z.at(y, x) == static_cast<float>((2 * 5 + y) * 7 + x));
+    for (index_t z = 0; z < 4; ++z) {
+        for (index_t x = 0; x < 7; ++x)
+            CHECK(slices.along_y.at(z, x) == static_cast<float>((z * 5 + 2) * 7 + x));
+        for (index_t y = 0; y < 5; ++y)
+            CHECK(slices.along_x.at(y, z) == static_cast<float>((z * 5 + y) * 7 + 3));
+    }
+    take_logarithm(slices);
+    CHECK(is_near(slices.along_z.at(0, 0), std::log10(70.0)));
+    CHECK(slices.along_y.at(0, 0) < slices.along_z.at(0, 0));
+}
+
 TEST_CASE("resampling keeps constants, ramps and, when shrinking, means") {
     Plane constant(5, 7, 3);
     for (const float value : resample(constant, 11, 4).values) CHECK(is_near(value, 3));
@@ -91,10 +113,10 @@ TEST_CASE("statistics leave NaN out and count them") {
 }
 
 TEST_CASE("panels are drawn to scale") {
-    PreviewStack stack{"title",         "caption", Projections({10, 40, 60}),
-                       {0.4, 0.1, 0.1}, "µm",      {0, 1}};
+    Projections projections({10, 40, 60});
     const std::vector<float> ones(10 * 40 * 60, 1.0F);
-    stack.projections.add(view_of(ones.data(), {10, 40, 60}), 0);
+    projections.add(view_of(ones.data(), {10, 40, 60}), 0);
+    const PreviewStack stack{"title", "caption", projections, {0.4, 0.1, 0.1}, "µm", {0, 1}};
     const Canvas canvas = draw_preview({stack}, {.zoom = 5, .gamma = 1});
     int white = 0;
     for (int x = 0; x < canvas.width(); ++x) white += canvas.at(x, 200) == Color{255, 255, 255};
