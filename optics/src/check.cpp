@@ -37,6 +37,40 @@ void check_aperture(double na, const char* what, double index) {
                                       index, ": lower the one or raise the other"));
 }
 
+void refuse_unused(const std::optional<double>& value, const char* what, const char* modality) {
+    if (value)
+        throw InvalidArgument(message(what, " was given, which plays no part in the modality ",
+                                      modality, ": leave it out or choose another modality"));
+}
+
+void check_illumination(const PsfOptions& options) {
+    const bool confocal = options.modality == Modality::confocal;
+    const char* const name = confocal                                  ? "confocal"
+                             : options.modality == Modality::widefield ? "widefield"
+                                                                       : "light sheet";
+    if (confocal) {
+        if (!options.excitation_um)
+            throw InvalidArgument(
+                "a confocal PSF needs the wavelength of excitation, and none was given: give it");
+        check_range("the wavelength of excitation", *options.excitation_um, 0.1, 10);
+        if (const double pinhole = options.pinhole_au.value_or(1); !(pinhole > 0 && pinhole <= 100))
+            throw InvalidArgument(message("the pinhole is ", pinhole,
+                                          " Airy units wide: give more than 0 and up to 100"));
+    } else {
+        refuse_unused(options.excitation_um, "a wavelength of excitation", name);
+        refuse_unused(options.pinhole_au, "a pinhole", name);
+    }
+    if (options.modality != Modality::light_sheet) {
+        refuse_unused(options.sheet_fwhm_um, "the thickness of a light sheet", name);
+        return;
+    }
+    if (!options.sheet_fwhm_um)
+        throw InvalidArgument(
+            "a light-sheet PSF needs the sheet's thickness, and none was given: give its full "
+            "width at half maximum");
+    check_range("the thickness of the light sheet", *options.sheet_fwhm_um, 0.01, farthest_um);
+}
+
 }  // namespace
 
 void check_lens(const PsfOptions& options) {
@@ -45,6 +79,7 @@ void check_lens(const PsfOptions& options) {
         throw InvalidArgument(
             message("the numerical aperture is ", lens.na, ": give a positive number"));
     check_range("the wavelength", options.wavelength_um, 0.1, 10);
+    check_illumination(options);
     check_index("the immersion medium", lens.ni);
     check_aperture(lens.na, "the immersion medium", lens.ni);
     if (options.model == PsfModel::gaussian || options.model == PsfModel::born_wolf) return;

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "check.hpp"
-#include "radial_profile.hpp"
+#include "response.hpp"
 
 namespace convolume {
 
@@ -23,13 +23,23 @@ double paraxial_focus_um(const PsfOptions& options) {
 }
 
 double brightest_focus_um(const PsfOptions& options) {
+    if (options.modality == Modality::light_sheet) {
+        PsfOptions emission = options;  // the sheet lies where emission is in focus
+        emission.modality = Modality::widefield;
+        emission.sheet_fwhm_um.reset();
+        optics::check_lens(options);
+        return brightest_focus_um(emission);
+    }
     const double paraxial = paraxial_focus_um(options);
     if (focuses_at_zero(options.model)) return 0;
     const Objective& lens = options.objective;
     // Steep rays meet elsewhere, the farther off the more the layers shift the focus.
-    const double depth_of_field = options.wavelength_um * lens.ni / (lens.na * lens.na);
+    const double wavelength = options.modality == Modality::confocal
+                                  ? std::min(*options.excitation_um, options.wavelength_um)
+                                  : options.wavelength_um;
+    const double depth_of_field = wavelength * lens.ni / (lens.na * lens.na);
     const double reach = std::abs(paraxial) + options.depth_um + 2 * depth_of_field;
-    const optics::RadialProfile axis(options, {0, paraxial - reach, paraxial + reach}, {0.0}, 1);
+    const optics::Response axis(options, {0, paraxial - reach, paraxial + reach}, {0.0}, 1);
     std::vector<double> scratch(static_cast<std::size_t>(axis.scratch_elems()));
     const auto brightness = [&](double z) {
         double value = 0;

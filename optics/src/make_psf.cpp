@@ -7,41 +7,11 @@
 #include "check.hpp"
 #include "convolume/error.hpp"
 #include "gauss_legendre.hpp"
-#include "radial_profile.hpp"
+#include "plane_light.hpp"
 
 namespace convolume {
 
 namespace {
-
-// Radii at equal steps, fine enough for six-point interpolation of the intensity, which has no
-// frequency above 2 NA/λ, to be exact to float32.
-struct RadialGrid {
-    double step_um;
-    index_t count;
-
-    RadialGrid(const PsfOptions& options, double farthest_um)
-        : step_um(0.3 * options.wavelength_um / (4 * std::numbers::pi * options.objective.na)),
-          count(static_cast<index_t>(farthest_um / step_um) + 4) {}
-
-    std::vector<double> radii() const {
-        std::vector<double> radii(static_cast<std::size_t>(count));
-        for (std::size_t i = 0; i < radii.size(); ++i) radii[i] = step_um * static_cast<double>(i);
-        return radii;
-    }
-
-    // Lagrange's polynomial through the six radii around; intensities are even in the radius.
-    double interpolate(const double* profile, double radius_um) const {
-        const double position = radius_um / step_um;
-        const index_t at = static_cast<index_t>(position);
-        const double u = position - static_cast<double>(at);
-        const double a = u + 2, b = u + 1, c = u, d = u - 1, e = u - 2, f = u - 3;
-        const auto value = [&](index_t i) { return profile[std::abs(at + i)]; };
-        const double ab = a * b, cd = c * d, ef = e * f;
-        return -b * cd * ef / 120 * value(-2) + a * cd * ef / 24 * value(-1) -
-               ab * d * ef / 12 * value(0) + ab * c * ef / 12 * value(1) -
-               ab * cd * f / 24 * value(2) + ab * cd * e / 120 * value(3);
-    }
-};
 
 // Points of all voxels from the middle one on along an axis: `rule` in each.
 std::vector<double> sample_points(index_t voxels, double voxel_um, const optics::Quadrature& rule) {
@@ -53,8 +23,9 @@ std::vector<double> sample_points(index_t voxels, double voxel_um, const optics:
 }
 
 // One plane's quadrant y, x >= 0 of voxel means from the profile. Both axes mirror.
-void fill_quadrant(const RadialGrid& grid, const double* profile, const optics::Quadrature& rule,
-                   const std::vector<double>& ys, const std::vector<double>& xs, double* quadrant) {
+void fill_quadrant(const optics::RadialGrid& grid, const double* profile,
+                   const optics::Quadrature& rule, const std::vector<double>& ys,
+                   const std::vector<double>& xs, double* quadrant) {
     const std::size_t points = rule.nodes.size();
     for (std::size_t y = 0; y < ys.size(); y += points)
         for (std::size_t x = 0; x < xs.size(); x += points) {
@@ -84,22 +55,25 @@ void mirror_quadrant(const double* quadrant, index_t height, index_t width, doub
             *plane++ = static_cast<float>(scale * quadrant[std::abs(y) * width + std::abs(x)]);
 }
 
-}  // namespace
-
-std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
-                                  const std::vector<double>& radii_um) {
-    optics::check_lens(options);
-    optics::check_points(z_um, radii_um);
-    double farthest = 0;
-    for (const double radius : radii_um) farthest = std::max(farthest, radius);
-    const optics::RadialProfile profile(options, {farthest, z_um, z_um}, radii_um, 1);
-    std::vector<double> scratch(static_cast<std::size_t>(profile.scratch_elems()));
-    std::vector<double> intensity(radii_um.size());
-    profile.add_intensity(z_um, 1, scratch.data(), intensity.data());
-    return intensity;
+// The share of each plane's light that is in the volume.
+std::vector<double> captured_shares(const PsfOptions& options, double center_um, int threads) {
+    const VoxelSize& voxel = options.voxel;
+    const Shape3 size = options.size;
+    std::vector<double> zs;
+    for (index_t z = 0; z < size.z; ++z)
+        zs.push_back(center_um - static_cast<double>(z - size.z / 2) * voxel.z_um);
+    const double half_y = voxel.y_um * static_cast<double>(size.y) / 2;
+    const double half_x = voxel.x_um * static_cast<double>(size.x) / 2;
+    std::vector<double> shares;
+    for (const optics::PlaneLight& plane :
+         optics::plane_light(options, zs, std::hypot(half_y, half_x), threads))
+        shares.push_back(plane.share_of(half_y, half_x));
+    return shares;
 }
 
-Volume make_psf(const PsfOptions& options, const ExecutionContext& context) {
+}  // namespace
+
+Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     optics::check_lens(options);
     optics::check_grid(options);
     const Shape3 size = options.size;
@@ -114,12 +88,12 @@ Volume make_psf(const PsfOptions& options, const ExecutionContext& context) {
     const double center = options.center_z_um ? *options.center_z_um : brightest_focus_um(options);
     const double half_depth = voxel.z_um * static_cast<double>(size.z) / 2;
     const double farthest = std::hypot(ys.back(), xs.back());
-    const RadialGrid grid(options, farthest);
-    const optics::RadialProfile profile(
-        options, {farthest, center - half_depth, center + half_depth}, grid.radii(), threads);
+    const optics::RadialGrid grid(optics::intensity_band(options), farthest);
+    const optics::Response response(options, {farthest, center - half_depth, center + half_depth},
+                                    grid.radii(), threads);
 
     Volume quadrants({size.z, height, width}, PixelType::float64);
-    const index_t scratch_elems = profile.scratch_elems() + grid.count;
+    const index_t scratch_elems = response.scratch_elems() + grid.count();
     std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
     std::vector<double> sums(static_cast<std::size_t>(size.z));
     double* const values = quadrants.elements<double>();
@@ -128,11 +102,11 @@ Volume make_psf(const PsfOptions& options, const ExecutionContext& context) {
     for (index_t z = 0; z < size.z; ++z) {
         if (context.stop.stop_requested()) continue;
         double* const mean = scratch.data() + omp_get_thread_num() * scratch_elems;
-        std::fill_n(mean, grid.count, 0.0);
+        std::fill_n(mean, grid.count(), 0.0);
         for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
             const double planes = static_cast<double>(z - middle) + rule.nodes[i];
-            profile.add_intensity(center - planes * voxel.z_um, rule.weights[i], mean + grid.count,
-                                  mean);
+            response.add_intensity(center - planes * voxel.z_um, rule.weights[i],
+                                   mean + grid.count(), mean);
         }
         double* const quadrant = values + z * height * width;
         fill_quadrant(grid, mean, rule, ys, xs, quadrant);
@@ -153,7 +127,7 @@ Volume make_psf(const PsfOptions& options, const ExecutionContext& context) {
     for (index_t z = 0; z < size.z; ++z)
         mirror_quadrant(values + z * height * width, height, width, 1 / total,
                         out + z * size.y * size.x);
-    return psf;
+    return {std::move(psf), center, captured_shares(options, center, threads)};
 }
 
 }  // namespace convolume

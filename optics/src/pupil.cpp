@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "gauss_legendre.hpp"
 
@@ -94,6 +95,7 @@ void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
     defocus_.push_back(k * qi.real());
     if (options.model != PsfModel::vectorial) {
         amplitudes_[0].push_back(2 * weight * sine / (lens.na * lens.na) * turn);
+        add_energy(k, sine, weight);
         return;
     }
     const Complex qg = axial(lens.ng, sine), qs = axial(lens.ns, sine);
@@ -105,6 +107,15 @@ void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
     amplitudes_[0].push_back(common * (ts + tp * cosine));
     amplitudes_[1].push_back(common * tp * (sine / lens.ns));
     amplitudes_[2].push_back(common * (ts - tp * cosine));
+    add_energy(k, sine, weight);
+}
+
+// Parseval for Hankel transforms: ∫ |∫ a(s) Jₘ(k s r) ds|² r dr = ∫ |a(s)|² / (k² s) ds.
+void Pupil::add_energy(double k, double sine, double weight) {
+    double power = 0;
+    for (std::size_t m = 0; m < amplitudes_.size(); ++m)
+        power += (m == 1 ? 2 : 1) * std::norm(amplitudes_[m].back());
+    energy_ += 2 * std::numbers::pi * power / (k * k * sine * weight);
 }
 
 void Pupil::sample(double z_um, double* real, double* imag) const {
@@ -117,6 +128,25 @@ void Pupil::sample(double z_um, double* real, double* imag) const {
             imag[m * count + j] = value.imag();
         }
     }
+}
+
+double ray_radius_um(const PsfOptions& options, double z_um) {
+    if (options.model == PsfModel::gaussian) return 0;
+    const double end = std::min(options.objective.na, lowest_index(options));
+    // A ray of sine s meets the plane where the path's slope over s says; its light grows with s.
+    constexpr int rays = 256;
+    const auto path = [&](int i) {
+        const double sine = end * i / rays;
+        return (static_path(options, sine) + z_um * axial(options.objective.ni, sine)).real();
+    };
+    std::vector<std::pair<double, double>> rings;
+    for (int i = 0; i < rays; ++i)
+        rings.emplace_back(std::abs(path(i + 1) - path(i)) * rays / end, 2 * i + 1);
+    std::sort(rings.begin(), rings.end());
+    double light = 0;
+    for (const auto& [radius, share] : rings)
+        if (light += share; light >= 0.99 * rays * rays) return radius;
+    return rings.back().first;
 }
 
 }  // namespace convolume::optics

@@ -25,6 +25,8 @@ class Pupil {
     index_t nodes() const { return static_cast<index_t>(waves_.size()); }
     /// k NA ρ: radians per µm across the axis.
     double wave(index_t j) const { return waves_[static_cast<std::size_t>(j)]; }
+    /// ∫ |field|² 2πr dr, terms weighted as in the intensity; z does not change it.
+    double energy() const { return energy_; }
     /// Fills real[m * nodes() + j] and imag[…] with the values at `z_um`.
     void sample(double z_um, double* real, double* imag) const;
 
@@ -33,10 +35,15 @@ class Pupil {
 
     void add_segment(const PsfOptions& options, const Extent& extent, double end, bool evanescent);
     void add_node(const PsfOptions& options, double sine, double weight);
+    void add_energy(double k, double sine, double weight);
 
     std::vector<double> waves_;
     std::vector<double> defocus_;  // k q(nᵢ): radians per µm of z
     std::vector<std::vector<Complex>> amplitudes_;
+    double energy_ = 0;
 };
+
+/// The distance from the axis within which rays carry 99 % of the light at `z_um`.
+double ray_radius_um(const PsfOptions& options, double z_um);
 
 }  // namespace convolume::optics

@@ -19,6 +19,18 @@ void fill_bessel(double x, int terms, index_t stride, double* row) {
     row[2 * stride] = x > 0 ? 2 * one / x - zero : 0.0;
 }
 
+// Of the Gaussian, in µm.
+struct Widths {
+    double r, z;
+
+    explicit Widths(const PsfOptions& options) {
+        const Objective& lens = options.objective;
+        const double k = 2 * std::numbers::pi / options.wavelength_um;
+        r = std::sqrt(2.0) / (k * lens.na);
+        z = 2 * std::sqrt(6.0) * lens.ni / (k * lens.na * lens.na);
+    }
+};
+
 }  // namespace
 
 RadialProfile::RadialProfile(const PsfOptions& options, const Extent& extent,
@@ -61,13 +73,17 @@ void RadialProfile::add_intensity(double z_um, double weight, double* scratch, d
     }
 }
 
+double RadialProfile::plane_energy(double z_um) const {
+    if (options_.model != PsfModel::gaussian) return pupil_.energy();
+    const Widths sigma(options_);
+    const double v = z_um / sigma.z;
+    return 2 * std::numbers::pi * sigma.r * sigma.r * std::exp(-v * v / 2);
+}
+
 void RadialProfile::add_gaussian(double z_um, double weight, double* sum) const {
-    const Objective& lens = options_.objective;
-    const double k = 2 * std::numbers::pi / options_.wavelength_um;
-    const double sigma_r = std::sqrt(2.0) / (k * lens.na);
-    const double sigma_z = 2 * std::sqrt(6.0) * lens.ni / (k * lens.na * lens.na);
+    const Widths sigma(options_);
     for (std::size_t i = 0; i < radii_um_.size(); ++i) {
-        const double u = radii_um_[i] / sigma_r, v = z_um / sigma_z;
+        const double u = radii_um_[i] / sigma.r, v = z_um / sigma.z;
         sum[i] += weight * std::exp(-(u * u + v * v) / 2);
     }
 }

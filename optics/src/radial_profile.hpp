@@ -18,6 +18,8 @@ class RadialProfile {
     index_t scratch_elems() const { return index_t{2} * pupil_.terms() * pupil_.nodes(); }
     /// sum[i] += weight · h(radius i, z).
     void add_intensity(double z_um, double weight, double* scratch, double* sum) const;
+    /// ∫ h 2πr dr over the whole plane.
+    double plane_energy(double z_um) const;
 
   private:
     void add_gaussian(double z_um, double weight, double* sum) const;

@@ -47,11 +47,28 @@ enum class PsfModel {
     vectorial,
 };
 
+/// How light gets to the source and on to the detector. With h(λ) the model's intensities at
+/// wavelength λ, all of them functions of r and z:
+enum class Modality {
+    /// h(wavelength): the whole sample is lit.
+    widefield,
+    /// h(excitation) times the mean of h(wavelength) over the pinhole: a disc about the point, of
+    /// pinhole_au Airy units across in the sample, 1 AU = 1.22 λ/NA at the wavelength of emission.
+    confocal,
+    /// exp(−4 ln2 (z − f)²/w²) h(wavelength): a sheet with a Gaussian profile along z of full width
+    /// w at half maximum, its middle at f, where h(wavelength) is brightest on the axis.
+    light_sheet,
+};
+
 struct PsfOptions {
     PsfModel model = PsfModel::vectorial;
+    Modality modality = Modality::widefield;
     Objective objective;
-    double wavelength_um = 0.52;
-    double depth_um = 0;  ///< p; ignored by gaussian and born_wolf
+    double wavelength_um = 0.52;          ///< of emission
+    std::optional<double> excitation_um;  ///< wavelength of excitation; confocal demands it
+    std::optional<double> pinhole_au;     ///< confocal only, 1 where not given
+    std::optional<double> sheet_fwhm_um;  ///< w; light_sheet demands it
+    double depth_um = 0;                  ///< p; ignored by gaussian and born_wolf
     VoxelSize voxel;
     Shape3 size{65, 65, 65};  ///< odd on every axis
     /// Gauss–Legendre points per voxel and axis: values are means over the voxel. 1 takes the
@@ -62,8 +79,8 @@ struct PsfOptions {
     int threads = 0;  ///< 0: as many as OpenMP offers
 };
 
-/// The model's intensities h at `z_um` and the given distances from the axis, not normalised: 1 in
-/// the scalar models is the peak of a perfect lens. Quadrature on ρ = (nₛ/NA) sin t takes the
+/// Intensities at `z_um` and the given distances from the axis, not normalised: 1 in the scalar
+/// models is the peak of a perfect lens. Quadrature on ρ = (nₛ/NA) sin t takes the
 /// square-root end point at the critical angle away, where the Bessel series of Li, Xue and Blu,
 /// J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy. Throws InvalidArgument.
 std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
@@ -75,9 +92,17 @@ double paraxial_focus_um(const PsfOptions& options);
 /// The z of the brightest point on the axis, far from the paraxial focus for deep sources.
 double brightest_focus_um(const PsfOptions& options);
 
-/// The PSF as a float32 volume: source in the middle voxel, sum 1. Planes of higher index look
-/// deeper into the sample: z falls by a voxel from plane to plane. The result is the same, to the
-/// last bit, for any number of threads. Throws InvalidArgument, OutOfMemory or Cancelled.
-Volume make_psf(const PsfOptions& options, const ExecutionContext& context = {});
+struct Psf {
+    Volume values;       ///< float32, sum 1, source in the middle voxel
+    double center_z_um;  ///< z of the middle plane
+    /// How much of each plane's light, of which some is infinitely far from the axis, is in the
+    /// volume: a share of 1.
+    std::vector<double> captured;
+};
+
+/// Planes of higher index look deeper into the sample: z falls by a voxel from plane to plane. The
+/// result is the same, to the last bit, for any number of threads. Throws InvalidArgument,
+/// OutOfMemory or Cancelled.
+Psf make_psf(const PsfOptions& options, const ExecutionContext& context = {});
 
 }  // namespace convolume

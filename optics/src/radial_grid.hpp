@@ -1,0 +1,60 @@
+#pragma once
+// Radii at equal steps, and values between them.
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "convolume/shape.hpp"
+
+namespace convolume::optics {
+
+/// Radii 0, step, 2 step, … up to `farthest_um` and a few more, for profiles that are even in the
+/// radius and have no angular frequency above `band_per_um`.
+class RadialGrid {
+  public:
+    /// Radians of the highest frequency per step for which six points are exact to float32.
+    static constexpr double fine = 0.3;
+
+    RadialGrid(double band_per_um, double farthest_um, double step_rad = fine)
+        : step_um_(step_rad / band_per_um),
+          count_(static_cast<index_t>(farthest_um / step_um_) + 4) {}
+
+    double step_um() const { return step_um_; }
+    index_t count() const { return count_; }
+    std::vector<double> radii() const {
+        std::vector<double> radii(static_cast<std::size_t>(count_));
+        for (std::size_t i = 0; i < radii.size(); ++i) radii[i] = step_um_ * static_cast<double>(i);
+        return radii;
+    }
+
+    /// Lagrange's polynomial through the six values around: weights[i] is that of |first + i|.
+    struct Stencil {
+        index_t first;
+        std::array<double, 6> weights;
+    };
+    Stencil stencil(double radius_um) const {
+        const double position = radius_um / step_um_;
+        const index_t at = static_cast<index_t>(position);
+        const double u = position - static_cast<double>(at);
+        const double a = u + 2, b = u + 1, c = u, d = u - 1, e = u - 2, f = u - 3;
+        const double ab = a * b, cd = c * d, ef = e * f;
+        return {at - 2,
+                {-b * cd * ef / 120, a * cd * ef / 24, -ab * d * ef / 12, ab * c * ef / 12,
+                 -ab * cd * f / 24, ab * cd * e / 120}};
+    }
+    double interpolate(const double* profile, double radius_um) const {
+        const Stencil around = stencil(radius_um);
+        double value = 0;
+        for (index_t i = 0; i < 6; ++i)
+            value +=
+                around.weights[static_cast<std::size_t>(i)] * profile[std::abs(around.first + i)];
+        return value;
+    }
+
+  private:
+    double step_um_;
+    index_t count_;
+};
+
+}  // namespace convolume::optics
