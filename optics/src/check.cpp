@@ -1,5 +1,10 @@
 #include "check.hpp"
 
+#include <omp.h>
+
+#include <cmath>
+#include <numbers>
+
 #include "convolume/error.hpp"
 
 namespace convolume::optics {
@@ -18,10 +23,16 @@ void check_length(const char* what, double value_um) {
     check_range(what, value_um, 0, farthest_um);
 }
 
-void check_voxel(const char* axis, double value_um) {
-    if (!(value_um > 0 && value_um <= farthest_um))
-        throw InvalidArgument(message("the voxel size along ", axis, " is ", value_um,
-                                      " µm: give a positive length up to ", farthest_um));
+// Voxels so coarse are a mistaken unit, or a camera's pixels before magnification.
+constexpr double coarsest_nyquist = 50;
+
+void check_voxel(const PsfOptions& options, int axis) {
+    const double value_um = options.voxel[axis],
+                 most_um = coarsest_nyquist * nyquist_um(options, axis);
+    if (!(value_um > 0 && value_um <= most_um))
+        throw InvalidArgument(message("the voxel size along ", axis_name(axis), " is ", value_um,
+                                      " µm: give a positive length up to ", most_um,
+                                      ", and that in the sample"));
 }
 
 void check_index(const char* what, double index) {
@@ -97,15 +108,30 @@ void check_lens(const PsfOptions& options) {
     check_length("the design's thickness of the cover glass", lens.tg0_um);
 }
 
+double nyquist_um(const PsfOptions& options, int axis) {
+    const Objective& lens = options.objective;
+    double waves = 1 / options.wavelength_um;
+    if (options.modality == Modality::confocal) waves += 1 / *options.excitation_um;
+    if (axis > 0) return 1 / (4 * lens.na * waves);
+    double cutoff = (lens.ni - std::sqrt(lens.ni * lens.ni - lens.na * lens.na)) * waves;
+    // The spectrum of exp(−4 ln2 z²/w²) is exp(−(πfw)²/(4 ln2)).
+    if (options.modality == Modality::light_sheet)
+        cutoff += std::sqrt(4 * std::numbers::ln2 * std::log(100.0)) /
+                  (std::numbers::pi * *options.sheet_fwhm_um);
+    return 1 / (2 * cutoff);
+}
+
+int thread_count(const PsfOptions& options) {
+    return options.threads > 0 ? options.threads : omp_get_max_threads();
+}
+
 void check_points(double z_um, const std::vector<double>& radii_um) {
     check_range("z", z_um, -farthest_um, farthest_um);
     for (const double radius : radii_um) check_length("a radius", radius);
 }
 
 void check_grid(const PsfOptions& options) {
-    check_voxel("z", options.voxel.z_um);
-    check_voxel("y", options.voxel.y_um);
-    check_voxel("x", options.voxel.x_um);
+    for (int axis = 0; axis < 3; ++axis) check_voxel(options, axis);
     for (int axis = 0; axis < 3; ++axis)
         if (options.size[axis] < 1 || options.size[axis] % 2 == 0)
             throw InvalidArgument(message("a PSF of ", options.size[axis], " voxels along ",

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "axis_light.hpp"
 #include "check.hpp"
-#include "response.hpp"
 
 namespace convolume {
 
@@ -32,20 +32,10 @@ double brightest_focus_um(const PsfOptions& options) {
     }
     const double paraxial = paraxial_focus_um(options);
     if (focuses_at_zero(options.model)) return 0;
-    const Objective& lens = options.objective;
     // Steep rays meet elsewhere, the farther off the more the layers shift the focus.
-    const double wavelength = options.modality == Modality::confocal
-                                  ? std::min(*options.excitation_um, options.wavelength_um)
-                                  : options.wavelength_um;
-    const double depth_of_field = wavelength * lens.ni / (lens.na * lens.na);
+    const double depth_of_field = optics::depth_of_field_um(options);
     const double reach = std::abs(paraxial) + options.depth_um + 2 * depth_of_field;
-    const optics::Response axis(options, {0, paraxial - reach, paraxial + reach}, {0.0}, 1);
-    std::vector<double> scratch(static_cast<std::size_t>(axis.scratch_elems()));
-    const auto brightness = [&](double z) {
-        double value = 0;
-        axis.add_intensity(z, 1, scratch.data(), &value);
-        return value;
-    };
+    const optics::AxisIntensity brightness(options, paraxial, reach);
 
     // Peaks are a depth of field wide at least: an eighth of it finds the highest, thirds close in.
     const double step = depth_of_field / 8;

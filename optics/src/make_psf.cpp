@@ -78,7 +78,7 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     optics::check_grid(options);
     const Shape3 size = options.size;
     const index_t middle = size.z / 2, height = size.y / 2 + 1, width = size.x / 2 + 1;
-    const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
+    const int threads = optics::thread_count(options);
     Volume psf(size, PixelType::float32);
 
     const VoxelSize& voxel = options.voxel;

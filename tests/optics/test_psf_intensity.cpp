@@ -173,6 +173,29 @@ TEST_CASE("the focal plane is Airy's pattern") {
     }
 }
 
+TEST_CASE("nodes are enough far from the axis and far from focus") {
+    PsfOptions options;
+    options.model = PsfModel::born_wolf;
+    options.objective = {.na = 0.3, .ni = 1};
+    const double k = 2 * pi / options.wavelength_um, na = 0.3;
+    // Airy's rings far out, relative to the brightness of rings there.
+    for (const double radius : {500.0, 1234.5, 2000.0}) {
+        const double v = k * na * radius, airy = std::pow(2 * ::j1(v) / v, 2);
+        CHECK(std::abs(psf_intensity(options, 0, {radius})[0] - airy) <
+              1e-6 * 8 / (pi * v * v * v));
+    }
+    // On the axis, with q = √(n² − NA²ρ²) as the variable, the integral is elementary.
+    for (const double z : {400.0, 3000.0, 9000.0}) {
+        using Complex = std::complex<double>;
+        const auto primitive = [&](double q) {
+            return std::polar(1.0, k * z * q) * (Complex(0, -q / (k * z)) + 1 / (k * z * k * z));
+        };
+        const Complex field = 2 / (na * na) * (primitive(1) - primitive(std::sqrt(1 - na * na)));
+        const double envelope = 16 / std::pow(na * na * k * z, 2);
+        CHECK(std::abs(psf_intensity(options, z, {0.0})[0] - std::norm(field)) < 1e-8 * envelope);
+    }
+}
+
 TEST_CASE("axial zeros are at 2 λ n / NA² where the aperture is small") {
     PsfOptions options;
     options.model = PsfModel::born_wolf;
@@ -216,9 +239,11 @@ TEST_CASE("foci are where they should be") {
             const double peak = psf_intensity(options, found, {0.0})[0];
             INFO("depth " << depth << ", focus " << found);
             double brightest = 0;
-            for (double z = -2 * depth - 1; z < 1; z += 0.05)
+            for (double z = -2 * depth - 1; z < 1; z += 0.1)
                 brightest = std::max(brightest, psf_intensity(options, z, {0.0})[0]);
             CHECK(brightest <= peak * (1 + 1e-9));
+            for (const double away : {-1e-3, 1e-3})
+                CHECK(psf_intensity(options, found + away, {0.0})[0] < peak);
         }
 }
 

@@ -1,0 +1,73 @@
+#include "convolume/psf_facts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "axis_light.hpp"
+#include "check.hpp"
+#include "response.hpp"
+
+namespace convolume {
+
+namespace {
+
+// Twice the radius at which the plane of `z_um` falls to half of what it has on the axis.
+double fwhm_lateral(const PsfOptions& options, double z_um) {
+    const double farthest = 4 * options.wavelength_um / options.objective.na;
+    constexpr std::size_t steps = 8000;
+    std::vector<double> radii(steps + 1);
+    for (std::size_t i = 0; i <= steps; ++i)
+        radii[i] = farthest * static_cast<double>(i) / static_cast<double>(steps);
+    const std::vector<double> h = psf_intensity(options, z_um, radii);
+    std::size_t i = 1;
+    while (i < steps && h[i] > h[0] / 2) ++i;
+    const double past = (h[0] / 2 - h[i]) / (h[i - 1] - h[i]);  // of a step, backwards
+    return 2 * (radii[i] - past * radii[1]);
+}
+
+double fwhm_axial(const PsfOptions& options, double focus_um) {
+    const double step = optics::depth_of_field_um(options) / 32;
+    // Light sheets may be far thinner than the lens alone would be sharp, never far thicker.
+    const optics::AxisIntensity axis(options, focus_um, 4096 * step);
+    const double half = axis(focus_um) / 2;
+    double width = 0;
+    for (const double direction : {-1.0, 1.0}) {
+        double near = 0, far = step;
+        while (axis(focus_um + direction * far) > half && far < 4096 * step) {
+            near = far;
+            far += step;
+        }
+        for (int i = 0; i < 40; ++i) {
+            const double middle = (near + far) / 2;
+            (axis(focus_um + direction * middle) > half ? near : far) = middle;
+        }
+        width += near;
+    }
+    return width;
+}
+
+}  // namespace
+
+PsfFacts psf_facts(const PsfOptions& options) {
+    optics::check_lens(options);
+    const Objective& lens = options.objective;
+    const bool layered =
+        options.model == PsfModel::gibson_lanni || options.model == PsfModel::vectorial;
+    PsfFacts facts{};
+    facts.rayleigh_lateral_um = 0.61 * options.wavelength_um / lens.na;
+    facts.rayleigh_axial_um = 2 * lens.ni * options.wavelength_um / (lens.na * lens.na);
+    facts.nyquist_lateral_um = optics::nyquist_um(options, 2);
+    facts.nyquist_axial_um = optics::nyquist_um(options, 0);
+    facts.paraxial_focus_um = paraxial_focus_um(options);
+    facts.brightest_focus_um = brightest_focus_um(options);
+    facts.fwhm_lateral_um = fwhm_lateral(options, facts.brightest_focus_um);
+    facts.fwhm_axial_um = fwhm_axial(options, facts.brightest_focus_um);
+    facts.effective_na = layered ? std::min(lens.na, lens.ns) : lens.na;
+    facts.total_reflection = layered && lens.na > lens.ns;
+    if (options.modality == Modality::confocal)
+        facts.pinhole_um = 2 * optics::pinhole_radius_um(options);
+    return facts;
+}
+
+}  // namespace convolume

@@ -1,0 +1,134 @@
+// Widths, sampling steps and sizes, against published figures and sums of their own.
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "convolume/psf_facts.hpp"
+#include "errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+PsfOptions oil(PsfModel model) {
+    PsfOptions options;
+    options.model = model;
+    options.objective.ns = 1.515;
+    options.wavelength_um = 0.6;
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("widths are those of the references") {
+    PsfFacts facts = psf_facts(oil(PsfModel::vectorial));
+    CHECK(facts.fwhm_lateral_um == Approx(0.241802).margin(2e-6));
+    CHECK(facts.fwhm_axial_um == Approx(0.585262).margin(2e-6));
+    for (const PsfModel model : {PsfModel::born_wolf, PsfModel::gibson_lanni}) {
+        facts = psf_facts(oil(model));
+        CHECK(facts.fwhm_lateral_um == Approx(0.220499).margin(2e-6));
+        CHECK(facts.fwhm_axial_um == Approx(0.590891).margin(2e-6));
+    }
+    // Gaussians multiply: 1/w² adds up over both lenses, or lens and sheet.
+    PsfOptions options = oil(PsfModel::gaussian);
+    const PsfFacts plain = psf_facts(options);
+    CHECK(plain.fwhm_lateral_um == Approx(2 * std::sqrt(2 * std::log(2.0)) * std::sqrt(2.0) * 0.6 /
+                                          (2 * std::numbers::pi * 1.4))
+                                       .epsilon(1e-6));
+    options.modality = Modality::light_sheet;
+    options.sheet_fwhm_um = 0.7;
+    CHECK(psf_facts(options).fwhm_axial_um ==
+          Approx(1 / std::hypot(1 / plain.fwhm_axial_um, 1 / 0.7)).epsilon(1e-6));
+    options = oil(PsfModel::gaussian);
+    options.modality = Modality::confocal;
+    options.excitation_um = 0.6;
+    options.pinhole_au = 1e-3;
+    CHECK(psf_facts(options).fwhm_axial_um ==
+          Approx(plain.fwhm_axial_um / std::sqrt(2.0)).epsilon(1e-5));
+}
+
+TEST_CASE("formulas by hand") {
+    PsfOptions options;
+    options.model = PsfModel::gibson_lanni;
+    options.wavelength_um = 0.52;
+    options.depth_um = 2;
+    PsfFacts facts = psf_facts(options);
+    CHECK(facts.rayleigh_lateral_um == Approx(0.2265714).epsilon(1e-6));
+    CHECK(facts.rayleigh_axial_um == Approx(0.8038776).epsilon(1e-6));
+    CHECK(facts.nyquist_lateral_um == Approx(0.0928571).epsilon(1e-6));
+    CHECK(facts.nyquist_axial_um == Approx(0.52 / (2 * (1.515 - 0.5789862))).epsilon(1e-6));
+    CHECK(facts.paraxial_focus_um == Approx(-2.2781955).epsilon(1e-6));
+    CHECK(facts.brightest_focus_um == brightest_focus_um(options));
+    CHECK(facts.effective_na == 1.33);
+    CHECK(facts.total_reflection);
+    CHECK(facts.pinhole_um == 0);
+    options.modality = Modality::confocal;
+    options.excitation_um = 0.488;
+    facts = psf_facts(options);
+    CHECK(facts.pinhole_um == Approx(0.4531429).epsilon(1e-6));
+    CHECK(facts.nyquist_lateral_um ==
+          Approx(1 / (4 * 1.4 * (1 / 0.52 + 1 / 0.488))).epsilon(1e-12));
+    options.objective.ns = 1.515;
+    facts = psf_facts(options);
+    CHECK(facts.effective_na == 1.4);
+    CHECK_FALSE(facts.total_reflection);
+}
+
+TEST_CASE("sizes hold the share that was asked for, and hardly more") {
+    struct Case {
+        PsfModel model;
+        Modality modality;
+        double share;
+    };
+    for (const Case& c : {Case{PsfModel::born_wolf, Modality::widefield, 0.9},
+                          Case{PsfModel::vectorial, Modality::widefield, 0.95},
+                          Case{PsfModel::born_wolf, Modality::confocal, 0.98},
+                          Case{PsfModel::born_wolf, Modality::light_sheet, 0.95}}) {
+        PsfOptions options;
+        options.model = c.model;
+        options.modality = c.modality;
+        options.objective = {.na = 0.8, .ni = 1.33, .ni0 = 1.33};
+        options.voxel = {0.2, 0.11, 0.13};
+        if (c.modality == Modality::confocal) options.excitation_um = 0.488;
+        if (c.modality == Modality::light_sheet) options.sheet_fwhm_um = 3;
+        const Shape3 size = psf_size_for(options, c.share);
+        INFO("model " << static_cast<int>(c.model) << ", modality " << static_cast<int>(c.modality)
+                      << ": " << to_string(size));
+
+        const double focus = brightest_focus_um(options);
+        const auto axis_light = [&](double half_um) {
+            constexpr double step = 0.1;
+            double sum = 0;
+            for (double away = step / 2; away < half_um; away += step)
+                for (const double z : {focus - away, focus + away})
+                    sum += psf_intensity(options, z, {0.0})[0] * step;
+            return sum;
+        };
+        const double all = axis_light(c.modality == Modality::widefield ? 120 : 10);
+        const double half = static_cast<double>(size.z) * 0.1;
+        CHECK(axis_light(half) > (c.share - 0.003) * all);
+        CHECK(axis_light(half - 0.3) < (c.share + 0.003) * all);
+
+        options.size = size;
+        options.oversampling = 1;
+        const auto captured = make_psf(options).captured;
+        const double least = *std::min_element(captured.begin(), captured.end());
+        CHECK(least > c.share);  // the square around the disc holds more
+        options.size.y = options.size.x = (size.x * 3 / 4) | 1;
+        const auto smaller = make_psf(options).captured;
+        CHECK(*std::min_element(smaller.begin(), smaller.end()) < c.share);
+    }
+}
+
+TEST_CASE("sizes that nobody can want are refused") {
+    PsfOptions options;
+    CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, 0.999999); }), "4 GiB"));
+    for (const double share : {0.0, 1.0, -1.0, 2.0, std::nan("")})
+        CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, share); }),
+                       "of the light is not possible"));
+}

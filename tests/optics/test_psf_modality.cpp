@@ -1,0 +1,250 @@
+// Confocal and light-sheet microscopes: against sums over the pinhole, and in their limits.
+
+#include <math.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "convolume/psf.hpp"
+
+using namespace convolume;
+
+namespace {
+
+constexpr double pi = std::numbers::pi;
+constexpr PsfModel models[] = {PsfModel::gaussian, PsfModel::born_wolf, PsfModel::gibson_lanni,
+                               PsfModel::vectorial};
+
+PsfOptions air_objective() {
+    PsfOptions options;
+    options.model = PsfModel::born_wolf;
+    options.objective.na = 0.75;
+    options.objective.ni = 1;
+    options.wavelength_um = 0.55;
+    return options;
+}
+
+PsfOptions confocal(PsfOptions options, double pinhole_au) {
+    options.modality = Modality::confocal;
+    options.excitation_um = 0.45;
+    options.pinhole_au = pinhole_au;
+    return options;
+}
+
+PsfOptions widefield(PsfOptions options, double wavelength_um) {
+    options.modality = Modality::widefield;
+    options.excitation_um.reset();
+    options.pinhole_au.reset();
+    options.wavelength_um = wavelength_um;
+    return options;
+}
+
+double simpson_weight(int i, int intervals) {
+    return (i == 0 || i == intervals ? 1 : i % 2 == 1 ? 4 : 2) / (3.0 * intervals);
+}
+
+// Born and Wolf's integral in air by Simpson's rule.
+double direct_born_wolf(double na, double wavelength, double z, double r) {
+    constexpr int intervals = 300;
+    const double k = 2 * pi / wavelength;
+    std::complex<double> field = 0;
+    for (int i = 0; i <= intervals; ++i) {
+        const double rho = static_cast<double>(i) / intervals;
+        field += simpson_weight(i, intervals) * rho * ::j0(k * na * r * rho) *
+                 std::polar(1.0, k * z * std::sqrt(1 - na * na * rho * rho));
+    }
+    return 4 * std::norm(field);
+}
+
+// The same for any radius up to `farthest`: parabolas through three neighbours of a dense table.
+class DirectTable {
+  public:
+    DirectTable(double na, double wavelength, double z, double farthest) {
+        for (double r = 0; r < farthest + 3 * step_; r += step_)
+            values_.push_back(direct_born_wolf(na, wavelength, z, r));
+    }
+    double operator()(double r) const {
+        const double position = std::max(1.0, std::round(r / step_));
+        const double u = r / step_ - position;
+        const double* v = values_.data() + static_cast<std::size_t>(position);
+        return v[0] + u * (v[1] - v[-1]) / 2 + u * u * (v[1] - 2 * v[0] + v[-1]) / 2;
+    }
+
+  private:
+    double step_ = 0.001;
+    std::vector<double> values_;
+};
+
+// Mean over the points of the disc: Simpson's rule over the squared distance from its centre, equal
+// angles around it.
+double direct_pinhole_mean(const DirectTable& intensity, double r, double radius) {
+    constexpr int rings = 200, angles = 64;
+    double mean = 0;
+    for (int i = 0; i <= rings; ++i) {
+        const double t = radius * std::sqrt(static_cast<double>(i) / rings);
+        for (int j = 0; j < angles; ++j) {
+            const double phi = 2 * pi * (j + 0.5) / angles;
+            mean += simpson_weight(i, rings) / angles *
+                    intensity(std::hypot(r + t * std::cos(phi), t * std::sin(phi)));
+        }
+    }
+    return mean;
+}
+
+}  // namespace
+
+TEST_CASE("confocal is excitation times emission averaged over the pinhole") {
+    const double na = 0.75, emission = 0.55, excitation = 0.45;
+    for (const double pinhole : {0.4, 1.0, 2.0}) {
+        const PsfOptions options = confocal(air_objective(), pinhole);
+        const double radius = pinhole * 1.22 * emission / na / 2;
+        const double peak = psf_intensity(options, 0, {0.0})[0];
+        // On the axis, within the pinhole, at its edge and without.
+        const std::vector<double> radii{0, 0.6 * radius, radius, 1.3 * radius};
+        for (const double z : {0.0, 1.3}) {
+            const auto found = psf_intensity(options, z, radii);
+            const DirectTable emitted(na, emission, z, 2.3 * radius);
+            for (std::size_t i = 0; i < radii.size(); ++i) {
+                INFO("pinhole " << pinhole << ", z " << z << ", r " << radii[i]);
+                const double expected = direct_born_wolf(na, excitation, z, radii[i]) *
+                                        direct_pinhole_mean(emitted, radii[i], radius);
+                CHECK(std::abs(found[i] - expected) < 1e-6 * peak);
+            }
+        }
+    }
+}
+
+TEST_CASE("a closed pinhole multiplies excitation and emission") {
+    for (const PsfModel model : models) {
+        PsfOptions options;
+        options.model = model;
+        options.depth_um = 2;
+        options = confocal(options, 1e-6);
+        const double focus = brightest_focus_um(options);
+        const double peak = psf_intensity(options, focus, {0.0})[0];
+        const std::vector<double> radii{0, 0.07, 0.2, 0.5, 2};
+        for (const double away : {0.0, -0.4, 1.0}) {
+            const auto found = psf_intensity(options, focus + away, radii);
+            const auto excited = psf_intensity(widefield(options, 0.45), focus + away, radii);
+            const auto emitted =
+                psf_intensity(widefield(options, options.wavelength_um), focus + away, radii);
+            for (std::size_t i = 0; i < radii.size(); ++i) {
+                INFO("model " << static_cast<int>(model) << ", " << away << ", r " << radii[i]);
+                CHECK(std::abs(found[i] - excited[i] * emitted[i]) < 1e-8 * peak);
+            }
+        }
+    }
+}
+
+TEST_CASE("an open pinhole leaves the excitation") {
+    const double na = 0.75, emission = 0.55;
+    const PsfOptions options = confocal(air_objective(), 25);
+    const std::vector<double> radii{0, 0.1, 0.3, 1, 3};
+    const auto found = psf_intensity(options, 0.5, radii);
+    const auto excited = psf_intensity(widefield(options, 0.45), 0.5, radii);
+    // All of the plane's light, 4π/(k NA)², over the area; but for a tail of λ/(π² NA R) beyond R.
+    const double k = 2 * pi / emission, radius = 25 * 0.61 * emission / na;
+    const double mean = 4 / (k * na * k * na * radius * radius);
+    const double tail = emission / (pi * pi * na * radius);
+    for (std::size_t i = 0; i < radii.size(); ++i) {
+        INFO("r " << radii[i]);
+        CHECK(found[i] / excited[i] == Approx(mean).epsilon(2 * tail));
+    }
+}
+
+TEST_CASE("a light sheet dims what is off its middle, by half at half its width") {
+    for (const PsfModel model : models) {
+        PsfOptions options;
+        options.model = model;
+        options.depth_um = 5;
+        const PsfOptions plain = options;
+        options.modality = Modality::light_sheet;
+        options.sheet_fwhm_um = 3;
+        const double focus = brightest_focus_um(plain);
+        CHECK(brightest_focus_um(options) == focus);
+        for (const auto& [away, dimmed] :
+             {std::pair{0.0, 1.0}, {1.5, 0.5}, {-1.5, 0.5}, {3.0, 0.0625}}) {
+            const std::vector<double> radii{0, 0.3, 1};
+            const auto found = psf_intensity(options, focus + away, radii);
+            const auto expected = psf_intensity(plain, focus + away, radii);
+            for (std::size_t i = 0; i < radii.size(); ++i)
+                CHECK(std::abs(found[i] - dimmed * expected[i]) < 1e-12);
+        }
+    }
+}
+
+TEST_CASE("light captured is what the rectangle holds of all of a plane's light") {
+    PsfOptions options = air_objective();
+    options.voxel = {1.0, 0.1, 0.12};
+    options.size = {3, 15, 31};
+    const double k = 2 * pi / options.wavelength_um, na = 0.75;
+    const auto sum_over = [](auto&& intensity, double half_y, double half_x) {
+        constexpr int count = 60;
+        double sum = 0;
+        for (int i = 0; i < count; ++i)
+            for (int j = 0; j < count; ++j)
+                sum +=
+                    intensity(std::hypot(half_y * (i + 0.5) / count, half_x * (j + 0.5) / count));
+        return 4 * sum * half_y * half_x / (count * count);
+    };
+    const auto shares = make_psf(options).captured;
+    REQUIRE(shares.size() == 3);
+    for (const int plane : {0, 1, 2}) {
+        const double inside = sum_over(
+            [&](double r) { return direct_born_wolf(na, 0.55, plane - 1.0, r); }, 0.75, 1.86);
+        INFO("plane " << plane);
+        CHECK(shares[static_cast<std::size_t>(plane)] ==
+              Approx(inside * (k * na) * (k * na) / (4 * pi)).epsilon(2e-3));
+    }
+
+    // Confocal light falls off so fast that a wide square holds all of it.
+    const PsfOptions pinhole = confocal(options, 1);
+    const auto confocal_shares = make_psf(pinhole).captured;
+    for (const double z : {0.0, 1.0}) {
+        const auto intensity = [&](double half_y, double half_x) {
+            std::vector<double> radii;
+            sum_over([&](double r) { return radii.push_back(r), 0.0; }, half_y, half_x);
+            const auto values = psf_intensity(pinhole, z, radii);
+            std::size_t next = 0;
+            return sum_over([&](double) { return values[next++]; }, half_y, half_x);
+        };
+        CHECK(confocal_shares[z > 0 ? 0 : 1] ==
+              Approx(intensity(0.75, 1.86) / intensity(6, 6)).epsilon(2e-3));
+    }
+}
+
+TEST_CASE("every model's planes hold the light that sums over rings find") {
+    for (const PsfModel model : models) {
+        PsfOptions options;
+        options.model = model;
+        options.depth_um = 1;
+        options.voxel = {0.5, 1.6, 1.6};
+        options.size = {3, 5, 5};
+        options.oversampling = 1;
+        options.center_z_um = -1.2;
+        // A square of 8 µm: the disc of 4 µm in it and the disc of 5.66 µm around it.
+        const auto shares = make_psf(options).captured;
+        for (const int plane : {0, 2}) {
+            std::vector<double> radii;
+            constexpr double step = 0.01;
+            for (double r = step / 2; r < 40; r += step) radii.push_back(r);
+            const auto h = psf_intensity(options, plane == 0 ? -0.7 : -1.7, radii);
+            double inner = 0, outer = 0, all = 0;
+            for (std::size_t i = 0; i < radii.size(); ++i) {
+                const double light = h[i] * radii[i];
+                all += light;
+                if (radii[i] < 4) inner += light;
+                if (radii[i] < 5.657) outer += light;
+            }
+            const double share = shares[static_cast<std::size_t>(plane)];
+            INFO("model " << static_cast<int>(model) << ", plane " << plane << ": " << share);
+            CHECK(share > inner / all * 0.985);  // some 1 % of the light is beyond 40 µm
+            CHECK(share < outer / all);
+        }
+    }
+}
