@@ -37,6 +37,7 @@ int run(int argc, const char* const* argv) {
     Action action;
     add_convolve_command(app, action);
     add_filter_command(app, action);
+    add_psf_command(app, action);
     add_info_command(app, action);
     add_preview_command(app, action);
     add_doctor_command(app, action);
@@ -44,8 +45,8 @@ int run(int argc, const char* const* argv) {
         app.parse(argc, argv);
         if (!action)
             throw InvalidArgument(
-                "no subcommand was named; give convolve, filter, info, preview or doctor, or "
-                "--help");
+                "no subcommand was named; give convolve, filter, psf, info, preview or "
+                "doctor, or --help");
         action();
         return static_cast<int>(ExitCode::ok);
     } catch (const CLI::Success& help_or_version) {

@@ -21,7 +21,7 @@ double cut_angle(double half, double radius) {
 // Where geometrical optics ends and the fringes around it have faded.
 double farthest_light_um(const PsfOptions& options, const std::vector<double>& z_um) {
     double farthest = 0;
-    for (const double z : z_um) farthest = std::max(farthest, ray_radius_um(options, z));
+    for (const double z : z_um) farthest = std::max(farthest, ray_radius_um(options, z, 0.99));
     const double unit = options.wavelength_um / options.objective.na;
     return 1.1 * farthest + 4 * unit + 2 * pinhole_radius_um(options);
 }

@@ -51,6 +51,7 @@ double fwhm_axial(const PsfOptions& options, double focus_um) {
 
 PsfFacts psf_facts(const PsfOptions& options) {
     optics::check_lens(options);
+    optics::check_grid(options);
     const Objective& lens = options.objective;
     const bool layered =
         options.model == PsfModel::gibson_lanni || options.model == PsfModel::vectorial;

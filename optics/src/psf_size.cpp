@@ -46,7 +46,11 @@ Shape3 psf_size_for(const PsfOptions& options, double share) {
     constexpr int planes = 8;
     std::vector<double> zs;
     for (int i = -planes; i <= planes; ++i) zs.push_back(center + half_depth * i / planes);
-    for (double reach = options.wavelength_um / options.objective.na;; reach *= 2) {
+    double reach = options.wavelength_um / options.objective.na;
+    if (options.modality != Modality::confocal)
+        for (const double z : zs) reach = std::max(reach, optics::ray_radius_um(options, z, share));
+    for (;; reach *= 2) {
+        static_cast<void>(shape_of(options, share, half_depth, reach / 2));
         const auto light = optics::plane_light(options, zs, reach, optics::thread_count(options));
         double radius = 0;
         bool all = true;
@@ -56,7 +60,6 @@ Shape3 psf_size_for(const PsfOptions& options, double share) {
             radius = std::max(radius, found);
         }
         if (all) return shape_of(options, share, half_depth, radius);
-        static_cast<void>(shape_of(options, share, half_depth, reach));
     }
 }
 

@@ -130,7 +130,7 @@ void Pupil::sample(double z_um, double* real, double* imag) const {
     }
 }
 
-double ray_radius_um(const PsfOptions& options, double z_um) {
+double ray_radius_um(const PsfOptions& options, double z_um, double share) {
     if (options.model == PsfModel::gaussian) return 0;
     const double end = std::min(options.objective.na, lowest_index(options));
     // A ray of sine s meets the plane where the path's slope over s says; its light grows with s.
@@ -144,8 +144,8 @@ double ray_radius_um(const PsfOptions& options, double z_um) {
         rings.emplace_back(std::abs(path(i + 1) - path(i)) * rays / end, 2 * i + 1);
     std::sort(rings.begin(), rings.end());
     double light = 0;
-    for (const auto& [radius, share] : rings)
-        if (light += share; light >= 0.99 * rays * rays) return radius;
+    for (const auto& [radius, part] : rings)
+        if (light += part; light >= share * rays * rays) return radius;
     return rings.back().first;
 }
 

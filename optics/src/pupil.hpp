@@ -43,7 +43,7 @@ class Pupil {
     double energy_ = 0;
 };
 
-/// The distance from the axis within which rays carry 99 % of the light at `z_um`.
-double ray_radius_um(const PsfOptions& options, double z_um);
+/// The distance from the axis within which rays carry `share` of the light at `z_um`.
+double ray_radius_um(const PsfOptions& options, double z_um, double share);
 
 }  // namespace convolume::optics

@@ -1,0 +1,107 @@
+// `convolume psf`: from what was typed to files.
+
+#include <filesystem>
+#include <iostream>
+
+#include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
+#include "interrupt.hpp"
+#include "output_path.hpp"
+#include "progress.hpp"
+#include "psf_parameters.hpp"
+#include "psf_report.hpp"
+#include "psf_request.hpp"
+#include "version.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Parameters of the file's modality mean nothing to another one.
+void forget_other_modality(Json& parameters, const Json& typed) {
+    if (!typed.contains("modality") || parameters.value("modality", Json()) == typed["modality"])
+        return;
+    for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
+}
+
+PsfOptions options_of(const PsfRequest& request) {
+    const bool from_file = !request.from.empty();
+    Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
+    forget_other_modality(parameters, request.typed);
+    parameters.update(request.typed);
+    if (request.brightest) parameters.erase("focus_um");
+    for (const auto& [key, option] :
+         {std::pair{"na", "--na"}, {"wavelength_um", "--wavelength"}, {"voxel_um", "--voxel"}})
+        if (!from_file && !parameters.contains(key))
+            throw InvalidArgument(
+                message(option, " was not given, which every PSF needs; add it, or --from FILE"));
+    const bool automatic = request.auto_size || !parameters.contains("size");
+    if (automatic) parameters.erase("size");
+
+    PsfOptions options = psf_options_of(
+        std::move(parameters), from_file ? message('"', request.from, '"') : "the command line");
+    options.threads = request.threads;
+    if (automatic) options.size = psf_size_for(options, request.capture);
+    return options;
+}
+
+// psf.tif and psf.h5:/dataset have psf.json beside them.
+std::string side_file_of(const std::string& output) {
+    if (output.empty()) return {};
+    return std::filesystem::path(io::parse_path(output).file).replace_extension(".json").string();
+}
+
+Psf make_with_progress(const PsfOptions& options, const Console& console,
+                       const InterruptGuard& interrupt) {
+    ProgressMeter meter(console.out(), progress_style(console),
+                        static_cast<double>(element_count(options.size)), steady_clock_s);
+    ExecutionContext context;
+    context.stop = interrupt.stop();
+    context.progress = [&meter](double fraction) { meter.update(fraction); };
+    return make_psf(options, context);
+}
+
+std::unique_ptr<io::ImageWriter> create_output(const PsfRequest& request,
+                                               const PsfOptions& options) {
+    io::ImageMetadata metadata;
+    metadata.shape = options.size;
+    metadata.type = PixelType::float32;
+    metadata.voxel_size_um = {options.voxel.z_um, options.voxel.y_um, options.voxel.x_um};
+    metadata.unit = "um";
+    io::CreateOptions create;
+    create.overwrite = request.overwrite;
+    create.software = std::string("convolume ") + version;
+    return io::create_image(request.output, metadata, create);
+}
+
+}  // namespace
+
+void run_psf(const PsfRequest& request) {
+    const Console console(std::cerr, request.verbosity, stderr_wants_colors());
+    InterruptGuard interrupt;
+    check_outputs({request.output, side_file_of(request.output)}, {}, request.overwrite);
+    const PsfOptions options = options_of(request);
+    const PsfFacts facts = psf_facts(options);
+    report_psf(console, options);
+    warn_of_coarse_voxels(console, options, facts);
+    if (request.explain) explain_psf(console, options, facts);
+    if (request.output.empty()) {
+        if (request.json) write_stdout(psf_json(options, facts, nullptr));
+        return;
+    }
+    const auto writer = create_output(request, options);
+    const Psf psf = make_with_progress(options, console, interrupt);
+    const std::string json = psf_json(options, facts, &psf);
+    writer->write(0, 0, psf.values.view());
+    // The PSF is never there without its parameters.
+    write_whole_file(side_file_of(request.output), json);
+    writer->commit();
+    if (request.explain) explain_captured(console, psf);
+    if (request.json) write_stdout(json);
+    console.fact("output",
+                 message(request.output, ", and its parameters in ", side_file_of(request.output)));
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,28 @@
+#pragma once
+// What `convolume psf` was asked to do.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "run_request.hpp"
+
+namespace convolume::cli {
+
+struct PsfRequest {
+    nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see psf_parameters.hpp
+    std::string from;                                                 ///< a side file, or empty
+    bool auto_size = false;  ///< typed; also when nothing says a size
+    bool brightest = false;  ///< typed
+    double capture = 0.95;
+    int threads = 0;
+    std::string output;
+    bool overwrite = false;
+    bool json = false;
+    bool explain = false;
+    Verbosity verbosity = Verbosity::normal;
+};
+
+/// Makes the PSF, writes it and its side file, reports.
+void run_psf(const PsfRequest& request);
+
+}  // namespace convolume::cli
