@@ -6,6 +6,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(FFTW3 REQUIRED)
 find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(Random123 REQUIRED)
 
 # convolume_optional(<NAME> <package> <hint>): sets CONVOLUME_HAVE_<NAME> from the switch
 # CONVOLUME_WITH_<NAME> and what is installed.

@@ -1,0 +1,56 @@
+#pragma once
+// Random numbers that depend on seed, purpose and position alone: the generator is a function of a
+// counter (Philox4x32-10: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2,
+// 3, SC'11), so that no order of work changes what anybody draws.
+
+#include <Random123/philox.h>
+
+#include <cstdint>
+
+namespace convolume::optics {
+
+/// What numbers are drawn for: every purpose has its own, at the same seed and position.
+enum class Purpose : std::uint32_t { photons = 1, read_noise, placement, path, texture };
+
+/// The numbers of one position, one after another.
+class Draws {
+  public:
+    Draws(std::uint64_t seed, Purpose purpose, std::uint64_t position)
+        : key_{{low(seed), high(seed)}},
+          counter_{{0, static_cast<std::uint32_t>(purpose), low(position), high(position)}} {}
+
+    /// Uniform in (0, 1), never 0 or 1: the middles of 2^52 equal intervals.
+    double uniform() {
+        if (used_ == 4) {
+            block_ = r123::Philox4x32()(counter_, key_);
+            ++counter_[0];
+            used_ = 0;
+        }
+        const std::uint64_t bits = std::uint64_t{block_[used_]} << 32 | block_[used_ + 1];
+        used_ += 2;
+        return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
+    }
+    double uniform(double from, double to) { return from + (to - from) * uniform(); }
+
+    /// Normal with mean 0 and variance 1, by the transform of Box and Muller.
+    double normal();
+    /// A count with the Poisson distribution of `mean`, 0 <= mean <= 1e15: exact up to the rounding
+    /// of float64. By inversion below 10, above by the transformed rejection of Hörmann, Insurance:
+    /// Mathematics and Economics 12:39 (1993), algorithm PTRS.
+    double poisson(double mean);
+
+  private:
+    static std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+    static std::uint32_t high(std::uint64_t value) {
+        return static_cast<std::uint32_t>(value >> 32);
+    }
+    double small_poisson(double mean);
+    double large_poisson(double mean);
+
+    r123::Philox4x32::key_type key_;
+    r123::Philox4x32::ctr_type counter_;
+    r123::Philox4x32::ctr_type block_{};
+    std::size_t used_ = 4;
+};
+
+}  // namespace convolume::optics
