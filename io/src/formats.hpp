@@ -23,14 +23,15 @@ std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMeta
 void check_request(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
                    const ImageView& target);
 
-/// Holds writers to "every (t, c) once, in order".
+/// Holds writers to "every plane once, in order".
 class WriteProgress {
   public:
-    void accept(const ImageMetadata& metadata, index_t t, index_t c, const ConstImageView& source);
+    void accept(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
+                const ConstImageView& source);
     void finish(const ImageMetadata& metadata) const;
 
   private:
-    index_t written_ = 0;
+    index_t written_ = 0;  // planes
 };
 
 }  // namespace convolume::io

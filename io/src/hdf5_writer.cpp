@@ -75,8 +75,9 @@ class Hdf5Writer : public ImageWriter {
         close();
     }
 
-    void write(index_t t, index_t c, const ConstImageView& source) override {
-        progress_.accept(metadata_, t, c, source);
+    void write_planes(index_t t, index_t c, index_t z_begin,
+                      const ConstImageView& source) override {
+        progress_.accept(metadata_, t, c, z_begin, source);
         const Hdf5Turn turn;
         const Shape3& shape = metadata_.shape;
         const index_t plane_bytes =
@@ -84,8 +85,8 @@ class Hdf5Writer : public ImageWriter {
         // Whole layers of chunks: none is compressed twice.
         const index_t layers = std::max<index_t>(slab_bytes / plane_bytes / chunk_.z, 1) * chunk_.z;
         std::vector<char> buffer;
-        for (index_t z = 0; z < shape.z; z += layers) {
-            const index_t end = std::min(shape.z, z + layers);
+        for (index_t z = 0; z < source.shape.z; z += layers) {
+            const index_t end = std::min(source.shape.z, z + layers);
             const ConstImageView slab = subview(source, {{z, 0, 0}, {end, shape.y, shape.x}});
             const void* data = slab.data;
             if (!is_contiguous(slab)) {
@@ -94,7 +95,7 @@ class Hdf5Writer : public ImageWriter {
                           {buffer.data(), slab.type, slab.shape, contiguous_strides(slab.shape)});
                 data = buffer.data();
             }
-            write_slab(t, c, z, slab.shape, data);
+            write_slab(t, c, z_begin + z, slab.shape, data);
         }
     }
 
@@ -104,6 +105,9 @@ class Hdf5Writer : public ImageWriter {
         check(close());
         output_.commit();
     }
+
+  protected:
+    const ImageMetadata& metadata() const override { return metadata_; }
 
   private:
     void check(bool done) const {

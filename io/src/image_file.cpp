@@ -58,25 +58,34 @@ void check_request(const ImageMetadata& metadata, index_t t, index_t c, index_t 
                                       to_string(shape), " ", name_of(metadata.type)));
 }
 
-void WriteProgress::accept(const ImageMetadata& metadata, index_t t, index_t c,
+void ImageWriter::write(index_t t, index_t c, const ConstImageView& source) {
+    if (source.shape.z != metadata().shape.z)
+        throw InvalidArgument(message("an image of ", to_string(source.shape),
+                                      " was given to a file of ", to_string(metadata().shape)));
+    write_planes(t, c, 0, source);
+}
+
+void WriteProgress::accept(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
                            const ConstImageView& source) {
     check_channels(metadata, t, c);
-    if (source.shape != metadata.shape || source.type != metadata.type)
-        throw InvalidArgument(message("an image of ", to_string(source.shape), " ",
-                                      name_of(source.type), " was given to a file of ",
-                                      to_string(metadata.shape), " ", name_of(metadata.type)));
-    if (t * metadata.channels + c != written_)
-        throw InvalidArgument(
-            message("time ", t, ", channel ", c,
-                    " was written out of order; write channels of a time in order"));
-    ++written_;
+    const Shape3& shape = metadata.shape;
+    if (source.type != metadata.type || source.shape.y != shape.y || source.shape.x != shape.x ||
+        z_begin < 0 || source.shape.z < 0 || z_begin > shape.z - source.shape.z)
+        throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(source.shape),
+                                      " ", name_of(source.type), " were given to a file of ",
+                                      to_string(shape), " ", name_of(metadata.type)));
+    if ((t * metadata.channels + c) * shape.z + z_begin != written_)
+        throw InvalidArgument(message("plane ", z_begin, " of time ", t, ", channel ", c,
+                                      " was written out of order; write the planes of a channel, "
+                                      "and the channels of a time, in order"));
+    written_ += source.shape.z;
 }
 
 void WriteProgress::finish(const ImageMetadata& metadata) const {
-    if (written_ != metadata.frames * metadata.channels)
-        throw InvalidArgument(message("only ", written_, " of ",
-                                      metadata.frames * metadata.channels,
-                                      " channels were written before the file was completed"));
+    const index_t planes = metadata.frames * metadata.channels * metadata.shape.z;
+    if (written_ != planes)
+        throw InvalidArgument(message("only ", written_, " of ", planes,
+                                      " planes were written before the file was completed"));
 }
 
 PathSpec parse_path(const std::string& path) {

@@ -30,8 +30,9 @@ class NpyWriter : public ImageWriter {
         output_.write(0, header_.data(), offset_);
     }
 
-    void write(index_t t, index_t c, const ConstImageView& source) override {
-        progress_.accept(metadata_, t, c, source);
+    void write_planes(index_t t, index_t c, index_t z_begin,
+                      const ConstImageView& source) override {
+        progress_.accept(metadata_, t, c, z_begin, source);
         for_each_plane(source, [&](index_t, const void* plane, index_t bytes) {
             output_.write(offset_, plane, bytes);
             offset_ += bytes;
@@ -42,6 +43,9 @@ class NpyWriter : public ImageWriter {
         progress_.finish(metadata_);
         output_.commit();
     }
+
+  protected:
+    const ImageMetadata& metadata() const override { return metadata_; }
 
   private:
     ImageMetadata metadata_;

@@ -45,8 +45,9 @@ class CodedTiffWriter : public ImageWriter {
         rows_ = std::clamp<index_t>(strip_bytes / row_bytes, 1, metadata.shape.y);
     }
 
-    void write(index_t t, index_t c, const ConstImageView& source) override {
-        progress_.accept(metadata_, t, c, source);
+    void write_planes(index_t t, index_t c, index_t z_begin,
+                      const ConstImageView& source) override {
+        progress_.accept(metadata_, t, c, z_begin, source);
         for_each_plane(source, [&](index_t, const void* plane, index_t) {
             write_page(static_cast<const char*>(plane));
         });
@@ -58,6 +59,9 @@ class CodedTiffWriter : public ImageWriter {
         check(tiff_.error().empty());
         output_.commit();
     }
+
+  protected:
+    const ImageMetadata& metadata() const override { return metadata_; }
 
   private:
     void check(bool done) const {

@@ -22,10 +22,12 @@ class RawTiffWriter : public ImageWriter {
           directories_offset_(round_up(checked_add(data_offset, metadata.bytes()), 16)),
           output_(path, options.overwrite, directories_offset_ + directories_bytes()) {}
 
-    void write(index_t t, index_t c, const ConstImageView& source) override {
-        progress_.accept(metadata_, t, c, source);
+    void write_planes(index_t t, index_t c, index_t z_begin,
+                      const ConstImageView& source) override {
+        progress_.accept(metadata_, t, c, z_begin, source);
         for_each_plane(source, [&](index_t z, const void* plane, index_t) {
-            output_.write(data_offset + page_number(t, c, z) * plane_bytes_, plane, plane_bytes_);
+            output_.write(data_offset + page_number(t, c, z_begin + z) * plane_bytes_, plane,
+                          plane_bytes_);
         });
     }
 
@@ -50,6 +52,9 @@ class RawTiffWriter : public ImageWriter {
         output_.write(0, header.data(), static_cast<index_t>(header.size()));
         output_.commit();
     }
+
+  protected:
+    const ImageMetadata& metadata() const override { return metadata_; }
 
   private:
     /// ImageJ wants channels fastest; our OME-XML says z.

@@ -44,6 +44,42 @@ TEST_CASE("an output that is not committed leaves nothing", "[io]") {
     }
 }
 
+TEST_CASE("planes written a few at a time make the same image", "[io]") {
+    io::ImageMetadata m;
+    m.shape = {7, 5, 6};
+    m.type = PixelType::uint16;
+    m.frames = 2;
+    m.channels = 2;
+    for (const std::string name : names)
+        for (const auto compression : {io::Compression::none, io::Compression::deflate}) {
+            if (compression != io::Compression::none && name == "a.npy") continue;
+            const TempFolder folder;
+            const auto writer = io::create_image(folder / name, m, {false, compression, ""});
+            for (index_t t = 0; t < 2; ++t)
+                for (index_t c = 0; c < 2; ++c) {
+                    const Volume whole =
+                        random_volume(m.shape, m.type, static_cast<unsigned>(2 * t + c));
+                    for (const auto& [begin, end] :
+                         {std::pair<index_t, index_t>{0, 1}, {1, 5}, {5, 7}}) {
+                        const ConstImageView planes =
+                            subview(whole.view(), {{begin, 0, 0}, {end, 5, 6}});
+                        CHECK_THROWS_AS(writer->write_planes(t, c, begin + 1, planes),
+                                        InvalidArgument);
+                        CHECK_THROWS_AS(writer->write(t, c, planes), InvalidArgument);
+                        writer->write_planes(t, c, begin, planes);
+                        if (end < 7) CHECK_THROWS_AS(writer->commit(), InvalidArgument);
+                    }
+                }
+            writer->commit();
+            const auto reader = io::open_image(folder / name);
+            for (index_t t = 0; t < 2; ++t)
+                for (index_t c = 0; c < 2; ++c)
+                    CHECK(same_bytes(
+                        read_channel(*reader, t, c),
+                        random_volume(m.shape, m.type, static_cast<unsigned>(2 * t + c))));
+        }
+}
+
 TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
     for (const char* name : names) {
         const TempFolder folder;

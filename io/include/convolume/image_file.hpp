@@ -81,11 +81,18 @@ class ImageWriter {
   public:
     /// Without commit(), whatever was written is removed.
     virtual ~ImageWriter() = default;
-    /// Writes channel c at time t; every (t, c) once, in order t slowest. `source` has the shape
-    /// and type given at creation.
-    virtual void write(index_t t, index_t c, const ConstImageView& source) = 0;
+    /// Writes planes z_begin … z_begin + source.shape.z - 1 of channel c at time t; every plane
+    /// once, in order: t slowest, then c, then z. `source` has the type, y and x given at creation.
+    /// Formats in chunks are written fastest by many planes at a time.
+    virtual void write_planes(index_t t, index_t c, index_t z_begin,
+                              const ConstImageView& source) = 0;
+    /// Writes channel c at time t, all of it.
+    void write(index_t t, index_t c, const ConstImageView& source);
     /// Completes the file and gives it its final name. Throws IoError.
     virtual void commit() = 0;
+
+  protected:
+    virtual const ImageMetadata& metadata() const = 0;
 };
 
 /// Creates `path` under a temporary name beside it. The extension decides: .ome.tif, .ome.tiff,
