@@ -32,7 +32,7 @@ constexpr KindFacts facts_of(PhantomKind kind) {
         case PhantomKind::shells:
             return {1.5, 2, 0.4};
         case PhantomKind::cells:
-            return {0.8, 5, 0.2};
+            return {0.5, 5, 0.2};
         case PhantomKind::mixed:
             break;
     }

@@ -1,0 +1,152 @@
+// `convolume phantom`: what is written is the library's phantom, with bounded memory.
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "convolume/phantom.hpp"
+#include "convolume/volume.hpp"
+#include "images.hpp"
+#include "support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+CommandResult make_phantom(const TemporaryFolder& folder, Arguments options) {
+    options.insert(options.begin(), "phantom");
+    return testing::convolume(options, folder);
+}
+
+}  // namespace
+
+TEST_CASE("the command writes the library's phantom and its objects") {
+    const TemporaryFolder folder;
+    const CommandResult result = make_phantom(folder, {"-o",
+                                                       "p.ome.tif",
+                                                       "--kind",
+                                                       "shells",
+                                                       "--size",
+                                                       "20,40,50",
+                                                       "--voxel",
+                                                       "300,120,110nm",
+                                                       "--seed",
+                                                       "9",
+                                                       "--count",
+                                                       "5",
+                                                       "--radius",
+                                                       "800nm",
+                                                       "--brightness",
+                                                       "70",
+                                                       "--brightness-spread",
+                                                       "0.1",
+                                                       "--background",
+                                                       "4",
+                                                       "--objects",
+                                                       "objects.json",
+                                                       "--json",
+                                                       "-q"});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    CHECK(result.err.empty());
+
+    PhantomOptions options;
+    options.kind = PhantomKind::shells;
+    options.shape = {20, 40, 50};
+    options.voxel = {0.3, 0.12, 0.11};
+    options.seed = 9;
+    options.count = 5;
+    options.radius_um = 0.8;
+    options.brightness = 70;
+    options.brightness_spread = 0.1;
+    options.background = 4;
+    const Phantom phantom(options);
+    Volume expected(options.shape, PixelType::float32);
+    phantom.draw(0, expected.view());
+    const ImageFile file = read_image(folder / "p.ome.tif");
+    CHECK(file.only().values == to_array(expected.view()).values);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        CHECK(std::abs(file.metadata.voxel_size_um[axis].value() -
+                       options.voxel[static_cast<int>(axis)]) < 1e-6);
+
+    const auto list = nlohmann::json::parse(read_text(folder / "objects.json"));
+    REQUIRE(list["objects"].size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) {
+        const PhantomObject& object = phantom.objects()[i];
+        const auto& json = list["objects"][i];
+        CHECK(json["kind"] == "shells");
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            CHECK(json["centre_um"][axis] == object.centre_um[axis]);
+            CHECK(json["centre_voxels"][axis] ==
+                  object.centre_um[axis] / options.voxel[static_cast<int>(axis)]);
+        }
+        CHECK(json["radius_um"] == object.radius_um);
+        CHECK(json["brightness"] == object.brightness);
+    }
+    const auto answer = nlohmann::json::parse(result.out);
+    CHECK(answer["count"] == 5);
+    CHECK(answer["output"]["type"] == "float32");
+    CHECK(answer["clamped_high"] == 0);
+}
+
+TEST_CASE("16-bit phantoms are rounded, and what does not fit is told") {
+    const TemporaryFolder folder;
+    const Arguments common{"--kind", "cells", "--size", "10,40,40", "--overwrite"};
+    const auto with = [&](Arguments more) {
+        more.insert(more.begin(), common.begin(), common.end());
+        return make_phantom(folder, more);
+    };
+    REQUIRE(with({"-o", "f.npy"}).status == 0);
+    REQUIRE(with({"-o", "i.npy", "--type", "uint16"}).status == 0);
+    const Array exact = read_image(folder / "f.npy").only();
+    const ImageFile rounded = read_image(folder / "i.npy");
+    CHECK(rounded.metadata.type == PixelType::uint16);
+    double worst = 0;
+    for (std::size_t i = 0; i < exact.values.size(); ++i)
+        worst = std::max(worst, std::abs(exact.values[i] - rounded.only().values[i]));
+    CHECK(worst <= 0.5);
+    CHECK(worst > 0.3);
+    const CommandResult clamped =
+        with({"-o", "i.npy", "--type", "uint16", "--brightness", "1e6", "-q"});
+    CHECK(clamped.status == 0);
+    CHECK(contains(clamped.err, "clamped"));
+}
+
+TEST_CASE("a phantom is written with the memory of a few planes") {
+    const TemporaryFolder folder;
+    // 250 MiB in all; planes of 1 MiB.
+    const CommandResult result =
+        make_phantom(folder, {"-o", "large.npy", "--kind", "beads", "--count", "50", "--size",
+                              "250,512,512", "--json", "-q"});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    CHECK(nlohmann::json::parse(result.out)["peak_buffer_bytes"] <= 64 << 20);
+}
+
+TEST_CASE("phantoms that cannot be written are refused in one sentence") {
+    const TemporaryFolder folder;
+    write_text(folder / "there.tif", "precious");
+    const auto refused = [&](int status, const std::string& names, Arguments options) {
+        const CommandResult result = make_phantom(folder, options);
+        INFO(result.err);
+        CHECK(result.status == status);
+        CHECK(contains(result.err, names));
+        CHECK(result.err.find('\n') == result.err.size() - 1);
+        CHECK(folder.names() == std::vector<std::string>{"there.tif"});
+    };
+    refused(2, "--output", {});
+    refused(5, "--overwrite", {"-o", "there.tif"});
+    refused(2, "two outputs", {"-o", "a.tif", "--objects", "a.tif"});
+    refused(2, "shells", {"-o", "a.tif", "--kind", "spheres"});
+    refused(2, "three whole numbers", {"-o", "a.tif", "--size", "10,20"});
+    refused(2, "unit", {"-o", "a.tif", "--voxel", "200,100,100"});
+    refused(2, "voxel size", {"-o", "a.tif", "--voxel", "0,100,100nm"});
+    refused(2, "--seed", {"-o", "a.tif", "--seed", "x"});
+    refused(2, "number of objects", {"-o", "a.tif", "--count", "-1"});
+    refused(2, "mixed", {"-o", "a.tif", "--radius", "1um"});
+    refused(2, "uint16", {"-o", "a.tif", "--type", "uint8"});
+    refused(2, "--threads", {"-o", "a.tif", "--threads", "0"});
+    refused(2, "brightness", {"-o", "a.tif", "--brightness", "-5"});
+}
