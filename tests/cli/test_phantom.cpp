@@ -140,7 +140,7 @@ TEST_CASE("phantoms that cannot be written are refused in one sentence") {
     refused(5, "--overwrite", {"-o", "there.tif"});
     refused(2, "two outputs", {"-o", "a.tif", "--objects", "a.tif"});
     refused(2, "shells", {"-o", "a.tif", "--kind", "spheres"});
-    refused(2, "three whole numbers", {"-o", "a.tif", "--size", "10,20"});
+    refused(2, "three values", {"-o", "a.tif", "--size", "10,20"});
     refused(2, "unit", {"-o", "a.tif", "--voxel", "200,100,100"});
     refused(2, "voxel size", {"-o", "a.tif", "--voxel", "0,100,100nm"});
     refused(2, "--seed", {"-o", "a.tif", "--seed", "x"});
