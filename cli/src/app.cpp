@@ -39,6 +39,7 @@ int run(int argc, const char* const* argv) {
     add_filter_command(app, action);
     add_psf_command(app, action);
     add_phantom_command(app, action);
+    add_simulate_command(app, action);
     add_info_command(app, action);
     add_preview_command(app, action);
     add_doctor_command(app, action);

@@ -19,6 +19,7 @@ void add_convolve_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
 void add_psf_command(CLI::App& app, Action& action);
 void add_phantom_command(CLI::App& app, Action& action);
+void add_simulate_command(CLI::App& app, Action& action);
 void add_info_command(CLI::App& app, Action& action);
 void add_preview_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);

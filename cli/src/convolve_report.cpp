@@ -24,6 +24,8 @@ const char* normalization_words(KernelNormalization normalization) {
     return "not normalised";
 }
 
+}  // namespace
+
 std::string plan_line(const Plan& plan, index_t volumes) {
     const Candidate& chosen = plan.chosen;
     std::ostringstream text;
@@ -41,8 +43,6 @@ std::string plan_line(const Plan& plan, index_t volumes) {
          << format_duration(chosen.seconds * static_cast<double>(volumes));
     return text.str();
 }
-
-}  // namespace
 
 void ConvolveFacts::add(const ExecutionReport& report) {
     executed.seconds += report.seconds;

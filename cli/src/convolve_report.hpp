@@ -18,6 +18,9 @@ struct ConvolveFacts {
     void add(const ExecutionReport& report);
 };
 
+/// The method, its grid and memory, and the time predicted for that many volumes.
+std::string plan_line(const Plan& plan, index_t volumes);
+
 /// Inputs, kernel sum and plan.
 void report_plan(const Console& console, const ConvolveRequest& request, const ConvolveFacts& facts,
                  const Plan& plan);
