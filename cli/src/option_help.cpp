@@ -24,6 +24,19 @@ void add_threads_option(CLI::App& app, const char* group, EngineChoice& choice) 
         ->group(group);
 }
 
+void add_seed_option(CLI::App& app, const char* group, std::uint64_t& seed, const char* help) {
+    const auto parse = [](const std::string& text) {
+        std::uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto parsed = std::from_chars(text.data(), end, value);
+        if (parsed.ec != std::errc() || parsed.ptr != end)
+            throw InvalidArgument(message("--seed is a whole number from 0 to 2^64 - 1, not \"",
+                                          text, "\"; correct it"));
+        return value;
+    };
+    add_parsed(app, "--seed", seed, parse, "N", help)->group(group);
+}
+
 void add_report_options(CLI::App& app, const char* group, ReportOptions& options) {
     app.add_flag("--dry-run", options.dry_run, "Print the plan; compute and write nothing")
         ->group(group);

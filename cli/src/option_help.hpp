@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,7 @@ Integer parse_positive(std::string_view option, const std::string& text) {
 void add_device_option(CLI::App& app, const char* group, EngineChoice& choice);
 void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& choice);
 void add_threads_option(CLI::App& app, const char* group, EngineChoice& choice);
+void add_seed_option(CLI::App& app, const char* group, std::uint64_t& seed, const char* help);
 
 /// --dry-run, --json, --timeline, -q and -v.
 void add_report_options(CLI::App& app, const char* group, ReportOptions& options);

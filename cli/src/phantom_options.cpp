@@ -38,9 +38,7 @@ void add_specimen(CLI::App& app, PhantomOptions& options) {
     add_parsed(app, "--voxel", options.voxel, parse_voxel, "Z,Y,X",
                "Edges of a voxel with their unit (default 200,100,100nm)")
         ->group(group);
-    app.add_option("--seed", options.seed, "Another seed, another specimen (default 1)")
-        ->type_name("N")
-        ->group(group);
+    add_seed_option(app, group, options.seed, "Another seed, another specimen (default 1)");
     app.add_option("--count", options.count,
                    "Number of objects (default: by volume, as suits the kind)")
         ->type_name("N")

@@ -67,7 +67,7 @@ void add_camera(CLI::App& app, Camera& camera) {
                "Counts without charge (default 100)");
     add_number(app, group, "--bits", camera.bits, "1...16",
                "Of the converter; up to 8 are written as uint8, else uint16 (default 16)");
-    add_number(app, group, "--seed", camera.seed, "N", "Another seed, other noise (default 1)");
+    add_seed_option(app, group, camera.seed, "Another seed, other noise (default 1)");
     app.add_flag_callback(
            "--no-noise", [&camera] { camera.noise = false; },
            "The mean charge instead of a random count, and no read noise")
