@@ -18,7 +18,7 @@ namespace {
 using optics::BodyLattice;
 using optics::Point;
 
-constexpr index_t band_rows = 64;  // drawn by one thread at a time
+constexpr index_t band_voxels = index_t{1} << 16;  // drawn by one thread at a time, in cache
 
 constexpr std::array<std::pair<PhantomKind, const char*>, 5> kind_names{
     {{PhantomKind::beads, "beads"},
@@ -60,14 +60,13 @@ struct Phantom::Impl {
     };
     Scene scene_of(index_t z_begin, index_t z_end) const;
     void draw_band(const Scene& scene, index_t z_begin, index_t z, index_t y_begin, index_t y_end,
-                   const ImageView& planes) const;
+                   double* plain, double* textured, const ImageView& planes) const;
 };
 
 Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
     optics::check_phantom(options);
     const index_t count = optics::object_count(options);
-    std::vector<std::pair<Reach, PhantomObject>> placed;
-    placed.reserve(static_cast<std::size_t>(count));
+    reaches.reserve(static_cast<std::size_t>(count));
     for (index_t number = 0; number < count; ++number) {
         const PhantomObject object = optics::place_object(options, number);
         const auto [low, high] = optics::height_um(options, number, object);
@@ -75,16 +74,14 @@ Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
         const Reach reach{static_cast<index_t>(std::floor(low / options.voxel.z_um)),
                           static_cast<index_t>(std::ceil(high / options.voxel.z_um)) + 1, number};
         highest = std::max(highest, reach.end - reach.begin);
-        placed.emplace_back(reach, object);
-    }
-    std::stable_sort(placed.begin(), placed.end(),
-                     [](const auto& a, const auto& b) { return a.first.begin < b.first.begin; });
-    objects.reserve(placed.size());
-    reaches.reserve(placed.size());
-    for (const auto& [reach, object] : placed) {
         reaches.push_back(reach);
-        objects.push_back(object);
     }
+    std::sort(reaches.begin(), reaches.end(), [](const Reach& a, const Reach& b) {
+        return std::pair(a.begin, a.number) < std::pair(b.begin, b.number);
+    });
+    objects.reserve(reaches.size());
+    for (const Reach& reach : reaches)
+        objects.push_back(optics::place_object(options, reach.number));
 }
 
 Phantom::Impl::Scene Phantom::Impl::scene_of(index_t z_begin, index_t z_end) const {
@@ -122,28 +119,30 @@ Phantom::Impl::Scene Phantom::Impl::scene_of(index_t z_begin, index_t z_end) con
 }
 
 void Phantom::Impl::draw_band(const Scene& scene, index_t z_begin, index_t z, index_t y_begin,
-                              index_t y_end, const ImageView& planes) const {
+                              index_t y_end, double* plain, double* textured,
+                              const ImageView& planes) const {
     const index_t width = options.shape.x;
-    const auto band = static_cast<std::size_t>((y_end - y_begin) * width);
-    std::vector<double> plain(band), textured;
+    const index_t band = (y_end - y_begin) * width;
+    std::fill_n(plain, band, 0.0);
+    bool has_texture = false;
     for (const std::size_t number : scene.in_plane[static_cast<std::size_t>(z - z_begin)]) {
         const DrawnBody& body = scene.bodies[number];
         const double reach = body.lattice->radius()[1] + 1;
         if (body.centre[1] + reach < static_cast<double>(y_begin) ||
             body.centre[1] - reach > static_cast<double>(y_end))
             continue;
-        if (body.textured) textured.resize(band);
+        if (body.textured && !has_texture) std::fill_n(textured, band, 0.0);
+        has_texture = has_texture || body.textured;
         body.lattice->add(body.centre, body.value, z, y_begin, y_end, width,
-                          body.textured ? textured.data() : plain.data());
+                          body.textured ? textured : plain);
     }
     const optics::PhantomTexture texture(options.seed, options.voxel);
     for (index_t y = y_begin; y < y_end; ++y) {
         const index_t begin = (y - y_begin) * width;
-        double* const row = plain.data() + begin;
-        if (!textured.empty()) {
-            texture.multiply_row(z, y, width, textured.data() + begin);
-            for (index_t x = 0; x < width; ++x)
-                row[x] += textured[static_cast<std::size_t>(begin + x)];
+        double* const row = plain + begin;
+        if (has_texture) {
+            texture.multiply_row(z, y, width, textured + begin);
+            for (index_t x = 0; x < width; ++x) row[x] += textured[begin + x];
         }
         float* const out = static_cast<float*>(planes.at(z - z_begin, y, 0));
         for (index_t x = 0; x < width; ++x)
@@ -172,14 +171,19 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
                                       " ", name_of(planes.type), " were asked of a phantom of ",
                                       to_string(shape), " float32; ask for planes it has"));
     const Impl::Scene scene = impl_->scene_of(z_begin, z_begin + planes.shape.z);
+    const index_t band_rows = std::clamp<index_t>(band_voxels / shape.x, 1, shape.y);
     const index_t bands = ceil_div(shape.y, band_rows);
     const index_t tasks = checked_multiply(planes.shape.z, bands);
     if (threads <= 0) threads = omp_get_max_threads();
+    const index_t scratch_elems = 2 * band_rows * shape.x;
+    std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (index_t task = 0; task < tasks; ++task) {
         const index_t y = task % bands * band_rows;
+        double* const plain = scratch.data() + omp_get_thread_num() * scratch_elems;
         impl_->draw_band(scene, z_begin, z_begin + task / bands, y,
-                         std::min(y + band_rows, shape.y), planes);
+                         std::min(y + band_rows, shape.y), plain, plain + scratch_elems / 2,
+                         planes);
     }
 }
 

@@ -19,10 +19,13 @@ BodyLattice::BodyLattice(const Point& radius, double hollow)
     : radius_(radius),
       volume_(4.0 / 3 * std::numbers::pi * radius[0] * radius[1] * radius[2] *
               (1 - hollow * hollow * hollow)) {
-    // Some eight points across the smallest bodies, two a voxel in large ones.
+    // Some eight points across the smallest bodies, one a voxel in large ones, whose edges are
+    // smooth without more.
     for (std::size_t axis = 0; axis < 3; ++axis)
         fineness_[axis] =
-            std::clamp<index_t>(static_cast<index_t>(std::ceil(4 / radius[axis])), 2, 8);
+            radius[axis] < 64
+                ? std::clamp<index_t>(static_cast<index_t>(std::ceil(4 / radius[axis])), 2, 8)
+                : 1;
     layers_ = steps_within(radius[0], fineness_[0]);
     for (index_t i = -layers_; i <= layers_; ++i) {
         first_row_.push_back(rows_.size());

@@ -68,7 +68,8 @@ std::vector<Point> filament_path(const PhantomOptions& options, index_t number,
                                  const PhantomObject& object) {
     Draws draws(options.seed, Purpose::path, position_of(number));
     const double smallest = std::min({options.voxel.z_um, options.voxel.y_um, options.voxel.x_um});
-    const double wanted_um = 0.5 * std::max(object.radius_um, smallest);
+    const double wanted_um =
+        std::max({0.5 * object.radius_um, 0.5 * smallest, 1e-5 * object.length_um});
     const double beads = std::ceil(object.length_um / wanted_um);
     const double step_um = object.length_um / beads;
     std::vector<Point> path;
@@ -136,8 +137,10 @@ void check_phantom(const PhantomOptions& options) {
             throw InvalidArgument(
                 "a radius was given for a mixed phantom, whose kinds have radii of their own; "
                 "choose one kind or leave the radius out");
-        refuse_unless(*options.radius_um > 0 && *options.radius_um <= 1e4, "radius, in µm,",
-                      *options.radius_um, "give a positive length up to 10000");
+        const double largest =
+            std::max({extent_um(options, 0), extent_um(options, 1), extent_um(options, 2)});
+        refuse_unless(*options.radius_um > 0 && *options.radius_um <= largest, "radius, in µm,",
+                      *options.radius_um, "give a positive length that the volume can hold");
     }
     refuse_unless(options.brightness >= 0 && options.brightness <= 1e30, "brightness",
                   options.brightness, "give 0 or more");

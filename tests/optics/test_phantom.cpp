@@ -184,6 +184,21 @@ TEST_CASE("any part of a phantom, in any order and by any number of threads, is 
     }
 }
 
+TEST_CASE("rows of wide phantoms are drawn in bands, without seams") {
+    PhantomOptions options;
+    options.kind = PhantomKind::beads;
+    options.shape = {5, 90, 3000};
+    options.radius_um = 0.3;
+    options.count = 300;
+    const Phantom phantom(options);
+    double expected = 0;
+    for (const PhantomObject& bead : phantom.objects())
+        expected += bead.brightness * ball_um3(0.3) / 0.002;
+    const Volume volume = draw_whole(phantom);
+    CHECK(std::abs(light_of(volume).sum / expected - 1) < 1e-6);
+    CHECK(same_bits(volume, draw_whole(phantom, 3)));
+}
+
 TEST_CASE("kinds fill as much of the volume as they should") {
     double beads = 0;
     for (const PhantomKind kind : kinds) {
@@ -303,6 +318,7 @@ TEST_CASE("phantoms that cannot be are refused") {
     refused([](PhantomOptions& o) { o.count = -1; });
     refused([](PhantomOptions& o) { o.count = 100'000'001; });
     refused([](PhantomOptions& o) { o.radius_um = 0; });
+    refused([](PhantomOptions& o) { o.radius_um = 0.9; });
     refused([](PhantomOptions& o) { o.kind = PhantomKind::mixed, o.radius_um = 1; });
     refused([](PhantomOptions& o) { o.brightness = -1; });
     refused([](PhantomOptions& o) { o.brightness_spread = 1; });
