@@ -1,0 +1,129 @@
+#pragma once
+// Deconvolution: the object x behind a recorded image y = A x + b, where A blurs with a known point
+// spread function (PSF) and b is a constant background.
+//
+// The object may reach beyond the image: with Edges `extend` it is estimated as far outside as the
+// PSF carries light into the image (A is a convolution of mode valid), so that what lies just
+// outside does not ring: Bertero and Boccacci, Astronomy & Astrophysics 437:369 (2005). Otherwise
+// the object has the image's extents and goes on outside as a boundary says.
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "convolume/convolver.hpp"
+
+namespace convolume {
+
+enum class DeconvolveMethod {
+    /// Most probable object under Poisson noise: x <- x / (Aᵀ1) · Aᵀ(y / (A x + b)). Richardson,
+    /// J. Opt. Soc. Am. 62:55 (1972); Lucy, Astron. J. 79:745 (1974).
+    richardson_lucy,
+    /// The same with Aᵀ1 + w ∂TV(x) for Aᵀ1, TV(x) = Σ √(|∇x|² + ε²) by forward differences: edges
+    /// stay, noise goes. Dey et al., Microsc. Res. Tech. 69:260 (2006). ε is 0.001 of the image's
+    /// mean, and the divisor at least a tenth of Aᵀ1.
+    richardson_lucy_tv,
+    /// Least squares with a penalty, linear: (AᵀA + K) x = Aᵀ(y - b), by conjugate gradients
+    /// (Hestenes
+    /// and Stiefel 1952). With a wrap boundary this is Wiener's filter for white noise.
+    wiener,
+};
+
+enum class Acceleration {
+    none,
+    /// Extrapolation along the last two steps: Biggs and Andrews, Appl. Opt. 36:1766 (1997),
+    /// eq. 10; given up for one step where it would make the estimate less probable.
+    biggs_andrews,
+};
+
+struct DeconvolveOptions {
+    DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
+    int iterations = 30;
+    Acceleration acceleration = Acceleration::biggs_andrews;  ///< not of wiener
+    std::optional<BoundaryKind> boundary;       ///< nothing: extend; `constant` is refused
+    KernelCenter center{};                      ///< the PSF's sample that stands for no shift
+    std::optional<double> background = 0;       ///< b; nothing: estimated from each image
+    double tv_weight = 0.002;                   ///< w of richardson_lucy_tv
+    std::array<double, 3> voxel_size{1, 1, 1};  ///< z, y, x in any unit: the gradient's spacing
+    double noise_to_signal = 0.01;              ///< K of wiener, where the PSF sums to 1
+    /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction; of
+    /// wiener, when the residual is at most this. Nothing: never; of wiener 0.001.
+    std::optional<double> stop;
+    std::optional<index_t> max_host_bytes;  ///< as Options::max_host_bytes, arrays included
+};
+
+/// "rl", "rl-tv", "wiener"; "none", "biggs-andrews"; "extend" or a boundary. Parsers throw
+/// InvalidArgument that lists the choices.
+const char* to_string(DeconvolveMethod);
+const char* to_string(Acceleration);
+DeconvolveMethod parse_deconvolve_method(std::string_view);
+Acceleration parse_acceleration(std::string_view);
+std::optional<BoundaryKind> parse_edges(std::string_view);
+
+/// What is known after an iteration.
+struct Iteration {
+    int number = 0;  ///< from 1
+    int of = 0;
+    /// Logarithm of the Poisson likelihood of the estimate this iteration started from, relative to
+    /// a perfect fit: -Σ [m - y + y log(y / m)], m = A x + b; at most 0. Not of wiener.
+    double likelihood = 0;
+    double residual = 0;  ///< of wiener: what is left of the right-hand side, relative L2
+};
+
+struct DeconvolveReport {
+    int iterations = 0;  ///< done
+    Iteration last;
+    int restarts = 0;             ///< steps without extrapolation that acceleration had to take
+    double background = 0;        ///< used
+    index_t negative_pixels = 0;  ///< of the image, read as 0 (not by wiener)
+    ExecutionReport executed;     ///< seconds; clamped results
+};
+
+/// How a Deconvolver works, and in how much memory.
+struct DeconvolvePlan {
+    bool on_device = false;         ///< all arrays stay in the memory of one GPU
+    std::string engines;            ///< "gpu:0"; of a host loop the engines that convolve
+    Shape3 object;                  ///< extents of the estimate
+    Shape3 grid;                    ///< of the transforms
+    index_t array_bytes = 0;        ///< of the loop's own arrays, where they are
+    index_t device_bytes = 0;       ///< arrays and transforms on the device, or those of each GPU
+    index_t host_bytes = 0;         ///< arrays and convolutions in host memory
+    std::string why_not_on_device;  ///< where a GPU was allowed and could not hold the arrays
+
+    std::string to_string() const;  ///< some lines for people
+};
+
+/// Deconvolves images of one shape with one PSF: in the memory of one GPU where everything fits,
+/// else by Convolver, which streams through CPU or GPUs as it plans. Computes in float32.
+class Deconvolver {
+  public:
+    /// `psf` is copied, negative samples are set to 0, and its sum is made 1. Throws
+    /// InvalidArgument (options), BadData (PSF complex, zero or with NaN), OutOfMemory,
+    /// Unavailable.
+    Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
+                const DeconvolveOptions& options = {}, const EngineChoice& engines = {});
+    ~Deconvolver();
+    Deconvolver(Deconvolver&&) noexcept;
+    Deconvolver& operator=(Deconvolver&&) noexcept;
+
+    const DeconvolvePlan& plan() const;
+    double psf_sum() const;  ///< as given
+    index_t negative_psf_samples() const;
+
+    /// Image: any real type, finite. Result: the same shape, any real type; integers are rounded
+    /// and clamped. They may be the same memory. `on_iteration` is called after each iteration.
+    /// Blocks; one execution at a time. Throws BadData (NaN, complex), Cancelled between
+    /// iterations, and as Convolver does.
+    DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
+                             const ExecutionContext& context = {},
+                             const std::function<void(const Iteration&)>& on_iteration = {});
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace convolume

@@ -1,0 +1,35 @@
+#pragma once
+// Between the caller's images, of any real type, and the loop's float arrays.
+
+#include <functional>
+
+#include "convolume/execution.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::deconvolve {
+
+struct LoadedImage {
+    double mean = 0;              ///< of what was loaded
+    double background = 0;        ///< as asked or estimated
+    index_t negative_pixels = 0;  ///< that were set to 0
+};
+
+/// Throws BadData where the image is complex or not finite.
+void check_image(const ConstImageView& image, int threads);
+
+/// The level that most pixels are near to: the mean of those in the shortest interval that holds a
+/// quarter of the pixels (of a million of them, evenly spaced, in larger images).
+double estimate_background(const ConstImageView& image);
+
+/// Calls `write(values, first, count)` for runs of the image's pixels in C order. Sums do not
+/// depend on `threads`.
+LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory, int threads,
+                       const std::function<void(const float*, index_t, index_t)>& write);
+
+/// Fills `result` from the object's voxels from `at` on; `read(values, first, count)` fetches a run
+/// of them in C order. Clamped values go into the report.
+void store_result(const ImageView& result, const Shape3& object, const Index3& at,
+                  HostMemory memory, int threads, ExecutionReport& report,
+                  const std::function<void(float*, index_t, index_t)>& read);
+
+}  // namespace convolume::deconvolve

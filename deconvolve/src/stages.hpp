@@ -1,0 +1,147 @@
+#pragma once
+// What happens to every element of an array, on the host and on a device alike. A stage is called
+// with the element's index; those with a result are summed.
+
+#include <cmath>
+
+#include "variation.hpp"
+
+namespace convolume::deconvolve {
+
+struct Fill {
+    float* target;
+    float value;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] = value; }
+};
+
+struct Copy {
+    const float* source;
+    float* target;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
+};
+
+/// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
+/// negative likelihood relative to a perfect fit.
+struct Ratio {
+    const float* data;
+    float* model;
+    float background;
+    float floor;  ///< below it a model is rounding
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        const float y = data[i];
+        const float sum = model[i] + background;
+        const float m = sum > floor ? sum : floor;
+        model[i] = y / m;
+        const double wide = m;
+        return y > 0 ? wide - y + y * std::log(y / wide) : wide;
+    }
+};
+
+/// correction <- point * correction / weight: one step of Richardson and Lucy from `point`.
+struct Step {
+    const float* point;
+    float* correction;
+    const float* weight;
+    float least_weight;  ///< voxels that reach the image by less cannot be told from it: 0
+    float tv_weight;
+    Variation variation;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+        const float weighed = weight[i];
+        float divisor = weighed;
+        if (tv_weight > 0) divisor += tv_weight * variation.derivative(point, i);
+        // A strong penalty may turn the divisor's sign: the step then is long, not backwards.
+        const float least = 0.1F * weighed;
+        if (divisor < least) divisor = least;
+        const float factor = correction[i] > 0 ? correction[i] : 0;
+        correction[i] = weighed < least_weight ? 0 : point[i] * factor / divisor;
+    }
+};
+
+struct TotalVariation {
+    const float* point;
+    Variation variation;
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        return variation.magnitude(point, i, variation.position(i));
+    }
+};
+
+/// previous <- estimate + factor (estimate - previous), where light can be.
+struct Extrapolate {
+    const float* estimate;
+    float* previous;
+    float factor;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+        const float ahead = estimate[i] + factor * (estimate[i] - previous[i]);
+        previous[i] = ahead > 0 ? ahead : 0;
+    }
+};
+
+struct Two {
+    double first = 0;
+    double second = 0;
+    CONVOLUME_HOST_DEVICE Two& operator+=(const Two& other) {
+        first += other.first;
+        second += other.second;
+        return *this;
+    }
+};
+
+/// change <- next - point; sums of new change times old, and old squared.
+struct Change {
+    const float* next;
+    const float* point;
+    float* change;
+    CONVOLUME_HOST_DEVICE Two operator()(index_t i) const {
+        const double old = change[i];
+        change[i] = next[i] - point[i];
+        return {change[i] * old, old * old};
+    }
+};
+
+/// target <- target + factor source.
+struct AddScaled {
+    float* target;
+    const float* source;
+    float factor;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
+};
+
+struct Shift {
+    float* target;
+    float value;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] += value; }
+};
+
+struct Dot {
+    const float* a;
+    const float* b;
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        return static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    }
+};
+
+/// A step of conjugate gradients: the solution advances, the residual sinks; the sum is its square.
+struct Advance {
+    float* solution;
+    float* residual;
+    const float* direction;
+    const float* image_of_direction;
+    float length;
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        solution[i] += length * direction[i];
+        residual[i] -= length * image_of_direction[i];
+        return static_cast<double>(residual[i]) * static_cast<double>(residual[i]);
+    }
+};
+
+/// direction <- residual + factor direction.
+struct Turn {
+    float* direction;
+    const float* residual;
+    float factor;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+        direction[i] = residual[i] + factor * direction[i];
+    }
+};
+
+}  // namespace convolume::deconvolve

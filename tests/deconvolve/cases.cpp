@@ -1,0 +1,324 @@
+#include "cases.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "support/compare.hpp"
+#include "support/oracle.hpp"
+
+namespace convolume::testing {
+
+namespace {
+
+// Transforms in float32 err by 1e-6 of the whole (tests/support/compare.hpp); ratios and three
+// iterations carry that on by a factor of some tens.
+constexpr double float32_bound = 5e-5;
+
+// A and its adjoint from their definitions, and where the image lies in the object.
+struct Model {
+    Array psf;
+    Definition definition;
+    Shape3 image;
+    Shape3 object;
+    Index3 image_at{};
+
+    Model(const Array& taps, const Shape3& extents, const DeconvolveOptions& options)
+        : psf(taps), image(extents), object(extents) {
+        definition.center = center_index(options.center, psf.shape);
+        if (options.boundary) {
+            definition.boundary.kind = *options.boundary;
+            return;
+        }
+        definition.mode = Mode::valid;
+        for (int a = 0; a < 3; ++a) {
+            object[a] = image[a] + psf.shape[a] - 1;
+            image_at[a] = psf.shape[a] - 1 - definition.center[a];
+        }
+    }
+    Array blur(const Array& x) const { return oracle_convolve(x, psf, definition); }
+    Array back(const Array& y) const { return oracle_adjoint(y, object, psf, definition); }
+    Array crop(const Array& x) const {
+        Array result(image);
+        for (index_t k = 0; k < image.z; ++k)
+            for (index_t j = 0; j < image.y; ++j)
+                for (index_t i = 0; i < image.x; ++i)
+                    result(k, j, i) = x(k + image_at.z, j + image_at.y, i + image_at.x);
+        return result;
+    }
+};
+
+Array filled(const Shape3& shape, double value) {
+    Array array(shape);
+    for (Complex& element : array.values) element = value;
+    return array;
+}
+
+double total(const Array& array) {
+    double sum = 0;
+    for (const Complex& value : array.values) sum += value.real();
+    return sum;
+}
+
+double difference(const Array& x, const Index3& at, int axis, const DeconvolveOptions& options) {
+    Index3 next = at;
+    if (++next[axis] == x.shape[axis]) return 0;
+    const auto& size = options.voxel_size;
+    const double spacing =
+        size[static_cast<std::size_t>(axis)] / std::min(size[0], std::min(size[1], size[2]));
+    return (x(next.z, next.y, next.x) - x(at.z, at.y, at.x)).real() / spacing;
+}
+
+// Terms of the total variation that depend on the sample at `at`.
+double local_variation(const Array& x, const Index3& at, double smallest,
+                       const DeconvolveOptions& options) {
+    double sum = 0;
+    for (int neighbour = 0; neighbour < 4; ++neighbour) {
+        Index3 place = at;
+        if (neighbour < 3 && --place[neighbour] < 0) continue;
+        double squares = smallest * smallest;
+        for (int a = 0; a < 3; ++a) squares += std::pow(difference(x, place, a, options), 2);
+        sum += std::sqrt(squares);
+    }
+    return sum;
+}
+
+// By finite differences.
+Array variation_derivative(Array x, double smallest, const DeconvolveOptions& options) {
+    Array result(x.shape);
+    const double h = 1e-6;
+    for (index_t k = 0; k < x.shape.z; ++k)
+        for (index_t j = 0; j < x.shape.y; ++j)
+            for (index_t i = 0; i < x.shape.x; ++i) {
+                const Complex here = x(k, j, i);
+                x(k, j, i) = here + h;
+                const double above = local_variation(x, {k, j, i}, smallest, options);
+                x(k, j, i) = here - h;
+                const double below = local_variation(x, {k, j, i}, smallest, options);
+                x(k, j, i) = here;
+                result(k, j, i) = (above - below) / (2 * h);
+            }
+    return result;
+}
+
+Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOptions& options) {
+    const double background = *options.background;
+    const double mean = total(y) / static_cast<double>(y.count());
+    const Array weight = model.back(filled(model.image, 1));
+    Array x = filled(model.object, mean - background);
+    for (int k = 0; k < options.iterations; ++k) {
+        Array ratio = model.blur(x);
+        for (std::size_t i = 0; i < ratio.values.size(); ++i)
+            ratio.values[i] = y.values[i] / (ratio.values[i] + background);
+        const Array correction = model.back(ratio);
+        const bool tv = options.method == DeconvolveMethod::richardson_lucy_tv;
+        const Array penalty =
+            tv ? variation_derivative(x, 1e-3 * mean, options) : filled(model.object, 0);
+        for (std::size_t i = 0; i < x.values.size(); ++i) {
+            const double reach = weight.values[i].real();
+            const double divisor =
+                std::max(reach + options.tv_weight * penalty.values[i].real(), 0.1 * reach);
+            x.values[i] = reach < 1e-2 ? 0 : x.values[i] * correction.values[i] / divisor;
+        }
+    }
+    return x;
+}
+
+const std::optional<BoundaryKind> all_edges[] = {std::nullopt,          BoundaryKind::zero,
+                                                 BoundaryKind::nearest, BoundaryKind::reflect,
+                                                 BoundaryKind::mirror,  BoundaryKind::wrap};
+
+// Gaussian elimination with pivoting.
+std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b) {
+    const std::size_t n = b.size();
+    for (std::size_t c = 0; c < n; ++c) {
+        std::size_t pivot = c;
+        for (std::size_t r = c; r < n; ++r)
+            if (std::abs(a[r][c]) > std::abs(a[pivot][c])) pivot = r;
+        std::swap(a[c], a[pivot]);
+        std::swap(b[c], b[pivot]);
+        for (std::size_t r = c + 1; r < n; ++r) {
+            const double factor = a[r][c] / a[c][c];
+            for (std::size_t k = c; k < n; ++k) a[r][k] -= factor * a[c][k];
+            b[r] -= factor * b[c];
+        }
+    }
+    for (std::size_t c = n; c-- > 0;) {
+        for (std::size_t k = c + 1; k < n; ++k) b[c] -= a[c][k] * b[k];
+        b[c] /= a[c][c];
+    }
+    return b;
+}
+
+}  // namespace
+
+void check_iterations(const EngineChoice& engines) {
+    Random random(test_seed("iterations of Richardson and Lucy"));
+    const KernelCenter scipy{KernelCenter::Kind::scipy, {}};
+    const KernelCenter corner{KernelCenter::Kind::explicit_, {0, 3, 1}};
+    struct Case {
+        Shape3 psf;
+        KernelCenter center;
+    };
+    for (const Case& c : {Case{{3, 5, 3}, {}}, Case{{2, 4, 6}, {}}, Case{{4, 4, 3}, scipy},
+                          Case{{3, 4, 5}, corner}})
+        for (const auto& edges : all_edges)
+            for (const auto method :
+                 {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv}) {
+                DeconvolveOptions options;
+                options.method = method;
+                options.acceleration = Acceleration::none;
+                // More steps of total variation amplify rounding: it is stiff at its corners.
+                options.iterations = method == DeconvolveMethod::richardson_lucy ? 3 : 2;
+                options.boundary = edges;
+                options.center = c.center;
+                options.background = 0.7;
+                options.tv_weight = 0.004;
+                options.voxel_size = {0.3, 0.1, 0.15};
+                const Array psf = random_psf(random, c.psf);
+                const Array image = random.array({6, 7, 9}, false, 5);
+                const Model model(psf, image.shape, options);
+                const Array want = model.crop(richardson_lucy(model, image, options));
+                const Comparison comparison =
+                    compare(want, deconvolved(image, psf, options, engines).result);
+                INFO("PSF " << to_string(c.psf) << ", edges "
+                            << (edges ? to_string(*edges) : "extend") << ", " << to_string(method)
+                            << ": " << comparison.report);
+                CHECK(comparison.error < float32_bound);
+            }
+}
+
+void check_wiener(const EngineChoice& engines) {
+    Random random(test_seed("Wiener"));
+    for (const auto& edges : all_edges) {
+        DeconvolveOptions options;
+        options.method = DeconvolveMethod::wiener;
+        options.iterations = 200;
+        options.stop = 1e-7;
+        options.noise_to_signal = 0.03;
+        options.boundary = edges;
+        options.background = 1.5;
+        const Array psf = random_psf(random, {2, 3, 4});
+        const Array image = random.array({3, 5, 6}, false, 2);
+        const Model model(psf, image.shape, options);
+
+        const auto n = static_cast<std::size_t>(element_count(model.object));
+        std::vector<std::vector<double>> matrix(n, std::vector<double>(n));
+        for (std::size_t i = 0; i < n; ++i) {
+            Array unit(model.object);
+            unit.values[i] = 1;
+            const Array column = model.back(model.blur(unit));
+            for (std::size_t r = 0; r < n; ++r) matrix[r][i] = column.values[r].real();
+            matrix[i][i] += options.noise_to_signal;
+        }
+        Array data = image;
+        for (Complex& value : data.values) value -= 1.5;
+        const Array right = model.back(data);
+        std::vector<double> side;
+        for (const Complex& value : right.values) side.push_back(value.real());
+        Array want(model.object);
+        const std::vector<double> solution = solve(matrix, side);
+        for (std::size_t i = 0; i < n; ++i) want.values[i] = solution[i];
+
+        const Deconvolved done = deconvolved(image, psf, options, engines);
+        const Comparison comparison = compare(model.crop(want), done.result);
+        INFO("edges " << (edges ? to_string(*edges) : "extend") << ", residual "
+                      << done.report.last.residual << ": " << comparison.report);
+        CHECK(comparison.error < float32_bound);
+    }
+}
+
+void check_flux(const EngineChoice& engines) {
+    Random random(test_seed("flux"));
+    const Array psf = random_psf(random, {3, 4, 5});
+    const Array image = random.array({8, 9, 10}, false, 1);
+    for (const int iterations : {1, 4}) {
+        DeconvolveOptions options;
+        options.acceleration = Acceleration::none;
+        options.iterations = iterations;
+        for (const BoundaryKind edges : {BoundaryKind::wrap, BoundaryKind::reflect}) {
+            options.boundary = edges;
+            const Model model(psf, image.shape, options);
+            const Array weight = model.back(filled(model.image, 1));
+            const Array result = deconvolved(image, psf, options, engines).result;
+            double weighed = 0;
+            for (std::size_t i = 0; i < result.values.size(); ++i)
+                weighed += (weight.values[i] * result.values[i]).real();
+            CHECK(std::abs(weighed / total(image) - 1) < 1e-5);
+            if (edges == BoundaryKind::wrap)
+                CHECK(std::abs(total(result) / total(image) - 1) < 1e-5);
+        }
+    }
+}
+
+void check_likelihood(const EngineChoice& engines) {
+    Random random(test_seed("likelihood"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.8, 1.4, 1.4});
+    for (const double background : {0.0, 3.0}) {
+        const Specimen specimen =
+            bead_specimen(random, {16, 24, 20}, psf, center, 5, 2000, background, -1);
+        index_t zeros = 0;
+        for (const Complex& value : specimen.recorded.values) zeros += value == 0.0;
+        CHECK(zeros > 100);
+        DeconvolveOptions options;
+        options.background = background;
+        options.iterations = 60;
+        options.acceleration = Acceleration::none;
+        const Deconvolved plain = deconvolved(specimen.recorded, psf, options, engines);
+        const std::vector<double>& likelihoods = plain.likelihoods;
+        REQUIRE(likelihoods.size() == 60);
+        // Slack: what rounding in float32 transforms can do.
+        for (std::size_t k = 1; k < likelihoods.size(); ++k) {
+            INFO("background " << background << ", iteration " << k);
+            CHECK(likelihoods[k] > likelihoods[k - 1] - 1e-6 * std::abs(likelihoods[k - 1]));
+        }
+        CHECK(likelihoods.front() < 1.2 * likelihoods.back());
+
+        options.acceleration = Acceleration::biggs_andrews;
+        const Deconvolved fast = deconvolved(specimen.recorded, psf, options, engines);
+        std::size_t reached = 0;
+        while (reached < 60 && fast.likelihoods[reached] < likelihoods.back()) ++reached;
+        INFO("background " << background << ": plain ends at " << likelihoods.back()
+                           << ", reached by iteration " << reached + 1);
+        CHECK(reached + 1 < 30);
+        for (std::size_t k = 1; k < fast.likelihoods.size(); ++k)
+            CHECK(fast.likelihoods[k] >
+                  fast.likelihoods[k - 1] - 2e-6 * std::abs(fast.likelihoods[k - 1]));
+    }
+}
+
+void check_beads(const EngineChoice& engines) {
+    struct Case {
+        Shape3 psf;
+        Index3 peak;
+        KernelCenter center;
+    };
+    const KernelCenter off_centre{KernelCenter::Kind::explicit_, {2, 6, 3}};
+    for (const Case& c : {Case{{9, 9, 9}, {4, 4, 4}, {}}, Case{{8, 10, 8}, {4, 5, 4}, {}},
+                          Case{{9, 10, 9}, {2, 6, 3}, off_centre}}) {
+        Random random(test_seed("beads"));
+        const Array psf = gaussian_psf(c.psf, c.peak, {2.2, 1.6, 1.6});
+        const Specimen specimen = bead_specimen(random, {26, 32, 36}, psf, c.peak, 5, 40000, 5, 6);
+        Array plain = specimen.recorded;
+        for (Complex& value : plain.values) value -= 5;
+        const double before = psnr(specimen.truth, plain);
+        DeconvolveOptions options;
+        options.center = c.center;
+        options.background = 5;
+        for (const auto method :
+             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv}) {
+            options.method = method;
+            const Array result = deconvolved(specimen.recorded, psf, options, engines).result;
+            const double after = psnr(specimen.truth, result);
+            INFO("PSF " << to_string(c.psf) << ", " << to_string(method) << ": " << before
+                        << " dB before, " << after << " dB after");
+            CHECK(after > before + 8);
+            for (const Bead& bead : specimen.beads) {
+                INFO("bead at " << bead.at[0] << ", " << bead.at[1] << ", " << bead.at[2]);
+                CHECK(centroid_shift(result, bead) < 0.1);
+            }
+        }
+    }
+}
+
+}  // namespace convolume::testing

@@ -1,0 +1,21 @@
+#pragma once
+// What deconvolution promises, checked on whichever engines are given: here on the CPU, in
+// tests/gpu on a device.
+
+#include "specimen.hpp"
+
+namespace convolume::testing {
+
+/// Iterations of Richardson and Lucy, with and without total variation, against the same in
+/// double precision from the definitions; every edge, odd and even PSFs, several centres.
+void check_iterations(const EngineChoice& engines);
+/// Wiener against the solution of its dense system.
+void check_wiener(const EngineChoice& engines);
+/// Σ (Aᵀ1) x = Σ y after every plain iteration without background.
+void check_flux(const EngineChoice& engines);
+/// 60 plain iterations never lower the likelihood; accelerated ones reach it in fewer than half.
+void check_likelihood(const EngineChoice& engines);
+/// Noise and blur go, and beads stay where they are.
+void check_beads(const EngineChoice& engines);
+
+}  // namespace convolume::testing

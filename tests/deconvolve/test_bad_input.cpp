@@ -1,0 +1,115 @@
+// What is refused, and how the message names the cause.
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "specimen.hpp"
+#include "support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+const Array& psf() {
+    static const Array gaussian = gaussian_psf({3, 3, 3}, {1, 1, 1}, {1, 1, 1});
+    return gaussian;
+}
+
+Array image_of(double value) {
+    Array image({4, 5, 6});
+    for (Complex& pixel : image.values) pixel = value;
+    return image;
+}
+
+template <class E>
+std::string refusal(const DeconvolveOptions& options, const Array& image = image_of(1),
+                    const Array& taps = psf()) {
+    return message_of<E>([&] { deconvolved(image, taps, options); });
+}
+
+}  // namespace
+
+TEST_CASE("deconvolve: options that make no sense are refused by name") {
+    const auto check = [](const char* name, const auto& change) {
+        DeconvolveOptions options;
+        change(options);
+        const std::string text = refusal<InvalidArgument>(options);
+        INFO(text);
+        CHECK(contains(text, name));
+    };
+    check("iterations", [](auto& o) { o.iterations = 0; });
+    check("constant", [](auto& o) { o.boundary = BoundaryKind::constant; });
+    check("background", [](auto& o) { o.background = -1; });
+    check("background", [](auto& o) { o.background = std::nan(""); });
+    check("variation", [](auto& o) { o.tv_weight = -0.1; });
+    check("noise", [](auto& o) { o.noise_to_signal = 0; });
+    check("stop", [](auto& o) { o.stop = -1; });
+    check("voxel", [](auto& o) { o.voxel_size[1] = 0; });
+    check("centre", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
+}
+
+TEST_CASE("deconvolve: names are parsed, others list the choices") {
+    CHECK(parse_deconvolve_method("rl-tv") == DeconvolveMethod::richardson_lucy_tv);
+    CHECK(parse_acceleration("none") == Acceleration::none);
+    CHECK(!parse_edges("extend"));
+    CHECK(parse_edges("reflect") == BoundaryKind::reflect);
+    CHECK(contains(message_of<InvalidArgument>([] { parse_deconvolve_method("lucy"); }), "rl-tv"));
+    CHECK(contains(message_of<InvalidArgument>([] { parse_acceleration("fast"); }), "biggs"));
+    CHECK(contains(message_of<InvalidArgument>([] { parse_edges("constant"); }), "extend"));
+}
+
+TEST_CASE("deconvolve: NaN and complex numbers are bad data, named with their place") {
+    Array image = image_of(2);
+    image(3, 0, 5) = std::nan("");
+    CHECK(contains(refusal<BadData>({}, image), "3,0,5"));
+    Array taps = psf();
+    taps(0, 2, 1) = INFINITY;
+    CHECK(contains(refusal<BadData>({}, image_of(2), taps), "0,2,1"));
+    CHECK(contains(refusal<BadData>({}, image_of(2), Array({2, 2, 2})), "zero"));
+
+    const Volume complex_psf = to_volume(psf(), PixelType::complex64);
+    CHECK_THROWS_AS(Deconvolver({4, 4, 4}, complex_psf.view(), {}, cpu_only()), BadData);
+    Deconvolver engine({4, 5, 6}, to_volume(psf(), PixelType::float32).view(), {}, cpu_only());
+    Volume result({4, 5, 6}, PixelType::float32);
+    const Volume complex_image({4, 5, 6}, PixelType::complex64);
+    CHECK_THROWS_AS(engine.execute(complex_image.view(), result.view()), BadData);
+    Volume complex_result({4, 5, 6}, PixelType::complex64);
+    CHECK_THROWS_AS(engine.execute(result.view(), complex_result.view()), InvalidArgument);
+    const Volume other({4, 5, 7}, PixelType::float32);
+    CHECK(
+        contains(message_of<InvalidArgument>([&] { engine.execute(other.view(), result.view()); }),
+                 "4×5×7"));
+}
+
+TEST_CASE("deconvolve: memory is planned for, and its limit kept") {
+    const Shape3 shape{40, 48, 56};
+    const Volume taps =
+        to_volume(gaussian_psf({9, 9, 9}, {4, 4, 4}, {2, 2, 2}), PixelType::float32);
+    DeconvolveOptions options;
+    options.max_host_bytes = 1 << 20;
+    const std::string text =
+        message_of<OutOfMemory>([&] { Deconvolver(shape, taps.view(), options, cpu_only()); });
+    INFO(text);
+    CHECK(contains(text, "1.00 MiB"));
+
+    options.iterations = 2;
+    options.max_host_bytes = index_t{16} << 20;
+    const index_t before = memory_use().current_bytes;
+    reset_memory_peak();
+    Deconvolver engine(shape, taps.view(), options, cpu_only());
+    Volume image(shape, PixelType::float32);
+    engine.execute(image.view(), image.view());
+    CHECK(memory_use().peak_bytes - before <= *options.max_host_bytes);
+    CHECK(engine.plan().host_bytes <= *options.max_host_bytes);
+    CHECK(engine.plan().object == Shape3{48, 56, 64});
+    CHECK(contains(engine.plan().to_string(), "48×56×64"));
+}
+
+TEST_CASE("deconvolve: a GPU that is demanded and absent is an error") {
+    if (gpu_unavailable().empty()) SKIP("there is a GPU");
+    EngineChoice gpu;
+    gpu.device = EngineChoice::Device::gpu;
+    CHECK_THROWS_AS(Deconvolver({4, 4, 4}, to_volume(psf(), PixelType::float32).view(), {}, gpu),
+                    Unavailable);
+}

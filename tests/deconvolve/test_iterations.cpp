@@ -1,0 +1,116 @@
+// How iterations go: likelihood, stopping, telling, and the same result from any number of threads.
+
+#include <cmath>
+
+#include "cases.hpp"
+#include "catch.hpp"
+#include "support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+struct Sample {
+    Array psf = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.5, 1.2, 1.2});
+    Array image;
+
+    Sample() {
+        Random random(test_seed("a sample to iterate on"));
+        image = random.integers({10, 14, 12}, 0, 40);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("deconvolve: likelihood rises, sooner with acceleration") {
+    check_likelihood(cpu_only());
+}
+
+TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
+    const Sample sample;
+    DeconvolveOptions options;
+    options.iterations = 1;
+    options.boundary = BoundaryKind::reflect;
+    double mean = 0;
+    for (const Complex& value : sample.image.values) mean += value.real();
+    mean /= static_cast<double>(sample.image.count());
+    double want = 0;
+    for (const Complex& value : sample.image.values) {
+        const double y = value.real();
+        want -= mean - y + (y > 0 ? y * std::log(y / mean) : 0);
+    }
+    const double got = deconvolved(sample.image, sample.psf, options).likelihoods.at(0);
+    CHECK(std::abs(got / want - 1) < 1e-6);
+}
+
+TEST_CASE("deconvolve: iterations end when little is gained") {
+    const Sample sample;
+    DeconvolveOptions options;
+    options.iterations = 200;
+    for (const auto method : {DeconvolveMethod::richardson_lucy,
+                              DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
+        options.method = method;
+        options.stop = 1e-2;
+        const Deconvolved early = deconvolved(sample.image, sample.psf, options);
+        CHECK(early.report.iterations > 2);
+        CHECK(early.report.iterations < 60);
+        options.stop = 1e-3;
+        CHECK(deconvolved(sample.image, sample.psf, options).report.iterations >
+              early.report.iterations);
+    }
+}
+
+TEST_CASE("deconvolve: likelihood and result do not depend on the number of threads") {
+    const Sample sample;
+    DeconvolveOptions options;
+    options.iterations = 8;
+    for (const auto method : {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
+        options.method = method;
+        const Deconvolved one = deconvolved(sample.image, sample.psf, options, cpu_only(1));
+        const Deconvolved three = deconvolved(sample.image, sample.psf, options, cpu_only(3));
+        CHECK(one.result.values == three.result.values);
+        CHECK(one.likelihoods == three.likelihoods);
+        CHECK(one.report.last.residual == three.report.last.residual);
+    }
+}
+
+TEST_CASE("deconvolve: iterations are told, and can be stopped") {
+    const Sample sample;
+    DeconvolveOptions options;
+    options.iterations = 7;
+    Deconvolver deconvolver(sample.image.shape, to_volume(sample.psf, PixelType::float32).view(),
+                            options, cpu_only());
+    const Volume image = to_volume(sample.image, PixelType::uint8);
+    Volume result(sample.image.shape, PixelType::float32);
+    std::vector<int> numbers;
+    std::vector<double> fractions;
+    ExecutionContext context;
+    context.progress = [&](double fraction) { fractions.push_back(fraction); };
+    const auto told = [&](const Iteration& iteration) {
+        numbers.push_back(iteration.number);
+        CHECK(iteration.of == 7);
+    };
+    const DeconvolveReport report = deconvolver.execute(image.view(), result.view(), context, told);
+    CHECK(numbers == std::vector<int>{1, 2, 3, 4, 5, 6, 7});
+    CHECK(report.iterations == 7);
+    CHECK(std::is_sorted(fractions.begin(), fractions.end()));
+    CHECK(std::abs(fractions.back() - 1) < 1e-12);
+
+    std::stop_source stop;
+    context.stop = stop.get_token();
+    numbers.clear();
+    const auto stop_at_third = [&](const Iteration& iteration) {
+        numbers.push_back(iteration.number);
+        if (iteration.number == 3) stop.request_stop();
+    };
+    CHECK_THROWS_AS(deconvolver.execute(image.view(), result.view(), context, stop_at_third),
+                    Cancelled);
+    CHECK(numbers.size() == 3);
+    // The same object can be used again, and gives the same.
+    const Array before = to_array(result.view());
+    deconvolver.execute(image.view(), result.view());
+    const Array again = to_array(result.view());
+    deconvolver.execute(image.view(), result.view());
+    CHECK(to_array(result.view()).values == again.values);
+}

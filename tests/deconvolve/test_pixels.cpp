@@ -1,0 +1,141 @@
+// Pixel types in and out, the background, and images that are all dark.
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "pixels.hpp"
+#include "specimen.hpp"
+#include "support/compare.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+const Shape3 shape{6, 9, 8};
+
+Array counts(const char* name, index_t low, index_t high) {
+    Random random(test_seed(name));
+    return random.integers(shape, low, high);
+}
+
+const Array& psf() {
+    static const Array gaussian = gaussian_psf({3, 3, 3}, {1, 1, 1}, {1, 1, 1});
+    return gaussian;
+}
+
+Deconvolver deconvolver(const DeconvolveOptions& options = {}) {
+    return Deconvolver(shape, to_volume(psf(), PixelType::float64).view(), options, cpu_only());
+}
+
+}  // namespace
+
+TEST_CASE("deconvolve: any real type in, in place, and strided") {
+    const Array image = counts("types", 0, 100);
+    const Array want = deconvolved(image, psf(), {}).result;
+    Deconvolver engine = deconvolver();
+    for (const PixelType type : {PixelType::uint8, PixelType::int16, PixelType::uint32,
+                                 PixelType::float32, PixelType::float64}) {
+        const Volume typed = to_volume(image, type);
+        Volume result(shape, PixelType::float32);
+        engine.execute(typed.view(), result.view());
+        CHECK(to_array(result.view()).values == want.values);
+    }
+    Volume same = to_volume(image, PixelType::float32);
+    engine.execute(same.view(), same.view());
+    CHECK(to_array(same.view()).values == want.values);
+
+    Volume wide({shape.z, shape.y, 2 * shape.x}, PixelType::float32);
+    ImageView every_other = wide.view();
+    every_other.shape = shape;
+    every_other.strides.x = 2;
+    store(image, every_other);
+    engine.execute(every_other, every_other);
+    CHECK(to_array(every_other).values == want.values);
+}
+
+TEST_CASE("deconvolve: integer results are rounded, and clamped ones counted") {
+    const Array image = counts("rounding", 0, 255);
+    const Array want = deconvolved(image, psf(), {}).result;
+    index_t above = 0;
+    Array rounded(shape);
+    for (std::size_t i = 0; i < want.values.size(); ++i) {
+        above += want.values[i].real() > 255.5;
+        rounded.values[i] = std::min(std::nearbyint(want.values[i].real()), 255.0);
+    }
+    CHECK(above > 0);
+    Volume result(shape, PixelType::uint8);
+    Deconvolver engine = deconvolver();
+    const DeconvolveReport report =
+        engine.execute(to_volume(image, PixelType::uint8).view(), result.view());
+    CHECK(to_array(result.view()).values == rounded.values);
+    CHECK(report.executed.clamped_high == above);
+    CHECK(report.executed.clamped_low == 0);
+}
+
+TEST_CASE("deconvolve: negative pixels are read as zero and counted, but not by wiener") {
+    Array image = counts("negative", 3, 30);
+    Array clipped = image;
+    for (const std::size_t i : {5u, 77u, 200u}) {
+        image.values[i] = -4;
+        clipped.values[i] = 0;
+    }
+    const Deconvolved got = deconvolved(image, psf(), {});
+    CHECK(got.report.negative_pixels == 3);
+    CHECK(got.result.values == deconvolved(clipped, psf(), {}).result.values);
+
+    DeconvolveOptions options;
+    options.method = DeconvolveMethod::wiener;
+    const Deconvolved linear = deconvolved(image, psf(), options);
+    CHECK(linear.report.negative_pixels == 0);
+    CHECK(linear.result.values != deconvolved(clipped, psf(), options).result.values);
+}
+
+TEST_CASE("deconvolve: negative samples of a PSF are clipped and counted") {
+    const Array image = counts("negative PSF", 1, 30);
+    Array measured = psf();
+    measured(0, 0, 0) = -0.01;
+    measured(2, 1, 2) = -0.02;
+    Array clipped = measured;
+    clipped(0, 0, 0) = clipped(2, 1, 2) = 0;
+    CHECK(deconvolved(image, measured, {}).result.values ==
+          deconvolved(image, clipped, {}).result.values);
+    const Deconvolver engine(shape, to_volume(measured, PixelType::float64).view(), {}, cpu_only());
+    CHECK(engine.negative_psf_samples() == 2);
+    double sum = 0;
+    for (const Complex& value : measured.values) sum += value.real();
+    CHECK(std::abs(engine.psf_sum() - sum) < 1e-12);
+}
+
+TEST_CASE("deconvolve: the background is found under a specimen") {
+    Random random(test_seed("background"));
+    const Array wide = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.2, 1.2, 1.2});
+    const Specimen specimen = bead_specimen(random, {20, 24, 24}, wide, {2, 2, 2}, 3, 3000, 100);
+    const double found =
+        deconvolve::estimate_background(to_volume(specimen.recorded, PixelType::uint16).view());
+    // Counts of mean 100 spread by 10.
+    CHECK(found > 95);
+    CHECK(found < 105);
+    CHECK(deconvolve::estimate_background(to_volume(Array({1, 1, 3}), PixelType::float32).view()) ==
+          0);
+
+    DeconvolveOptions options;
+    options.background.reset();
+    options.iterations = 2;
+    CHECK(deconvolved(specimen.recorded, wide, options).report.background == found);
+}
+
+TEST_CASE("deconvolve: a dark image stays dark, a single pixel works") {
+    for (const auto method : {DeconvolveMethod::richardson_lucy,
+                              DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
+        DeconvolveOptions options;
+        options.method = method;
+        const Array dark = deconvolved(Array({4, 4, 4}), psf(), options).result;
+        CHECK(dark.values == Array({4, 4, 4}).values);
+        Array pixel({1, 1, 1});
+        pixel.values[0] = 7;
+        const double value = deconvolved(pixel, psf(), options).result.values[0].real();
+        CHECK(std::isfinite(value));
+        CHECK(value > 0);
+    }
+}
