@@ -30,12 +30,14 @@ int run(int argc, const char* const* argv) {
 
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
     CLI::App app(
-        "Convolves 3D images and filters 1D signals, also those larger than memory of a device.",
+        "Convolves and deconvolves 3D images and filters 1D signals, also those larger than memory "
+        "of a device.",
         "convolume");
     app.set_version_flag("--version", std::string("convolume ") + version);
     app.require_subcommand(0, 1);
     Action action;
     add_convolve_command(app, action);
+    add_deconvolve_command(app, action);
     add_filter_command(app, action);
     add_psf_command(app, action);
     add_phantom_command(app, action);

@@ -16,6 +16,7 @@ int run(int argc, const char* const* argv);
 using Action = std::function<void()>;
 
 void add_convolve_command(CLI::App& app, Action& action);
+void add_deconvolve_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
 void add_psf_command(CLI::App& app, Action& action);
 void add_phantom_command(CLI::App& app, Action& action);

@@ -7,6 +7,7 @@
 #include "output_path.hpp"
 #include "progress.hpp"
 #include "version.hpp"
+#include "volume_loop.hpp"
 
 namespace convolume::cli {
 
@@ -33,45 +34,21 @@ Convolver plan_convolver(const ConvolveRequest& request, ConvolveFacts& facts, T
     return convolver;
 }
 
-ExecutionReport execute(const Convolver& convolver, const Volume& input, Volume& output, index_t t,
-                        index_t c, const ConvolveFacts& facts, const ExecutionContext& context) {
-    try {
-        return convolver.execute(input.view(), output.view(), context);
-    } catch (const BadData& error) {
-        if (facts.volumes() == 1) throw;
-        throw BadData(message("in frame ", t, ", channel ", c, " (from 0): ", error.what()));
-    }
-}
-
 void convolve_all(const Convolver& convolver, io::ImageReader& reader, io::ImageWriter& writer,
                   ConvolveFacts& facts, const Console& console, ExecutionContext& context) {
     const HostMemory memory =
         convolver.plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
-    Volume input(facts.input.shape, facts.input.type, memory);
-    Volume output(facts.output.shape, facts.output.type, memory);
     const auto volumes = static_cast<double>(facts.volumes());
     ProgressMeter meter(console.out(), progress_style(console),
                         volumes * static_cast<double>(element_count(facts.input.shape)),
                         steady_clock_s);
     double done = 0;
     context.progress = [&](double fraction) { meter.update((done + fraction) / volumes); };
-    for (index_t t = 0; t < facts.input.frames; ++t) {
-        for (index_t c = 0; c < facts.input.channels; ++c) {
-            throw_if_stopped(context);
-            {
-                const PhaseTimer timer(context.timeline, Phase::read, -1, -1, input.bytes());
-                reader.read(t, c, input.view());
-            }
-            throw_if_stopped(context);
-            facts.add(execute(convolver, input, output, t, c, facts, context));
-            const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
-            writer.write(t, c, output.view());
-            done += 1;
-        }
-    }
-    throw_if_stopped(context);
-    const PhaseTimer timer(context.timeline, Phase::write);
-    writer.commit();
+    for_each_volume(reader, writer, facts.output, memory, context,
+                    [&](const ConstImageView& input, const ImageView& output) {
+                        facts.add(convolver.execute(input, output, context));
+                        done += 1;
+                    });
 }
 
 void convolve_file(const ConvolveRequest& request, const Console& console,

@@ -32,11 +32,7 @@ void add_meaning(CLI::App& app, ConvolveRequest& request) {
     add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
                "What to do with NaN and infinities in the image (default error)")
         ->group(group);
-    app.add_option("--axes", request.axes,
-                   "Meaning of the image's axes, slowest first, e.g. TYX, where the file is silent "
-                   "or wrong")
-        ->type_name("AXES")
-        ->group(group);
+    add_axes_option(app, group, request.axes);
 }
 
 void add_execution(CLI::App& app, ConvolveRequest& request) {
@@ -65,31 +61,14 @@ void add_execution(CLI::App& app, ConvolveRequest& request) {
                "Transfers between host and GPUs at a time: one in all (global), one for each GPU "
                "and direction (per-link), any number (off) (default auto: by a measurement)")
         ->group(group);
-    add_parsed(app, "--max-host-mem", request.options.max_host_bytes, parse_byte_size, "SIZE",
-               "Memory limit of image, result, scratch and CPU engines together (default: three "
-               "quarters of what is free)")
-        ->group(group);
+    add_host_memory_option(app, group, request.options.max_host_bytes);
     add_threads_option(app, group, request.engines);
 }
 
 void add_output(CLI::App& app, ConvolveRequest& request) {
     const char* group = "What is written";
-    app.add_option("-o,--output", request.output,
-                   "The result: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
-        ->type_name("OUT")
-        ->group(group);
-    const auto type = [](const std::string& text) {
-        if (text != "same") static_cast<void>(pixel_type_from_name(text));
-        return text;
-    };
-    add_parsed(app, "--output-type", request.output_type, type, "same|float32|uint16|…",
-               "Pixel type; integers are rounded and clamped (default: the precision's type)")
-        ->group(group);
-    add_parsed(app, "--compression", request.create.compression, parse_compression,
-               "none|deflate|lzw|zstd|packbits", "Of the output (default none)")
-        ->group(group);
-    app.add_flag("--overwrite", request.create.overwrite, "Replace an output that exists")
-        ->group(group);
+    add_image_output_options(app, group, request.output, request.output_type, request.create,
+                             "the precision's type");
     add_report_options(app, group, request.report);
 }
 

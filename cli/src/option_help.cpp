@@ -1,6 +1,7 @@
 #include "option_help.hpp"
 
 #include "convolume/options.hpp"
+#include "convolve_request.hpp"
 
 namespace convolume::cli {
 
@@ -35,6 +36,40 @@ void add_seed_option(CLI::App& app, const char* group, std::uint64_t& seed, cons
         return value;
     };
     add_parsed(app, "--seed", seed, parse, "N", help)->group(group);
+}
+
+void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes) {
+    add_parsed(app, "--max-host-mem", bytes, parse_byte_size, "SIZE",
+               "Memory limit of image, result, scratch and CPU engines together (default: three "
+               "quarters of what is free)")
+        ->group(group);
+}
+
+void add_axes_option(CLI::App& app, const char* group, std::string& axes) {
+    app.add_option("--axes", axes,
+                   "Meaning of the image's axes, slowest first, e.g. TYX, where the file is silent "
+                   "or wrong")
+        ->type_name("AXES")
+        ->group(group);
+}
+
+void add_image_output_options(CLI::App& app, const char* group, std::string& output,
+                              std::string& output_type, io::CreateOptions& create,
+                              const std::string& usual_type) {
+    app.add_option("-o,--output", output, "The result: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->type_name("OUT")
+        ->group(group);
+    const auto type = [](const std::string& text) {
+        if (text != "same") static_cast<void>(pixel_type_from_name(text));
+        return text;
+    };
+    add_parsed(app, "--output-type", output_type, type, "same|float32|uint16|…",
+               "Pixel type; integers are rounded and clamped (default: " + usual_type + ")")
+        ->group(group);
+    add_parsed(app, "--compression", create.compression, parse_compression,
+               "none|deflate|lzw|zstd|packbits", "Of the output (default none)")
+        ->group(group);
+    app.add_flag("--overwrite", create.overwrite, "Replace an output that exists")->group(group);
 }
 
 void add_report_options(CLI::App& app, const char* group, ReportOptions& options) {

@@ -5,10 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 #include "run_request.hpp"
 
 namespace convolume::cli {
@@ -39,6 +41,16 @@ void add_device_option(CLI::App& app, const char* group, EngineChoice& choice);
 void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& choice);
 void add_threads_option(CLI::App& app, const char* group, EngineChoice& choice);
 void add_seed_option(CLI::App& app, const char* group, std::uint64_t& seed, const char* help);
+
+/// Of convolutions: image, result, scratch and CPU engines together.
+void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes);
+/// --axes of an image file.
+void add_axes_option(CLI::App& app, const char* group, std::string& axes);
+
+/// -o, --output-type ("same", a type's name or empty), --compression and --overwrite of an image.
+void add_image_output_options(CLI::App& app, const char* group, std::string& output,
+                              std::string& output_type, io::CreateOptions& create,
+                              const std::string& usual_type);
 
 /// --dry-run, --json, --timeline, -q and -v.
 void add_report_options(CLI::App& app, const char* group, ReportOptions& options);

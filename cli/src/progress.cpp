@@ -49,6 +49,7 @@ void ProgressMeter::update(double fraction) {
     line << std::fixed << std::setprecision(0) << std::setw(3) << 100 * fraction << " %, "
          << std::setprecision(1) << amount_ * fraction / elapsed_s / 1e6 << " M" << unit_ << "/s, "
          << format_duration(elapsed_s * (1 - fraction) / fraction) << " left";
+    if (!note_.empty()) line << ", " << note_;
     if (style_ == Style::terminal) {
         out_ << '\r' << line.str() << "\033[K" << std::flush;
         line_shown_ = true;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <utility>
 
 #include "console.hpp"
 
@@ -25,6 +26,8 @@ class ProgressMeter {
 
     /// The fraction of all work that is done; one call at a time.
     void update(double fraction);
+    /// Stands at the end of the line from now on.
+    void note(std::string text) { note_ = std::move(text); }
     void clear();
 
   private:
@@ -32,6 +35,7 @@ class ProgressMeter {
     Style style_;
     double amount_;
     std::string unit_;
+    std::string note_;
     std::function<double()> clock_s_;
     double start_s_;
     double last_s_;

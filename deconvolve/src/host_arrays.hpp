@@ -43,10 +43,15 @@ class HostArrays {
                       context_);
     }
 
+    // Every thread has a stage of its own, which the arrays cannot be aliases of.
     template <class Stage>
     void for_each(index_t count, const Stage& stage) const {
-#pragma omp parallel for num_threads(threads_)
-        for (index_t i = 0; i < count; ++i) stage(i);
+#pragma omp parallel num_threads(threads_)
+        {
+            const Stage own = stage;
+#pragma omp for
+            for (index_t i = 0; i < count; ++i) own(i);
+        }
     }
 
     // Runs of elements are added up one after another, whoever took them.
@@ -55,11 +60,15 @@ class HostArrays {
         using Sum = std::invoke_result_t<Stage, index_t>;
         constexpr index_t run = 1 << 14;
         std::vector<Sum> sums(static_cast<std::size_t>(ceil_div(count, run)));
-#pragma omp parallel for num_threads(threads_)
-        for (index_t begin = 0; begin < count; begin += run) {
-            Sum of_run{};
-            for (index_t i = begin; i < std::min(count, begin + run); ++i) of_run += stage(i);
-            sums[static_cast<std::size_t>(begin / run)] = of_run;
+#pragma omp parallel num_threads(threads_)
+        {
+            const Stage own = stage;
+#pragma omp for
+            for (index_t begin = 0; begin < count; begin += run) {
+                Sum of_run{};
+                for (index_t i = begin; i < std::min(count, begin + run); ++i) of_run += own(i);
+                sums[static_cast<std::size_t>(begin / run)] = of_run;
+            }
         }
         Sum total{};
         for (const Sum& of_run : sums) total += of_run;

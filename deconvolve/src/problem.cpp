@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "convolume/error.hpp"
+#include "convolume/kernel_center.hpp"
 
 namespace convolume::deconvolve {
 
@@ -88,22 +89,15 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
     problem.image = image;
     problem.object = image;
     problem.psf = clipped_psf(psf, problem.psf_sum, problem.negative_psf_samples);
+    const Index3 center = center_index(options.center, psf);
+    problem.options.center = {KernelCenter::Kind::explicit_, center};
     for (int a = 0; a < 3; ++a) {
         if (image[a] < 1)
             throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
                                           image[a], ": it needs at least 1 sample on every axis"));
-        const KernelCenter& given = options.center;
-        const index_t extent = psf.shape[a];
-        const index_t center = given.kind == KernelCenter::Kind::middle  ? extent / 2
-                               : given.kind == KernelCenter::Kind::scipy ? (extent - 1) / 2
-                                                                         : given.index[a];
-        if (center < 0 || center >= extent)
-            throw InvalidArgument(message("the PSF's centre ", center, " along ", axis_name(a),
-                                          " lies outside its ", extent,
-                                          " samples: give an index from 0 to ", extent - 1));
         if (options.boundary) continue;
-        problem.object[a] = checked_add(image[a], extent - 1);
-        problem.image_at[a] = extent - 1 - center;
+        problem.object[a] = checked_add(image[a], psf.shape[a] - 1);
+        problem.image_at[a] = psf.shape[a] - 1 - center[a];
     }
     return problem;
 }
