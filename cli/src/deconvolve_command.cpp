@@ -21,6 +21,10 @@ Deconvolver plan_deconvolver(const DeconvolveRequest& request, DeconvolveFacts& 
     facts.output = facts.input;
     facts.output.type = resolve_output_type(request.output_type, facts.input.type,
                                             PixelType::float32, Precision::float32);
+    if (is_complex(facts.output.type))
+        throw InvalidArgument(message("the result is real and is not written as ",
+                                      name_of(facts.output.type),
+                                      "; choose another --output-type"));
     DeconvolveOptions options = request.options;
     options.center = facts.psf.explicit_center();
     const auto& size = facts.input.voxel_size_um;

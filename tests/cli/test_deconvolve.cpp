@@ -1,0 +1,219 @@
+// `convolume deconvolve` as a user runs it.
+
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "images.hpp"
+#include "support/compare.hpp"
+#include "support/errors.hpp"
+#include "support/oracle.hpp"
+#include "support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A spot between noise, and a PSF that blurs it.
+struct Inputs : TemporaryFolder {
+    Array image;
+    Array psf;
+
+    Inputs() {
+        Random random(test_seed("deconvolve by command"));
+        image = random.integers({8, 20, 18}, 90, 110);
+        image(4, 10, 9) = 900;
+        psf = random.integers({3, 5, 5}, 1, 9);
+        write_image(*this / "image.tif", image, PixelType::uint16);
+        write_image(*this / "psf.tif", psf, PixelType::float32);
+    }
+
+    void replace(const std::string& name, const Array& array) const {
+        std::filesystem::remove(*this / name);
+        write_image(*this / name, array, PixelType::float32);
+    }
+    CommandResult run(Arguments options, const std::string& output = "out.tif") const {
+        Arguments arguments{"deconvolve", "image.tif", "psf.tif", "-o", output, "--overwrite"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        return testing::convolume(arguments, *this);
+    }
+    Array result(const Arguments& options) const {
+        const CommandResult done = run(options);
+        INFO(done.err);
+        REQUIRE(done.status == 0);
+        return read_image(*this / "out.tif").only();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("deconvolve: one iteration is that of the definition") {
+    const Inputs inputs;
+    const Array psf = scaled(inputs.psf, 1 / sum_of(inputs.psf).real());
+    const Definition definition{.boundary = {BoundaryKind::reflect}, .center = {1, 2, 2}};
+    const double background = 20;
+    Array ones = inputs.image;
+    for (Complex& value : ones.values) value = 1;
+    const double mean = sum_of(inputs.image).real() / static_cast<double>(inputs.image.count());
+    const Array weight = oracle_adjoint(ones, inputs.image.shape, psf, definition);
+    Array ratio = inputs.image;
+    for (Complex& value : ratio.values) value /= mean;  // of a constant object on its background
+    Array want = oracle_adjoint(ratio, inputs.image.shape, psf, definition);
+    for (std::size_t i = 0; i < want.values.size(); ++i)
+        want.values[i] *= (mean - background) / weight.values[i];
+    const Comparison comparison = compare(want, inputs.result({"--iterations", "1", "--background",
+                                                               "20", "--edges", "reflect", "-q"}));
+    INFO(comparison.report);
+    CHECK(comparison.error < 1e-5);
+}
+
+TEST_CASE("deconvolve: every option changes the answer") {
+    const Inputs inputs;
+    const Arguments usual{"-q", "--iterations", "6"};
+    const Array standard = inputs.result(usual);
+    for (const Arguments& more : {Arguments{"--iterations", "7"},
+                                  {"--method", "rl-tv"},
+                                  {"--method", "wiener"},
+                                  {"--acceleration", "none"},
+                                  {"--background", "50"},
+                                  {"--background", "auto"},
+                                  {"--edges", "wrap"},
+                                  {"--stop", "0.5"},
+                                  {"--kernel-center", "0,2,2"}}) {
+        Arguments options{"-q"};
+        if (more[0] != "--iterations") options = usual;
+        options.insert(options.end(), more.begin(), more.end());
+        INFO(more[0] << ' ' << more[1]);
+        CHECK(inputs.result(options).values != standard.values);
+    }
+    const Arguments tv{"-q", "--method", "rl-tv"};
+    Arguments strong = tv;
+    strong.insert(strong.end(), {"--tv", "0.05"});
+    CHECK(inputs.result(tv).values != inputs.result(strong).values);
+    const Arguments linear{"-q", "--method", "wiener"};
+    Arguments noisy = linear;
+    noisy.insert(noisy.end(), {"--noise-to-signal", "0.5"});
+    CHECK(inputs.result(linear).values != inputs.result(noisy).values);
+}
+
+TEST_CASE("deconvolve: channels and times, types and metadata") {
+    const Inputs inputs;
+    Random random(test_seed("channels"));
+    std::vector<Array> volumes;
+    for (int i = 0; i < 4; ++i) volumes.push_back(random.integers({4, 10, 12}, 0, 255));
+    io::ImageMetadata metadata;
+    metadata.type = PixelType::uint8;
+    metadata.frames = 2;
+    metadata.channels = 2;
+    metadata.voxel_size_um = {0.3, 0.1, 0.1};
+    metadata.unit = "um";
+    write_image(inputs / "many.ome.tif", volumes, metadata);
+    const Arguments all{"deconvolve",  "many.ome.tif",  "psf.tif",      "-o",
+                        "all.ome.tif", "--output-type", "same",         "--json",
+                        "--timeline",  "trace.json",    "--iterations", "4"};
+    const CommandResult done = testing::convolume(all, inputs);
+    INFO(done.err);
+    REQUIRE(done.status == 0);
+    const ImageFile got = read_image(inputs / "all.ome.tif");
+    CHECK(got.metadata.type == PixelType::uint8);
+    CHECK(got.metadata.frames == 2);
+    CHECK(got.metadata.channels == 2);
+    CHECK(got.metadata.voxel_size_um == metadata.voxel_size_um);
+    CHECK(contains(done.err, "were clamped"));
+    CHECK(contains(read_text(inputs / "trace.json"), "traceEvents"));
+    const auto json = nlohmann::json::parse(done.out);
+    CHECK(json["report"]["volumes"].size() == 4);
+    CHECK(json["report"]["volumes"][3]["iterations"] == 4);
+    CHECK(json["report"]["volumes"][3]["likelihood"] < 0);
+    CHECK(json["plan"]["object"] == nlohmann::json({6, 14, 16}));
+
+    // The last volume alone gives the same.
+    write_image(inputs / "one.npy", volumes[3], PixelType::uint8);
+    REQUIRE(testing::convolume({"deconvolve", "one.npy", "psf.tif", "-o", "one_out.npy",
+                                "--output-type", "same", "--iterations", "4"},
+                               inputs)
+                .status == 0);
+    CHECK(read_image(inputs / "one_out.npy").only().values == got.volumes[3].values);
+}
+
+TEST_CASE("deconvolve: what is told") {
+    const Inputs inputs;
+    const CommandResult verbose = inputs.run({"-v", "--iterations", "3"});
+    CHECK(contains(verbose.err, "iteration 3 of 3, log-likelihood -"));
+    CHECK(contains(verbose.err, "object"));
+    const CommandResult quiet = inputs.run({"-q", "--iterations", "3"});
+    CHECK(quiet.err.empty());
+    CHECK(quiet.out.empty());
+
+    Array measured = inputs.psf;
+    measured(0, 0, 0) = -1;
+    inputs.replace("psf.tif", measured);
+    Array dark = inputs.image;
+    dark(0, 0, 0) = -5;
+    inputs.replace("image.tif", dark);
+    const CommandResult warned = inputs.run({"-q", "--iterations", "1"});
+    CHECK(contains(warned.err, "1 negative samples of the PSF"));
+    CHECK(contains(warned.err, "1 negative pixels of the image"));
+
+    const TemporaryFolder& folder = inputs;
+    const auto before = folder.names();
+    const CommandResult dry =
+        testing::convolume({"deconvolve", "image.tif", "psf.tif", "--dry-run", "--json"}, folder);
+    CHECK(dry.status == 0);
+    CHECK(folder.names() == before);
+    CHECK(!nlohmann::json::parse(dry.out).contains("report"));
+}
+
+TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
+    const Inputs inputs;
+    const auto check = [&](const Arguments& options, int status, const char* named) {
+        Arguments quiet = options;
+        quiet.push_back("-q");
+        const CommandResult done = inputs.run(quiet, "never.tif");
+        INFO(options[0] << ": " << done.err);
+        CHECK(done.status == status);
+        CHECK(contains(done.err, named));
+        CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
+    };
+    check({"--method", "lucy"}, 2, "rl-tv");
+    check({"--iterations", "0"}, 2, "--iterations");
+    check({"--edges", "constant"}, 2, "extend");
+    check({"--background", "dark"}, 2, "--background");
+    check({"--background", "-3"}, 2, "background");
+    check({"--stop", "-1"}, 2, "stop");
+    check({"--output-type", "complex64"}, 2, "complex64");
+    check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
+    Array broken = inputs.image;
+    broken(1, 2, 3) = std::nan("");
+    inputs.replace("image.tif", broken);
+    check({"--iterations", "2"}, 65, "1,2,3");
+    inputs.replace("psf.tif", Array({3, 3, 3}));
+    check({"--iterations", "2"}, 65, "zero");
+    const auto names = inputs.names();
+    CHECK(std::find(names.begin(), names.end(), "never.tif") == names.end());
+}
+
+TEST_CASE("deconvolve: Ctrl-C leaves nothing") {
+    const TemporaryFolder folder;
+    Random random(test_seed("interrupted deconvolution"));
+    write_image(folder / "image.tif", random.integers({32, 128, 128}, 0, 50), PixelType::uint16);
+    write_image(folder / "psf.tif", random.array({9, 15, 15}, false, 1), PixelType::float32);
+    const auto before = folder.names();
+    Process process({convolume_path(), "deconvolve", "image.tif", "psf.tif", "-o", "out.tif",
+                     "--iterations", "1000000", "-v"},
+                    folder.path());
+    for (int i = 0; i < 400 && !contains(process.err(), "iteration 2 of"); ++i)
+        std::this_thread::sleep_for(25ms);
+    process.signal(SIGINT);
+    const CommandResult result = process.wait();
+    CHECK(result.status == 130);
+    CHECK(contains(result.err, "interrupted; nothing was written"));
+    CHECK(folder.names() == before);
+}
