@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 # convolume::convolume is what callers link: the front door with all engines built in.
 add_library(convolume INTERFACE)
 add_library(convolume::convolume ALIAS convolume)
-target_link_libraries(convolume INTERFACE convolume-convolver convolume-deconvolve convolume-filter)
+target_link_libraries(convolume INTERFACE
+    convolume-convolver convolume-deconvolve convolume-filter convolume-optics)
 
 get_property(libraries GLOBAL PROPERTY CONVOLUME_LIBRARIES)
 install(TARGETS ${libraries} convolume EXPORT convolume-targets)

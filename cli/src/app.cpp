@@ -21,6 +21,13 @@ std::string one_line(std::string text) {
     return text;
 }
 
+std::string names_of_subcommands(const CLI::App& app) {
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        names += (names.empty() ? "" : ", ") + command->get_name();
+    return names;
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv) {
@@ -48,9 +55,8 @@ int run(int argc, const char* const* argv) {
     try {
         app.parse(argc, argv);
         if (!action)
-            throw InvalidArgument(
-                "no subcommand was named; give convolve, filter, psf, info, preview or "
-                "doctor, or --help");
+            throw InvalidArgument(message("no subcommand was named; give one of ",
+                                          names_of_subcommands(app), ", or --help"));
         action();
         return static_cast<int>(ExitCode::ok);
     } catch (const CLI::Success& help_or_version) {

@@ -45,9 +45,7 @@ void add_light(CLI::App& app, SimulateRequest& request) {
                "How the specimen continues outside (default zero)")
         ->group(group);
     add_kernel_options(app, group, request.kernel_choice);
-    app.add_option("--axes", request.axes, "Meaning of the phantom's axes, slowest first")
-        ->type_name("AXES")
-        ->group(group);
+    add_axes_option(app, group, request.axes);
 }
 
 void add_camera(CLI::App& app, Camera& camera) {
@@ -84,10 +82,7 @@ void add_execution(CLI::App& app, SimulateRequest& request) {
         ->group(group);
     add_device_option(app, group, request.engines);
     add_gpu_memory_option(app, group, request.engines);
-    add_parsed(app, "--max-host-mem", request.options.max_host_bytes, parse_byte_size, "SIZE",
-               "Memory limit of phantom, blurred image and scratch together (default: three "
-               "quarters of what is free)")
-        ->group(group);
+    add_host_memory_option(app, group, request.options.max_host_bytes);
     add_threads_option(app, group, request.engines);
 }
 

@@ -1,0 +1,92 @@
+// The timed side of deconvolve.py: Richardson-Lucy on arrays it is given, without acceleration.
+//   convolume_deconvolve_bench FOLDER --image Z,Y,X --psf Z,Y,X …
+// reads FOLDER/image.f32 and FOLDER/psf.f32, writes FOLDER/restored.f32, prints one JSON object.
+
+#include "convolume/deconvolve.hpp"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+using namespace convolume;
+
+namespace {
+
+std::vector<float> read_floats(const std::string& path, const Shape3& shape) {
+    std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+    std::ifstream file(path, std::ios::binary);
+    const auto bytes = static_cast<std::streamsize>(values.size() * sizeof(float));
+    if (!file.read(reinterpret_cast<char*>(values.data()), bytes))
+        throw InputNotFound(message("\"", path, "\" does not hold ", values.size(), " floats"));
+    return values;
+}
+
+Shape3 shape_of(const std::vector<index_t>& extents) {
+    return {extents.at(0), extents.at(1), extents.at(2)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Times Richardson-Lucy deconvolution");
+    std::string folder, device = "cpu", edges = "extend";
+    std::vector<index_t> image_extents, psf_extents;
+    DeconvolveOptions options;
+    options.iterations = 10;
+    app.add_option("FOLDER", folder)->required();
+    app.add_option("--image", image_extents)->delimiter(',')->expected(3)->required();
+    app.add_option("--psf", psf_extents)->delimiter(',')->expected(3)->required();
+    app.add_option("--iterations", options.iterations);
+    app.add_option("--device", device)->check(CLI::IsMember({"cpu", "gpu"}));
+    app.add_option("--edges", edges);
+    CLI11_PARSE(app, argc, argv);
+    try {
+        const Shape3 image_shape = shape_of(image_extents), psf_shape = shape_of(psf_extents);
+        const std::vector<float> image = read_floats(folder + "/image.f32", image_shape);
+        const std::vector<float> psf = read_floats(folder + "/psf.f32", psf_shape);
+        std::vector<float> restored(image.size());
+        options.acceleration = Acceleration::none;
+        options.boundary = parse_edges(edges);
+        EngineChoice engines;
+        engines.device = device == "gpu" ? EngineChoice::Device::gpu : EngineChoice::Device::cpu;
+
+        using Clock = std::chrono::steady_clock;
+        const auto seconds = [](Clock::duration d) {
+            return std::chrono::duration<double>(d).count();
+        };
+        const auto start = Clock::now();
+        Deconvolver deconvolver(image_shape, view_of(psf.data(), psf_shape), options, engines);
+        const auto planned = Clock::now();
+        std::vector<Clock::time_point> ends;
+        const DeconvolveReport report = deconvolver.execute(
+            view_of(image.data(), image_shape), view_of(restored.data(), image_shape), {},
+            [&](const Iteration&) { ends.push_back(Clock::now()); });
+        const auto done = Clock::now();
+        std::vector<double> each;
+        for (std::size_t i = 1; i < ends.size(); ++i)
+            each.push_back(seconds(ends[i] - ends[i - 1]));
+        std::sort(each.begin(), each.end());
+
+        std::ofstream(folder + "/restored.f32", std::ios::binary)
+            .write(reinterpret_cast<const char*>(restored.data()),
+                   static_cast<std::streamsize>(restored.size() * sizeof(float)));
+        const DeconvolvePlan& plan = deconvolver.plan();
+        const nlohmann::json result{
+            {"plan_s", seconds(planned - start)},
+            {"execute_s", seconds(done - planned)},
+            {"iteration_s", each.empty() ? 0.0 : each[each.size() / 2]},
+            {"iterations", report.iterations},
+            {"likelihood", report.last.likelihood},
+            {"engines", plan.engines},
+            {"on_device", plan.on_device},
+            {"device_bytes", plan.device_bytes},
+            {"grid", {plan.grid.z, plan.grid.y, plan.grid.x}},
+        };
+        std::cout << result << std::endl;
+    } catch (const std::exception& error) {
+        std::cerr << "convolume_deconvolve_bench: " << error.what() << '\n';
+        return 1;
+    }
+}

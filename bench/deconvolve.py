@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Times an iteration of Richardson-Lucy beside the same one of CuPy (with a GPU) or SciPy, on the same
+data, and compares the results. Run it on a quiet machine, from anywhere:
+
+    bench/deconvolve.py [--build DIR] [--device cpu|gpu] [--image Z,Y,X] [--psf Z,Y,X] [--json FILE]
+
+The peer transforms real data at the next fast length, keeps the spectrum of the PSF, and works with the
+same edges (zero), so that both compute the same estimate.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy
+import scipy.fft
+
+
+def extents(text):
+    return tuple(int(part) for part in text.split(","))
+
+
+def make_data(image, psf):
+    """Sparse spots, a PSF of one Gaussian inside a wider one, their circular blur, Poisson noise."""
+    random = np.random.default_rng(1)
+    axes = np.meshgrid(*[np.arange(n) - n // 2 for n in psf], indexing="ij", sparse=True)
+    radius2 = sum((axis / (n / 8)) ** 2 for axis, n in zip(axes, psf))
+    kernel = np.exp(-radius2) + 0.05 * np.exp(-radius2 / 6)
+    kernel = (kernel / kernel.sum()).astype(np.float32)
+    truth = np.full(image, 5, np.float32)
+    for _ in range(max(1, int(np.prod(image)) // 20000)):
+        truth[tuple(random.integers(0, n) for n in image)] += 3000
+    blurred = scipy.fft.irfftn(scipy.fft.rfftn(truth, workers=-1) * scipy.fft.rfftn(
+        np.roll(np.pad(kernel, [(0, n - k) for n, k in zip(image, psf)]), [-(k // 2) for k in psf], (0, 1, 2)),
+        workers=-1), image, workers=-1)
+    return random.poisson(np.maximum(blurred, 0)).astype(np.float32), kernel
+
+
+class Peer:
+    """Richardson-Lucy of mode same with zeros outside, by NumPy's or CuPy's interface."""
+
+    def __init__(self, xp, fft, length, image, psf, synchronize):
+        self.xp, self.fft, self.synchronize = xp, fft, synchronize
+        self.shape = image.shape
+        self.image = xp.asarray(image)
+        self.grid = tuple(length(n + k - 1) for n, k in zip(image.shape, psf.shape))
+        self.center = tuple(slice(k // 2, k // 2 + n) for n, k in zip(image.shape, psf.shape))
+        self.turned_center = tuple(slice(k - 1 - k // 2, k - 1 - k // 2 + n) for n, k in zip(image.shape, psf.shape))
+        self.spectrum = fft.rfftn(xp.asarray(psf), self.grid)
+        self.turned = fft.rfftn(xp.asarray(psf[::-1, ::-1, ::-1].copy()), self.grid)
+        self.weight = self.convolve(xp.ones(self.shape, xp.float32), self.turned, self.turned_center)
+        self.estimate = None
+
+    def convolve(self, array, spectrum, kept):
+        return self.fft.irfftn(self.fft.rfftn(array, self.grid) * spectrum, self.grid)[kept]
+
+    def start(self, value):
+        self.estimate = self.xp.full(self.shape, value, self.xp.float32)
+
+    def iterate(self):
+        self.synchronize()
+        begin = time.perf_counter()
+        model = self.convolve(self.estimate, self.spectrum, self.center)
+        ratio = self.image / self.xp.maximum(model, self.xp.float32(1e-12))
+        self.estimate = self.estimate * self.convolve(ratio, self.turned, self.turned_center) / self.weight
+        self.synchronize()
+        return time.perf_counter() - begin
+
+
+def make_peer(device, image, psf):
+    if device == "cpu":
+        class Workers:
+            rfftn = staticmethod(lambda a, s: scipy.fft.rfftn(a, s, workers=-1))
+            irfftn = staticmethod(lambda a, s: scipy.fft.irfftn(a, s, workers=-1))
+        return "SciPy " + scipy.__version__, Peer(np, Workers, lambda n: scipy.fft.next_fast_len(n, True), image, psf,
+                                                  lambda: None)
+    import cupy
+    import cupyx.scipy.fft
+    return "CuPy " + cupy.__version__, Peer(cupy, cupyx.scipy.fft, cupyx.scipy.fft.next_fast_len, image, psf,
+                                            cupy.cuda.Device().synchronize)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument("--image", type=extents, default=(96, 256, 256))
+    parser.add_argument("--psf", type=extents, default=(33, 65, 65))
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+
+    image, psf = make_data(arguments.image, arguments.psf)
+    name, peer = make_peer(arguments.device, image, psf)
+    program = [str(Path(arguments.build) / "bench" / "convolume_deconvolve_bench")]
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        image.tofile(Path(folder) / "image.f32")
+        psf.tofile(Path(folder) / "psf.f32")
+        for edges in ["zero"] * arguments.rounds + ["extend"]:
+            text = lambda shape: ",".join(map(str, shape))
+            command = program + [folder, "--image", text(image.shape), "--psf", text(psf.shape), "--edges", edges,
+                                 "--device", arguments.device, "--iterations", str(arguments.iterations)]
+            ours.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+            if edges == "zero":
+                peer.start(image.mean())
+                theirs.append(sorted(peer.iterate() for _ in range(arguments.iterations))[arguments.iterations // 2])
+                restored = np.fromfile(Path(folder) / "restored.f32", np.float32).reshape(image.shape)
+    estimate = peer.estimate if arguments.device == "cpu" else peer.estimate.get()
+    difference = float(np.linalg.norm(restored - estimate) / np.linalg.norm(estimate))
+    extend = ours.pop()
+    figures = {"machine": {"cpu": platform.processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")},
+               "image": image.shape, "psf": psf.shape, "iterations": arguments.iterations, "peer": name,
+               "peer_iteration_s": sorted(theirs)[len(theirs) // 2],
+               "iteration_s": sorted(run["iteration_s"] for run in ours)[len(ours) // 2],
+               "extend_iteration_s": extend["iteration_s"], "relative_difference": difference,
+               "runs": ours + [extend]}
+    ratio = figures["peer_iteration_s"] / figures["iteration_s"]
+    print("| image * PSF | peer | peer, s an iteration | convolume | ratio | extended edges |\n|---|---|---|---|---|---|")
+    print(f"| {'×'.join(map(str, image.shape))} * {'×'.join(map(str, psf.shape))} | {name} "
+          f"| {figures['peer_iteration_s']:.4g} | {figures['iteration_s']:.4g} | {ratio:.1f}× "
+          f"| {figures['extend_iteration_s']:.4g} |")
+    print(f"\nEstimates after {arguments.iterations} iterations differ by {difference:.1e} (relative L2).")
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
