@@ -127,7 +127,7 @@ TEST_CASE("uniform and normal numbers have their moments") {
 }
 
 TEST_CASE("Poisson counts have the exact probabilities") {
-    constexpr int draws = 200000;
+    constexpr int draws = 1000000;
     for (const double mean : {0.1, 3.0, 9.9, 10.1, 15.5, 50.0, 1e4, 1e6}) {
         const Sample sample = sample_poisson(mean, draws);
         INFO("mean " << mean << ", seed " << seed);

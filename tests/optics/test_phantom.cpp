@@ -10,6 +10,7 @@
 #include "convolume/error.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/volume.hpp"
+#include "phantom_texture.hpp"
 
 using namespace convolume;
 
@@ -261,6 +262,29 @@ TEST_CASE("cells have a smooth texture of mean 1") {
     CHECK(std::sqrt(squares / count) < 0.4);
     CHECK(neighbours / squares > 0.95);
     CHECK(std::abs(far / squares) < 0.4);
+}
+
+TEST_CASE("the texture is smooth on every axis") {
+    // Steps of a thousandth of its grid: B-splines of numbers within ±1 have slopes below 1.
+    const auto field_at = [](index_t z, index_t y, index_t x) {
+        std::vector<double> row(static_cast<std::size_t>(x + 1), 1.0);
+        optics::PhantomTexture(3, {0.0008, 0.0008, 0.0008}).multiply_row(z, y, x + 1, row.data());
+        return row[static_cast<std::size_t>(x)];
+    };
+    double roughest = 0, steepest = 0;
+    for (index_t i = 970; i < 2030; ++i) {
+        const double here = field_at(1500, i, 700);
+        roughest = std::max(roughest, std::abs(field_at(1500, i + 1, 700) - here));
+        steepest = std::max(steepest, std::abs(field_at(1500, i - 100, 700) - here));
+    }
+    std::vector<double> row(5000, 1.0);
+    optics::PhantomTexture(3, {0.0008, 0.0008, 0.0008}).multiply_row(7, 9, 5000, row.data());
+    for (std::size_t x = 1; x < row.size(); ++x)
+        roughest = std::max(roughest, std::abs(row[x] - row[x - 1]));
+    for (index_t z = 900; z < 1100; ++z)
+        roughest = std::max(roughest, std::abs(field_at(z, 5, 5) - field_at(z - 1, 5, 5)));
+    CHECK(roughest < 2e-3);
+    CHECK(steepest > 5e-3);
 }
 
 TEST_CASE("the list of objects is the truth") {
