@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* footer =
     R"(Examples:
-  convolume psf -o psf.tif --na 1.4 --wavelength 520nm --voxel 200,65,65nm --depth 5um
+  convolume psf -o psf.tif --na 1.2 --ni 1.33 --wavelength 520nm --voxel 200,65,65nm
   convolume psf -o psf.tif --na 0.8 --ni 1.33 --ns 1.33 --model born-wolf --wavelength 520nm
       --voxel 300,100,100nm --size 65,129,129
   convolume psf -o psf.h5 --modality confocal --excitation 488nm --pinhole 1 --na 1.2 --ni 1.33

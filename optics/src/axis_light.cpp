@@ -26,10 +26,14 @@ double half_depth_for(const PsfOptions& options, double center_um, double share)
     // Rays of all inclinations meet the axis between here and where paraxial ones do, or about as
     // far on the other side.
     const double depth_of_field = depth_of_field_um(options);
-    const double shift = std::abs(center_um - brightest_focus_um(options)) +
-                         std::abs(center_um - paraxial_focus_um(options));
-    double step = depth_of_field / 8, reach = 2 * shift + 40 * depth_of_field;
-    if (options.sheet_fwhm_um) step = std::min(step, *options.sheet_fwhm_um / 16);
+    const double shift = std::abs(center_um - brightest_focus_um(options));
+    double step = depth_of_field / 8;
+    double reach =
+        2 * (shift + std::abs(center_um - paraxial_focus_um(options))) + 40 * depth_of_field;
+    if (options.sheet_fwhm_um) {
+        step = std::min(step, *options.sheet_fwhm_um / 16);
+        reach = std::min(reach, shift + 3 * *options.sheet_fwhm_um);
+    }
     const AxisIntensity axis(options, center_um, reach);
     const auto count = static_cast<std::size_t>(reach / step);
     std::vector<double> light(count);  // of both sides, at distances i + 1/2 steps
@@ -53,7 +57,8 @@ double half_depth_for(const PsfOptions& options, double center_um, double share)
     const double end = static_cast<double>(count) * step;
     total += level / ((power - 1) * std::pow(end, power - 1));
 
-    double missing = (1 - share) * total, within = 0;
+    const double missing = (1 - share) * total;
+    double within = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const double after = within + light[i] * step;
         if (after >= share * total)

@@ -79,7 +79,7 @@ void check_illumination(const PsfOptions& options) {
         throw InvalidArgument(
             "a light-sheet PSF needs the sheet's thickness, and none was given: give its full "
             "width at half maximum");
-    check_range("the thickness of the light sheet", *options.sheet_fwhm_um, 0.01, farthest_um);
+    check_range("the thickness of the light sheet", *options.sheet_fwhm_um, 0.1, farthest_um);
 }
 
 }  // namespace

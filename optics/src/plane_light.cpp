@@ -1,9 +1,9 @@
 #include "plane_light.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
+#include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace convolume::optics {
 
@@ -12,8 +12,7 @@ namespace {
 // Sums over a plane need few samples: trapezoids, corrected at the axis, are exact below 2π.
 constexpr double step_rad = 1.6, emission_step_rad = 3 * RadialGrid::fine;
 
-// Distance from the axis, in units of `radius`, at which a side `half` away cuts a ring: the angle
-// between the side's normal and the cut.
+// A straight side `half` away from the axis cuts a ring at this angle to either side of its normal.
 double cut_angle(double half, double radius) {
     return radius > half ? std::acos(half / radius) : 0;
 }

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <vector>
 
 #include "axis_light.hpp"
 #include "check.hpp"
-#include "response.hpp"
 
 namespace convolume {
 

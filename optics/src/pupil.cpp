@@ -66,7 +66,7 @@ void Pupil::add_segment(const PsfOptions& options, const Extent& extent, double 
     const auto sine = [&](double t) { return index * (evanescent ? std::cosh(t) : std::sin(t)); };
     const auto slope = [&](double t) { return index * (evanescent ? std::sinh(t) : std::cos(t)); };
 
-    // Where the integrand turns fastest, nodes must follow: their spacing there is π/2 · end/count.
+    // Gauss's rule of n nodes follows phases that turn by up to 4n over the interval, if evenly.
     constexpr int probes = 512;
     double fastest = 0;
     for (const double z : {extent.z_low_um, extent.z_high_um}) {
@@ -79,7 +79,7 @@ void Pupil::add_segment(const PsfOptions& options, const Extent& extent, double 
                                             k * extent.radius_um * slope(t + step / 2));
         }
     }
-    const index_t count = 48 + static_cast<index_t>(1.1 * fastest * end / 2);
+    const index_t count = 32 + static_cast<index_t>(1.2 * fastest * end / 4);
     const Quadrature rule = gauss_legendre(count, 0, end);
     for (std::size_t i = 0; i < rule.nodes.size(); ++i)
         add_node(options, sine(rule.nodes[i]), rule.weights[i] * slope(rule.nodes[i]));

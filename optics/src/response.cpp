@@ -1,7 +1,5 @@
 #include "response.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
