@@ -1,26 +1,30 @@
 #!/bin/sh
-# Builds convolume, makes a specimen and a point spread function, convolves one with the other and
-# draws both: demo/*.tif and demo/*.png.
+# Builds convolume and goes once through a microscope: the PSF of an objective, a specimen, what a
+# camera records of it, what deconvolution makes of that. Stacks and pictures go to demo/.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 scripts/install_packages.sh
-cmake --preset release -B build/demo -DCONVOLUME_BUILD_TESTS=OFF -DCONVOLUME_BUILD_BENCH=OFF
+cmake --preset release -B build/demo -DCONVOLUME_BUILD_TESTS=OFF -DCONVOLUME_BUILD_BENCH=OFF \
+    -DCONVOLUME_BUILD_EXAMPLES=OFF
 cmake --build build/demo
-convolume=build/demo/cli/convolume
-
+PATH=$root/build/demo/cli:$PATH
 mkdir -p demo
-echo
-echo "Specimen and point spread function:"
-build/demo/examples/make_demo_data demo
-echo
-echo "Convolution:"
-"$convolume" convolve demo/phantom.tif demo/psf.tif -o demo/blurred.tif --overwrite
-echo
-echo "Pictures:"
-"$convolume" preview demo/phantom.tif --after demo/blurred.tif -o demo/before_after.png \
-    --gamma 0.7 --overwrite
-"$convolume" preview demo/psf.tif -o demo/psf.png --gamma 0.5 --overwrite
+cd demo
+
+# Runs a subcommand after showing it, as one would type it.
+show() {
+    echo
+    echo "\$ convolume $*"
+    convolume "$@" --overwrite
+}
+show psf -o psf.tif --na 1.2 --ni 1.33 --ns 1.36 --depth 5um --wavelength 520nm \
+    --voxel 200,100,100nm --explain
+show phantom -o specimen.tif --size 64,256,256 --voxel 200,100,100nm --seed 12
+show simulate specimen.tif psf.tif -o recorded.tif --truth expected.tif --photons 400 --background 4
+show deconvolve recorded.tif psf.tif -o restored.tif --method rl-tv --background 106.4 --iterations 40
+show preview specimen.tif recorded.tif restored.tif --psf psf.tif -o story.png --gamma 0.6
+
 echo
 echo "All of it is in $root/demo:"
-ls -l demo/phantom.tif demo/psf.tif demo/blurred.tif demo/before_after.png demo/psf.png
+ls -l

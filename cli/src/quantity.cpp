@@ -40,14 +40,15 @@ std::optional<Quantity> parse_quantity(std::string_view text) {
 
 std::array<std::string_view, 3> split_triple(std::string_view option, std::string_view text) {
     std::array<std::string_view, 3> parts;
+    std::string_view rest = text;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-        const std::size_t comma = text.find(',');
+        const std::size_t comma = rest.find(',');
         const bool last = axis == 2;
         if ((comma == std::string_view::npos) != last)
             throw InvalidArgument(message(option, " takes three values, for z, y and x, not \"",
                                           text, "\"; separate them by commas"));
-        parts[axis] = text.substr(0, comma);
-        text.remove_prefix(last ? text.size() : comma + 1);
+        parts[axis] = rest.substr(0, comma);
+        rest.remove_prefix(last ? rest.size() : comma + 1);
     }
     return parts;
 }

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "convolume/error.hpp"
 #include "quantity.hpp"
+#include "support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::cli;
@@ -43,6 +44,8 @@ TEST_CASE("bare wavelengths are recognised by their range", "[cli]") {
 TEST_CASE("extents are three whole numbers", "[cli]") {
     CHECK(parse_extents("--size", "64,256,128") == Shape3{64, 256, 128});
     CHECK(parse_extents("--size", "1, 1, 9000000000") == Shape3{1, 1, 9000000000});
+    CHECK(testing::contains(
+        testing::message_of<InvalidArgument>([] { parse_extents("--size", "5,9"); }), "\"5,9\""));
     for (const char* bad : {"", "64", "64,256", "1,2,3,4", "0,1,1", "-1,1,1", "1.5,1,1", "a,b,c",
                             "1,1,99999999999999999999"})
         CHECK_THROWS_AS(parse_extents("--size", bad), InvalidArgument);
