@@ -4,6 +4,8 @@
 
 #include "cases.hpp"
 #include "catch.hpp"
+#include "host_arrays.hpp"
+#include "richardson_lucy.hpp"
 #include "support/errors.hpp"
 
 using namespace convolume;
@@ -18,6 +20,19 @@ struct Sample {
     Sample() {
         Random random(test_seed("a sample to iterate on"));
         image = random.integers({10, 14, 12}, 0, 40);
+    }
+};
+
+// One of the blurs comes out three times too bright: the point it belongs to looks improbable.
+struct SpoiledArrays : deconvolve::HostArrays {
+    using HostArrays::HostArrays;
+    int spoiled = 0;
+    int calls = 0;
+
+    void blur(const float* object, float* image) {
+        HostArrays::blur(object, image);
+        if (++calls != spoiled) return;
+        for_each(10 * 14 * 12, deconvolve::AddScaled{image, image, 2});
     }
 };
 
@@ -113,4 +128,38 @@ TEST_CASE("deconvolve: iterations are told, and can be stopped") {
     const Array again = to_array(result.view());
     deconvolver.execute(image.view(), result.view());
     CHECK(to_array(result.view()).values == again.values);
+}
+
+TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
+    const Sample sample;
+    DeconvolveOptions options;
+    options.iterations = 12;
+    const deconvolve::Problem problem = deconvolve::resolve_problem(
+        sample.image.shape, to_volume(sample.psf, PixelType::float32).view(), options);
+    const auto convolver = [&](Operation operation) {
+        return Convolver(problem.object, problem.psf.view(), problem.blur(operation),
+                         make_engines(cpu_only()));
+    };
+    const Convolver blur = convolver(Operation::convolve);
+    const Convolver back = convolver(Operation::adjoint);
+    for (const int spoiled : {0, 3, 7}) {
+        SpoiledArrays arrays(problem, blur, back, 2);
+        arrays.spoiled = spoiled;
+        const Volume image = to_volume(sample.image, PixelType::float32);
+        arrays.write(image.elements<float>(), arrays.image(0), 0, sample.image.count());
+        std::vector<double> likelihoods;
+        const auto told = [&](const Iteration& iteration) {
+            likelihoods.push_back(iteration.likelihood);
+        };
+        const std::function<void(const Iteration&)> on_iteration = told;
+        const ExecutionContext context;
+        deconvolve::Monitor monitor(context, on_iteration, options.iterations);
+        const deconvolve::LoadedImage loaded{20, 0, 0};
+        const auto outcome =
+            deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded).run(monitor);
+        INFO("spoiled " << spoiled);
+        CHECK(outcome.report.restarts == (spoiled > 0));
+        CHECK(arrays.calls == 12 + (spoiled > 0));
+        CHECK(std::is_sorted(likelihoods.begin(), likelihoods.end()));
+    }
 }
