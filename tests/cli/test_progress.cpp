@@ -46,6 +46,16 @@ TEST_CASE("elsewhere there is a plain line every ten seconds") {
     CHECK(out.str() == "progress  50 %, 50.0 Mvoxel/s, 10.0 s left\n");
 }
 
+TEST_CASE("a note stands at the end of the line") {
+    std::ostringstream out;
+    Clock clock;
+    ProgressMeter meter(out, ProgressMeter::Style::plain, 1e9, clock.function());
+    meter.note("iteration 3 of 6");
+    clock.now_s += 10;
+    meter.update(0.5);
+    CHECK(out.str() == "progress  50 %, 50.0 Mvoxel/s, 10.0 s left, iteration 3 of 6\n");
+}
+
 TEST_CASE("a quiet run has no progress") {
     std::ostringstream out;
     Clock clock;

@@ -1,10 +1,11 @@
-// Fails unless a delta kernel, through every public part a caller needs, gives the image back, and
-// a delta filter the signal.
+// Fails unless a delta kernel, through every public part a caller needs, gives the image back (or
+// has blurred nothing), and a delta filter the signal.
 
 #include <cmath>
 #include <cstdio>
 
 #include "convolume/convolver.hpp"
+#include "convolume/deconvolve.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_file.hpp"
 
@@ -35,6 +36,12 @@ int main() {
     double worst = 0;
     for (index_t i = 0; i < element_count(shape); ++i)
         worst = std::fmax(worst, std::fabs(read.elements<float>()[i] - image.elements<float>()[i]));
+
+    Deconvolver deconvolver(shape, delta.view());
+    deconvolver.execute(image.view(), read.view());
+    for (index_t i = 0; i < element_count(shape); ++i)
+        worst = std::fmax(worst,
+                          std::fabs(read.elements<float>()[i] - image.elements<float>()[i]) / 16);
 
     const Shape3 signal_shape{1, 1, element_count(shape)};
     const float delta_filter[] = {0, 1, 0};
