@@ -91,8 +91,8 @@ PreviewStack load(const std::string& role, const std::string& path, const Previe
     check_number("--frame", request.frame, metadata.frames, path);
     const std::string name = std::filesystem::path(path).filename().string();
     PreviewStack stack{role + name,
-                       message(to_string(metadata.shape), ' ', name_of(metadata.type), ", ",
-                               format_voxel_size(metadata.voxel_size_um)),
+                       {message(to_string(metadata.shape), ' ', name_of(metadata.type)),
+                        format_voxel_size(metadata.voxel_size_um)},
                        request.slices ? views_of<MiddleSlices>(*reader, request)
                                       : views_of<Projections>(*reader, request)};
     take_steps(metadata, stack);

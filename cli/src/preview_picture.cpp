@@ -168,8 +168,11 @@ void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom
     const Panels panels = panels_of(stack, zoom);
     int top = margin;
     canvas.text(left, top, shortened(stack.title, panels.column()), bright, text_size);
-    canvas.text(left, top + line, shortened(stack.caption, panels.column()), dim, text_size);
-    top += 2 * line + 4;
+    for (const std::string& caption : stack.captions) {
+        top += line;
+        canvas.text(left, top, shortened(caption, panels.column()), dim, text_size);
+    }
+    top += line + 4;
     const int right = left + panels.x + gap;
     const int below = top + panels.y + gap;
     const OrthogonalViews& views = stack.views;
@@ -203,7 +206,7 @@ Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle&
         width += panels.column() + column_gap;
         height = std::max(height, panels.height());
     }
-    const int ramp_top = margin + 2 * line + 4 + height + 14;
+    const int ramp_top = margin + 3 * line + 4 + height + 14;
     Canvas canvas(width, ramp_top + text_height + margin, background);
     int left = margin;
     for (std::size_t i = 0; i < stacks.size(); ++i) {

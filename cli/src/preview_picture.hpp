@@ -13,7 +13,7 @@ namespace convolume::cli {
 
 struct PreviewStack {
     std::string title;
-    std::string caption;
+    std::array<std::string, 2> captions;  ///< lines below the title
     OrthogonalViews views;
     std::array<double, 3> step{1, 1, 1};  ///< z, y, x distance of samples, in `unit`
     std::string unit = "px";

@@ -22,21 +22,22 @@ struct KindFacts {
     double per_1000_um3;
     double radius_um;
     double radius_spread;
+    double mixed_brightness;  // in mixed phantoms, so that thin objects show beside thick ones
 };
 constexpr KindFacts facts_of(PhantomKind kind) {
     switch (kind) {
         case PhantomKind::beads:
-            return {10, 0.1, 0};
+            return {10, 0.1, 0, 4};
         case PhantomKind::filaments:
-            return {2, 0.06, 0};
+            return {2, 0.06, 0, 4};
         case PhantomKind::shells:
-            return {1.5, 2, 0.4};
+            return {1.5, 2, 0.4, 0.5};
         case PhantomKind::cells:
-            return {0.5, 5, 0.2};
+            return {0.5, 5, 0.2, 0.25};
         case PhantomKind::mixed:
             break;
     }
-    return {14, 0, 0};
+    return {14, 0, 0, 1};
 }
 
 std::uint64_t position_of(index_t number) {
@@ -173,6 +174,8 @@ PhantomObject place_object(const PhantomOptions& options, index_t number) {
         const double margin = std::min(object.radius_um * height + voxel_um, extent / 2);
         object.centre_um[i] = draws.uniform(margin, extent - margin) - voxel_um / 2;
     }
+    if (options.kind == PhantomKind::mixed)
+        object.brightness *= facts_of(object.kind).mixed_brightness;
     if (object.kind == PhantomKind::filaments) {
         const double widest = std::max(extent_um(options, 1), extent_um(options, 2));
         object.length_um = std::min(filament_um, 2 * widest);

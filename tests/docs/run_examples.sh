@@ -1,7 +1,6 @@
 #!/bin/sh
-# Runs the commands of the document's `console` blocks, one after another, on a small phantom.tif and
-# psf.tif: lines that start with "$ ". A line that starts with "# exit N" says how the command before
-# it ends.
+# Runs the commands of the document's `console` blocks, one after another, in an empty folder: lines
+# that start with "$ ". A line that starts with "# exit N" says how the command before it ends.
 #   run_examples.sh DOCUMENT CONVOLUME
 set -eu
 document=$1
@@ -10,9 +9,6 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/bin"
 ln -s "$2" "$folder/bin/convolume"
 PATH=$folder/bin:$PATH
-convolume phantom -o "$folder/phantom.tif" --size 32,96,96 -q
-convolume psf -o "$folder/psf.tif" --na 0.9 --ni 1.33 --wavelength 520nm --voxel 200,100,100nm \
-    --size 15,31,31 -q
 
 awk '/^```console$/ { inside = 1; next } /^```/ { inside = 0 }
      inside && /^\$ / { print "command " substr($0, 3) }
