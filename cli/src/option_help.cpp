@@ -45,6 +45,35 @@ void add_host_memory_option(CLI::App& app, const char* group, std::optional<inde
         ->group(group);
 }
 
+void add_convolution_options(CLI::App& app, const char* group, Options& options,
+                             EngineChoice& engines) {
+    add_parsed(app, "--method", options.method, parse_method, "auto|in-core|dif|tiled|direct",
+               "Default auto: the least predicted time that fits the memory")
+        ->group(group);
+    add_parsed(app, "--parts", options.parts, parse_parts, "auto|1|2|4|8|16",
+               "Parts of method dif (default auto)")
+        ->group(group);
+    add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
+               "Of the computation (default float32)")
+        ->group(group);
+    add_device_option(app, group, engines);
+    const auto count = [](const std::string& text) { return parse_positive("--engines", text); };
+    add_parsed(app, "--engines", engines.cpu_engines, count, "N",
+               "CPU engines that share the threads (default 1)")
+        ->group(group);
+    add_parsed(app, "--engine-mem", engines.engine_memory_bytes, parse_byte_size, "SIZE",
+               "Memory limit of each CPU engine, e.g. 512M (default: none)")
+        ->group(group);
+    add_gpu_memory_option(app, group, engines);
+    add_parsed(app, "--transfer-gate", engines.transfer_gate, parse_transfer_gate,
+               "auto|global|per-link|off",
+               "Transfers between host and GPUs at a time: one in all (global), one for each GPU "
+               "and direction (per-link), any number (off) (default auto: by a measurement)")
+        ->group(group);
+    add_host_memory_option(app, group, options.max_host_bytes);
+    add_threads_option(app, group, engines);
+}
+
 void add_axes_option(CLI::App& app, const char* group, std::string& axes) {
     app.add_option("--axes", axes,
                    "Meaning of the image's axes, slowest first, e.g. TYX, where the file is silent "

@@ -44,6 +44,9 @@ void add_seed_option(CLI::App& app, const char* group, std::uint64_t& seed, cons
 
 /// Of convolutions: image, result, scratch and CPU engines together.
 void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes);
+/// How convolutions are computed: method, parts, precision, devices, memory, threads.
+void add_convolution_options(CLI::App& app, const char* group, Options& options,
+                             EngineChoice& engines);
 /// --axes of an image file.
 void add_axes_option(CLI::App& app, const char* group, std::string& axes);
 

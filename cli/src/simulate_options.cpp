@@ -72,20 +72,6 @@ void add_camera(CLI::App& app, Camera& camera) {
         ->group(group);
 }
 
-void add_execution(CLI::App& app, SimulateRequest& request) {
-    const char* group = "How it is computed";
-    add_parsed(app, "--method", request.options.method, parse_method,
-               "auto|in-core|dif|tiled|direct", "Of the convolution (default auto)")
-        ->group(group);
-    add_parsed(app, "--precision", request.options.precision, parse_precision, "float32|float64",
-               "Of the convolution (default float32)")
-        ->group(group);
-    add_device_option(app, group, request.engines);
-    add_gpu_memory_option(app, group, request.engines);
-    add_host_memory_option(app, group, request.options.max_host_bytes);
-    add_threads_option(app, group, request.engines);
-}
-
 void add_output(CLI::App& app, SimulateRequest& request) {
     const char* group = "What is written";
     app.add_option("-o,--output", request.output,
@@ -115,7 +101,7 @@ void add_simulate_command(CLI::App& app, Action& action) {
         ->required();
     add_light(*command, *request);
     add_camera(*command, request->camera);
-    add_execution(*command, *request);
+    add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
     command->callback([request, &action] {
         if (request->output.empty() && !request->report.dry_run)
