@@ -295,11 +295,13 @@ TEST_CASE("the list of objects is the truth") {
     const Phantom phantom(options);
     REQUIRE(phantom.objects().size() == 200);
     index_t of_kind[4] = {};
+    const double of_its_own[4] = {4, 4, 0.5, 0.25};  // beads, filaments, shells, cells
     double least = 1e9, most = 0;
     for (const PhantomObject& object : phantom.objects()) {
-        ++of_kind[static_cast<int>(object.kind)];
-        least = std::min(least, object.brightness);
-        most = std::max(most, object.brightness);
+        const int kind = static_cast<int>(object.kind);
+        ++of_kind[kind];
+        least = std::min(least, object.brightness / of_its_own[kind]);
+        most = std::max(most, object.brightness / of_its_own[kind]);
         for (std::size_t a = 0; a < 3; ++a) {
             const int axis = static_cast<int>(a);
             CHECK(object.centre_um[a] > 0);
