@@ -1,4 +1,4 @@
-#include "host_memory.hpp"
+#include "convolume/host_memory.hpp"
 
 #include <algorithm>
 #include <fstream>

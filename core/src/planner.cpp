@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "convolume/error.hpp"
-#include "host_memory.hpp"
+#include "convolume/host_memory.hpp"
 #include "layout.hpp"
 
 namespace convolume {

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "convolume/error.hpp"
+#include "convolume/host_memory.hpp"
 #include "host_arrays.hpp"
-#include "host_memory.hpp"
 #include "run.hpp"
 #include "runner.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
+#include "convolume/host_memory.hpp"
 #include "convolume/result_cut.hpp"
-#include "host_memory.hpp"
 
 namespace convolume {
 
