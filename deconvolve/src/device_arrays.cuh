@@ -3,34 +3,48 @@
 // for sums and transfers only.
 
 #include <algorithm>
-#include <type_traits>
 #include <vector>
 
 #include "convolume/device_convolver.hpp"
 #include "device_memory.hpp"
+#include "neighbours.hpp"
 #include "problem.hpp"
 
 namespace convolume::deconvolve {
 
 constexpr int stage_threads = 256;
+constexpr int warp = 32;
 constexpr unsigned most_blocks = 1024;
 
-template <class Stage>
-__global__ void stage_kernel(index_t count, Stage stage) {
+// What one thread does: elements a grid of threads apart, or a warp's share of rows.
+template <class Visit>
+__device__ void visit_own(index_t count, const Visit& visit) {
     for (index_t i = blockIdx.x * index_t{stage_threads} + threadIdx.x; i < count;
          i += index_t{gridDim.x} * stage_threads)
-        stage(i);
+        visit(i);
+}
+template <class Visit>
+__device__ void visit_own(const Grid& grid, const Visit& visit) {
+    constexpr int warps = stage_threads / warp;
+    const index_t rows = grid.rows();
+    for (index_t row = blockIdx.x * index_t{warps} + threadIdx.x / warp; row < rows;
+         row += index_t{gridDim.x} * warps)
+        for (index_t x = threadIdx.x % warp; x < grid.extent[2]; x += warp)
+            visit(row * grid.extent[2] + x, grid.around(row, x));
+}
+
+template <class Extent, class Stage>
+__global__ void stage_kernel(Extent extent, Stage stage) {
+    visit_own(extent, [&](index_t i, const auto&... near) { stage(i, near...); });
 }
 
 // The sum of each block's elements, always in the same order.
-template <class Sum, class Stage>
-__global__ void sum_kernel(index_t count, Stage stage, Sum* sums) {
+template <class Sum, class Extent, class Stage>
+__global__ void sum_kernel(Extent extent, Stage stage, Sum* sums) {
     alignas(16) __shared__ char bytes[stage_threads * sizeof(Sum)];
     Sum* const of_threads = reinterpret_cast<Sum*>(bytes);
     Sum sum{};
-    for (index_t i = blockIdx.x * index_t{stage_threads} + threadIdx.x; i < count;
-         i += index_t{gridDim.x} * stage_threads)
-        sum += stage(i);
+    visit_own(extent, [&](index_t i, const auto&... near) { sum += stage(i, near...); });
     of_threads[threadIdx.x] = sum;
     for (unsigned half = stage_threads / 2; half > 0; half /= 2) {
         __syncthreads();
@@ -67,18 +81,18 @@ class DeviceArrays {
         back_.execute(image, object, static_cast<cudaStream_t>(queue_));
     }
 
-    template <class Stage>
-    void for_each(index_t count, const Stage& stage) const {
-        stage_kernel<<<blocks(count), stage_threads, 0, queue_>>>(count, stage);
+    template <class Extent, class Stage>
+    void for_each(const Extent& extent, const Stage& stage) const {
+        stage_kernel<<<blocks(extent), stage_threads, 0, queue_>>>(extent, stage);
         check(cudaGetLastError(), "starting a stage of the deconvolution");
     }
 
-    template <class Stage>
-    auto sum(index_t count, const Stage& stage) const {
-        using Sum = std::invoke_result_t<Stage, index_t>;
+    template <class Extent, class Stage>
+    auto sum(const Extent& extent, const Stage& stage) const {
+        using Sum = decltype(result_of(stage, extent));
         static_assert(sizeof(Sum) <= most_sum_bytes);
-        const unsigned used = blocks(count);
-        sum_kernel<<<used, stage_threads, 0, queue_>>>(count, stage, sums_.as<Sum>());
+        const unsigned used = blocks(extent);
+        sum_kernel<<<used, stage_threads, 0, queue_>>>(extent, stage, sums_.as<Sum>());
         check(cudaGetLastError(), "starting a sum of the deconvolution");
         std::vector<Sum> of_blocks(used);
         check(cudaMemcpyAsync(of_blocks.data(), sums_.as<Sum>(), used * sizeof(Sum),
@@ -111,6 +125,9 @@ class DeviceArrays {
     static unsigned blocks(index_t count) {
         return static_cast<unsigned>(
             std::clamp<index_t>(ceil_div(count, stage_threads), 1, most_blocks));
+    }
+    static unsigned blocks(const Grid& grid) {
+        return blocks(checked_multiply(grid.rows(), index_t{warp}));
     }
 
     DeviceConvolver& blur_;

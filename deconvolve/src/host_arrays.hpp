@@ -2,13 +2,38 @@
 // The loop's arrays in host memory.
 
 #include <algorithm>
-#include <type_traits>
 #include <vector>
 
 #include "convolume/convolver.hpp"
 #include "problem.hpp"
+#include "stages.hpp"
 
 namespace convolume::deconvolve {
+
+// What one thread does at a time: a run of elements, or a row of a grid with its neighbours, which
+// are at the same offsets from all voxels but the first and the last.
+
+constexpr index_t run_elements = 1 << 14;
+
+inline index_t run_count(index_t count) {
+    return ceil_div(count, run_elements);
+}
+inline index_t run_count(const Grid& grid) {
+    return grid.rows();
+}
+
+template <class Visit>
+void visit_run(index_t count, index_t k, const Visit& visit) {
+    visit(k * run_elements, std::min(count, (k + 1) * run_elements));
+}
+template <class Visit>
+void visit_run(const Grid& grid, index_t row, const Visit& visit) {
+    const index_t first = row * grid.extent[2];
+    const index_t last = first + grid.extent[2] - 1;
+    visit(first, first + 1, grid.around(row, 0));
+    if (last - first > 1) visit(first + 1, last, grid.around(row, 1));
+    if (last > first) visit(last, last + 1, grid.around(row, last - first));
+}
 
 class HostArrays {
   public:
@@ -43,31 +68,38 @@ class HostArrays {
                       context_);
     }
 
-    // Every thread has a stage of its own, which the arrays cannot be aliases of.
-    template <class Stage>
-    void for_each(index_t count, const Stage& stage) const {
+    // Every thread has a stage of its own, which the arrays cannot be aliases of. Order within a
+    // run is free.
+    template <class Extent, class Stage>
+    void for_each(const Extent& extent, const Stage& stage) const {
+        const index_t runs = run_count(extent);
 #pragma omp parallel num_threads(threads_)
         {
             const Stage own = stage;
 #pragma omp for
-            for (index_t i = 0; i < count; ++i) own(i);
+            for (index_t k = 0; k < runs; ++k)
+                visit_run(extent, k, [own](index_t begin, index_t end, const auto... near) {
+#pragma omp simd
+                    for (index_t i = begin; i < end; ++i) own(i, near...);
+                });
         }
     }
 
-    // Runs of elements are added up one after another, whoever took them.
-    template <class Stage>
-    auto sum(index_t count, const Stage& stage) const {
-        using Sum = std::invoke_result_t<Stage, index_t>;
-        constexpr index_t run = 1 << 14;
-        std::vector<Sum> sums(static_cast<std::size_t>(ceil_div(count, run)));
+    // Runs are added up one after another, whoever took them.
+    template <class Extent, class Stage>
+    auto sum(const Extent& extent, const Stage& stage) const {
+        using Sum = decltype(result_of(stage, extent));
+        std::vector<Sum> sums(static_cast<std::size_t>(run_count(extent)));
+        const auto runs = static_cast<index_t>(sums.size());
 #pragma omp parallel num_threads(threads_)
         {
             const Stage own = stage;
 #pragma omp for
-            for (index_t begin = 0; begin < count; begin += run) {
-                Sum of_run{};
-                for (index_t i = begin; i < std::min(count, begin + run); ++i) of_run += own(i);
-                sums[static_cast<std::size_t>(begin / run)] = of_run;
+            for (index_t k = 0; k < runs; ++k) {
+                Sum* const target = &sums[static_cast<std::size_t>(k)];
+                visit_run(extent, k, [own, target](index_t begin, index_t end, const auto... near) {
+                    *target += sum_of_run(begin, end, own, near...);
+                });
             }
         }
         Sum total{};
@@ -83,6 +115,27 @@ class HostArrays {
     }
 
   private:
+    // Compilers make vectors of sums of numbers, not of structures.
+    template <class Stage, class... Near>
+    static auto sum_of_run(index_t begin, index_t end, const Stage& stage, const Near&... near) {
+        if constexpr (std::is_same_v<std::invoke_result_t<Stage, index_t, Near...>, Two>) {
+            double first = 0;
+            double second = 0;
+#pragma omp simd reduction(+ : first, second)
+            for (index_t i = begin; i < end; ++i) {
+                const Two of_element = stage(i, near...);
+                first += of_element.first;
+                second += of_element.second;
+            }
+            return Two{first, second};
+        } else {
+            double sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (index_t i = begin; i < end; ++i) sum += stage(i, near...);
+            return sum;
+        }
+    }
+
     const Convolver& blur_;
     const Convolver& back_;
     int threads_;

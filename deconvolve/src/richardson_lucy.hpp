@@ -113,7 +113,7 @@ class RichardsonLucy {
         fit.misfit = arrays_.sum(pixels_, Ratio{data_, model_, background_, floor_});
         if (tv_weight_ > 0)
             fit.penalty = static_cast<double>(tv_weight_) *
-                          arrays_.sum(voxels_, TotalVariation{point, variation_});
+                          arrays_.sum(Grid{variation_}, TotalVariation{point, variation_});
         return fit;
     }
 
@@ -124,16 +124,25 @@ class RichardsonLucy {
 
     void step(const float* point) {
         arrays_.blur_back(model_, correction_);
-        arrays_.for_each(voxels_,
-                         Step{point, correction_, weight_, least_weight, tv_weight_, variation_});
+        const Step plain{point, correction_, weight_, least_weight};
+        if (tv_weight_ > 0)
+            take<Grid>(variation_, SmoothStep{plain, variation_, tv_weight_});
+        else
+            take(voxels_, plain);
+    }
+
+    // Of all voxels: a count, or the grid where steps look at neighbours.
+    template <class Extent, class AnyStep>
+    void take(const Extent& extent, const AnyStep& step) {
         if (accelerates_) {
-            const Two products = arrays_.sum(voxels_, Change{correction_, point, change_});
+            const Two products = arrays_.sum(extent, Remember<AnyStep>{step, change_});
             const double factor =
                 products.second > 0 ? products.first / products.second : 0;  // eq. 10
             factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
             std::swap(previous_, correction_);  // now: previous is the next estimate
             std::swap(previous_, estimate_);
         } else {
+            arrays_.for_each(extent, step);
             std::swap(estimate_, correction_);
         }
     }

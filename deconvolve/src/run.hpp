@@ -2,9 +2,9 @@
 // One execution on any set of arrays, which offers
 //   object(i), image(i)            its arrays of either extent
 //   blur(object, image)            A, and blur_back(image, object) its adjoint
-//   for_each(count, stage)         stage(i) for every i; sum(count, stage) also adds the results
-//   up,
-//                                  in an order of its own that is always the same
+//   for_each(extent, stage)        stage(i) for every i below a count, or stage(i, neighbours) for
+//                                  every voxel of a Grid; sum(extent, stage) also adds the results
+//                                  up, in an order of its own that is always the same
 //   write(values, array, first, count), read(…)   between the host and an array
 //   staging, threads()             host memory to transfer from, and the host's threads.
 

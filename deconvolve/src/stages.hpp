@@ -2,8 +2,7 @@
 // What happens to every element of an array, on the host and on a device alike. A stage is called
 // with the element's index; those with a result are summed.
 
-#include <cmath>
-
+#include "misfit.hpp"
 #include "variation.hpp"
 
 namespace convolume::deconvolve {
@@ -31,37 +30,49 @@ struct Ratio {
         const float y = data[i];
         const float sum = model[i] + background;
         const float m = sum > floor ? sum : floor;
-        model[i] = y / m;
-        const double wide = m;
-        return y > 0 ? wide - y + y * std::log(y / wide) : wide;
+        const float ratio = y / m;
+        model[i] = ratio;
+        return static_cast<double>(misfit(y, m, ratio));
     }
 };
 
-/// correction <- point * correction / weight: one step of Richardson and Lucy from `point`.
+/// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
+/// result is what the step adds.
 struct Step {
     const float* point;
     float* correction;
     const float* weight;
     float least_weight;  ///< voxels that reach the image by less cannot be told from it: 0
-    float tv_weight;
-    Variation variation;
-    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+    CONVOLUME_HOST_DEVICE float operator()(index_t i, float slope = 0) const {
         const float weighed = weight[i];
-        float divisor = weighed;
-        if (tv_weight > 0) divisor += tv_weight * variation.derivative(point, i);
         // A strong penalty may turn the divisor's sign: the step then is long, not backwards.
         const float least = 0.1F * weighed;
-        if (divisor < least) divisor = least;
+        const float divisor = weighed + slope > least ? weighed + slope : least;
         const float factor = correction[i] > 0 ? correction[i] : 0;
-        correction[i] = weighed < least_weight ? 0 : point[i] * factor / divisor;
+        const float next = weighed < least_weight ? 0 : point[i] * factor / divisor;
+        correction[i] = next;
+        return next - point[i];
+    }
+};
+
+/// The same with the slope of the total variation.
+struct SmoothStep {
+    Step step;
+    Variation variation;
+    float tv_weight;
+    CONVOLUME_HOST_DEVICE float operator()(index_t i, const Neighbours& near) const {
+        return step(i, tv_weight * variation.derivative(step.point, i, near));
     }
 };
 
 struct TotalVariation {
     const float* point;
     Variation variation;
+    CONVOLUME_HOST_DEVICE double operator()(index_t i, const Neighbours& near) const {
+        return static_cast<double>(variation.magnitude(point, i, near));
+    }
     CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
-        return variation.magnitude(point, i, variation.position(i));
+        return (*this)(i, variation.around(i));
     }
 };
 
@@ -86,14 +97,16 @@ struct Two {
     }
 };
 
-/// change <- next - point; sums of new change times old, and old squared.
-struct Change {
-    const float* next;
-    const float* point;
+/// Takes a step and keeps what it adds; sums of that times what the last one added, and of the
+/// latter squared.
+template <class AnyStep>
+struct Remember {
+    AnyStep step;
     float* change;
-    CONVOLUME_HOST_DEVICE Two operator()(index_t i) const {
+    template <class... Near>
+    CONVOLUME_HOST_DEVICE Two operator()(index_t i, const Near&... near) const {
         const double old = change[i];
-        change[i] = next[i] - point[i];
+        change[i] = step(i, near...);
         return {change[i] * old, old * old};
     }
 };

@@ -4,54 +4,54 @@
 
 #include <cmath>
 
-#include "convolume/shape.hpp"
-#include "on_device.hpp"
+#include "neighbours.hpp"
 
 namespace convolume::deconvolve {
 
-struct Variation {
-    index_t extent[3] = {1, 1, 1};  ///< z, y, x
+struct Variation : Grid {
     float per_step[3] = {1, 1, 1};  ///< 1 / spacing
     float smallest = 1e-6F;         ///< ε: keeps the root differentiable
 
-    struct Position {
-        index_t along[3];
-    };
-
-    CONVOLUME_HOST_DEVICE Position position(index_t i) const {
-        const index_t row = i / extent[2];
-        return {{row / extent[1], row % extent[1], i % extent[2]}};
-    }
-    CONVOLUME_HOST_DEVICE index_t stride(int axis) const {
-        return axis == 0 ? extent[1] * extent[2] : axis == 1 ? extent[2] : 1;
-    }
-    CONVOLUME_HOST_DEVICE float difference(const float* x, index_t i, const Position& at,
-                                           int axis) const {
-        if (at.along[axis] + 1 == extent[axis]) return 0;
-        return (x[i + stride(axis)] - x[i]) * per_step[axis];
-    }
-    CONVOLUME_HOST_DEVICE float magnitude(const float* x, index_t i, const Position& at) const {
+    /// Of voxel i, with its neighbours at the offsets `ahead`.
+    CONVOLUME_HOST_DEVICE float squared_magnitude(const float* x, index_t i,
+                                                  const index_t (&ahead)[3]) const {
         float sum = smallest * smallest;
         for (int axis = 0; axis < 3; ++axis) {
-            const float d = difference(x, i, at, axis);
+            const float d = (x[i + ahead[axis]] - x[i]) * per_step[axis];
             sum += d * d;
         }
-        return std::sqrt(sum);
+        return sum;
     }
+    CONVOLUME_HOST_DEVICE float magnitude(const float* x, index_t i, const Neighbours& near) const {
+        return std::sqrt(squared_magnitude(x, i, near.ahead));
+    }
+
     /// ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
-    CONVOLUME_HOST_DEVICE float derivative(const float* x, index_t i) const {
-        const Position at = position(i);
-        const float here = magnitude(x, i, at);
+    CONVOLUME_HOST_DEVICE float derivative(const float* x, index_t i,
+                                           const Neighbours& near) const {
+        const float here = inverse_root(squared_magnitude(x, i, near.ahead));
         float sum = 0;
         for (int axis = 0; axis < 3; ++axis) {
-            sum -= per_step[axis] * difference(x, i, at, axis) / here;
-            if (at.along[axis] == 0) continue;
-            Position before = at;
-            --before.along[axis];
-            const index_t j = i - stride(axis);
-            sum += per_step[axis] * difference(x, j, before, axis) / magnitude(x, j, before);
+            const float scale = per_step[axis] * per_step[axis];
+            const index_t j = i - near.behind[axis];
+            index_t ahead_of_j[3] = {near.ahead[0], near.ahead[1], near.ahead[2]};
+            ahead_of_j[axis] = near.behind[axis];
+            const float there = inverse_root(squared_magnitude(x, j, ahead_of_j));
+            sum += scale * ((x[i] - x[j]) * there - (x[i + near.ahead[axis]] - x[i]) * here);
         }
         return sum;
+    }
+    CONVOLUME_HOST_DEVICE float derivative(const float* x, index_t i) const {
+        return derivative(x, i, around(i));
+    }
+
+  private:
+    static CONVOLUME_HOST_DEVICE float inverse_root(float value) {
+#ifdef __CUDA_ARCH__
+        return rsqrtf(value);
+#else
+        return 1 / std::sqrt(value);
+#endif
     }
 };
 

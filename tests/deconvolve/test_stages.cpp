@@ -1,0 +1,80 @@
+// The loops' arithmetic by itself: the misfit of a pixel, and voxels with their neighbours.
+
+#include <cmath>
+
+#include "cases.hpp"
+#include "catch.hpp"
+#include "host_arrays.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+// Writes which voxels are the neighbours, and counts calls and their indices.
+struct Neighbourhood {
+    double* seen;
+    deconvolve::Two operator()(index_t i, const deconvolve::Neighbours& near) const {
+        double sum = 0;
+        for (int axis = 0; axis < 3; ++axis)
+            sum = 10000 * sum + static_cast<double>(100 * near.ahead[axis] + near.behind[axis]);
+        seen[i] += sum + 1;
+        return {1, static_cast<double>(i)};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
+    Random random(test_seed("misfit"));
+    for (int k = 0; k < 200000; ++k) {
+        // Ratios from nearly 1 to some e^±16.
+        const double apart = std::exp(20 * random.uniform() - 17) * (random.chance(0.5) ? 1 : -1);
+        const auto y = static_cast<float>(std::exp(20 * random.uniform() - 8));
+        const auto m = static_cast<float>(static_cast<double>(y) * std::exp(apart));
+        const double exact_y = static_cast<double>(y);
+        const double exact_m = static_cast<double>(m);
+        const double t = (exact_m - exact_y) / exact_y;
+        const double want = exact_y * (t - std::log1p(t));
+        const auto got = static_cast<double>(deconvolve::misfit(y, m, y / m));
+        INFO("y " << y << ", m " << m);
+        // Float32 roundings, which grow 15-fold where √½ begins another power of 2. The definition
+        // in double loses more where it nearly vanishes.
+        REQUIRE(std::abs(got - want) <= 2e-6 * want + 1e-16 * exact_y);
+    }
+    CHECK(deconvolve::misfit(3, 3, 1) == 0);
+    CHECK(deconvolve::misfit(0, 7, 0) == 7);
+}
+
+TEST_CASE("deconvolve: voxels of a grid meet their neighbours once") {
+    const Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
+    const deconvolve::Problem problem = deconvolve::resolve_problem(
+        {1, 1, 1}, to_volume(psf, PixelType::float32).view(), DeconvolveOptions{});
+    const Convolver convolver(problem.object, problem.psf.view(), problem.blur(Operation::convolve),
+                              make_engines(cpu_only()));
+    const deconvolve::HostArrays arrays(problem, convolver, convolver, 3);
+    for (const Shape3& shape :
+         {Shape3{1, 1, 1}, Shape3{3, 1, 4}, Shape3{2, 3, 1}, Shape3{1, 2, 2}, Shape3{4, 3, 9}}) {
+        const index_t count = element_count(shape);
+        const deconvolve::Grid grid{{shape.z, shape.y, shape.x}};
+        std::vector<double> seen(static_cast<std::size_t>(count));
+        const deconvolve::Two sums = arrays.sum(grid, Neighbourhood{seen.data()});
+        CHECK(sums.first == static_cast<double>(count));
+        CHECK(sums.second == static_cast<double>(count * (count - 1) / 2));
+        arrays.for_each(grid, Neighbourhood{seen.data()});
+        for (index_t z = 0, i = 0; z < shape.z; ++z)
+            for (index_t y = 0; y < shape.y; ++y)
+                for (index_t x = 0; x < shape.x; ++x, ++i) {
+                    const index_t plane = shape.y * shape.x;
+                    const auto code = [](index_t stride, bool ahead, bool behind) {
+                        return static_cast<double>((ahead ? 100 * stride : 0) +
+                                                   (behind ? stride : 0));
+                    };
+                    const double want = 1e8 * code(plane, z + 1 < shape.z, z > 0) +
+                                        1e4 * code(shape.x, y + 1 < shape.y, y > 0) +
+                                        code(1, x + 1 < shape.x, x > 0) + 1;
+                    INFO(to_string(shape) << " at " << z << "," << y << "," << x);
+                    CHECK(seen[static_cast<std::size_t>(i)] == 2 * want);
+                }
+    }
+}
