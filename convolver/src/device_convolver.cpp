@@ -47,6 +47,7 @@ DeviceAxis device_axis(const Problem& problem, int axis, int device) {
 }  // namespace
 
 struct DeviceConvolver::Impl {
+    int device = 0;
     ResolvedProblem resolved;
     PixelType output_type;
     Shape3 grid;
@@ -57,6 +58,11 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
                                  const Options& options, const DeviceOptions& device)
     : impl_(std::make_unique<Impl>()) {
     if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    impl_->device = device.device;
+    if (device.workspace_of && device.workspace_of->impl_->device != device.device)
+        throw InvalidArgument(message("a convolver on GPU ", device.device,
+                                      " cannot use the workspace of one on GPU ",
+                                      device.workspace_of->impl_->device, ": make both on one"));
     ResolvedProblem& resolved = impl_->resolved;
     resolved = resolve_problem(image_shape, kernel, options, device.image_type,
                                device.output_type.value_or(PixelType::float32));
@@ -95,6 +101,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     spec.keep_spectrum = device.keep_kernel_spectrum;
     spec.planes_at_once = device.planes_at_once;
     spec.memory_limit_bytes = device.memory_limit_bytes.value_or(0);
+    if (device.workspace_of) spec.workspace_of = device.workspace_of->impl_->program.get();
     impl_->program = make_device_program(spec);
     resolved.taps.reset();  // the device has them now
 }

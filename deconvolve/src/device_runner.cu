@@ -11,6 +11,9 @@ namespace {
 
 // Convolvers and arrays must leave the driver some room.
 constexpr double usable_share = 0.95;
+// Two convolvers with a workspace for both hold it and a kernel's spectrum each, all about as
+// large.
+constexpr index_t parts = 3;
 
 int device_of(const EngineChoice& choice) {
     if (!choice.gpus.empty()) return choice.gpus.front();
@@ -42,9 +45,9 @@ class DeviceRunner final : public Runner {
         if (arrays >= limit)
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
                                       format_bytes(limit), " that a GPU may hold"));
-        const index_t each = (limit - arrays) / 2;
-        blur_.emplace(make(problem, Operation::convolve, each));
-        back_.emplace(make(problem, Operation::adjoint, each));
+        const index_t rest = limit - arrays;
+        blur_.emplace(make(problem, Operation::convolve, rest / parts * 2, nullptr));
+        back_.emplace(make(problem, Operation::adjoint, rest - blur_->device_bytes(), &*blur_));
         arrays_.emplace(problem, *blur_, *back_, threads_);
 
         plan_.on_device = true;
@@ -77,10 +80,12 @@ class DeviceRunner final : public Runner {
     }
 
   private:
-    DeviceConvolver make(const Problem& problem, Operation operation, index_t limit) const {
+    DeviceConvolver make(const Problem& problem, Operation operation, index_t limit,
+                         const DeviceConvolver* workspace_of) const {
         DeviceOptions on_device;
         on_device.device = device_;
         on_device.memory_limit_bytes = limit;
+        on_device.workspace_of = workspace_of;
         return DeviceConvolver(problem.object, problem.psf.view(), problem.blur(operation),
                                on_device);
     }

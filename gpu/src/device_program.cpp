@@ -21,15 +21,46 @@ namespace gpu {
 
 namespace {
 
+// What convolutions overwrite; grows to what the largest of its programs needs.
+class Workspace {
+  public:
+    char* ring() const { return ring_.data(); }
+    char* batch() const { return batch_.data(); }
+    index_t bytes() const { return ring_.bytes() + batch_.bytes(); }
+    index_t missing(const BlockGeometry& geometry) const {
+        return std::max<index_t>(0, geometry.ring_bytes - ring_.bytes()) +
+               std::max<index_t>(0, geometry.batch_bytes - batch_.bytes());
+    }
+    void grow(const BlockGeometry& geometry, int device) {
+        grow(ring_, geometry.ring_bytes, device);
+        grow(batch_, geometry.batch_bytes, device);
+    }
+
+  private:
+    // Freeing waits for what still uses the memory.
+    static void grow(DeviceMemory& memory, index_t bytes, int device) {
+        if (bytes <= memory.bytes()) return;
+        memory = {};
+        memory = DeviceMemory(device, bytes);
+    }
+
+    DeviceMemory ring_, batch_;
+};
+
 class Program : public DeviceProgram {
   public:
     explicit Program(const DeviceProgramSpec& spec)
-        : spec_(spec), device_(spec.device), geometry_(choose_geometry(spec)) {
+        : spec_(spec),
+          device_(spec.device),
+          workspace_(spec.workspace_of ? static_cast<const Program*>(spec.workspace_of)->workspace_
+                                       : std::make_shared<Workspace>()),
+          geometry_(choose_geometry(spec, *workspace_)),
+          workspace_bytes_(workspace_->missing(geometry_)) {
         spec_.taps = {};
+        spec_.workspace_of = nullptr;
         const DeviceScope scope(device_);
         transform_ = make_block_transform(spec.block, geometry_, device_);
-        ring_ = DeviceMemory(device_, geometry_.ring_bytes);
-        batch_ = DeviceMemory(device_, geometry_.batch_bytes);
+        workspace_->grow(geometry_, device_);
         kernel_ = DeviceMemory(device_, geometry_.kernel_bytes);
         gather_y_ = gather_list(spec.gather[1]);
         gather_x_ = gather_list(spec.gather[2]);
@@ -55,13 +86,14 @@ class Program : public DeviceProgram {
     }
 
     index_t bytes() const override {
-        return ring_.bytes() + batch_.bytes() + kernel_.bytes() + gather_y_.bytes() +
-               gather_x_.bytes() + extended_.bytes() + fold_lists_.bytes();
+        return workspace_bytes_ + kernel_.bytes() + gather_y_.bytes() + gather_x_.bytes() +
+               extended_.bytes() + fold_lists_.bytes();
     }
     bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
 
   private:
-    static BlockGeometry choose_geometry(const DeviceProgramSpec& spec) {
+    static BlockGeometry choose_geometry(const DeviceProgramSpec& spec,
+                                         const Workspace& workspace) {
         DeviceRates rates;
         rates.device = spec.device;
         index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
@@ -72,16 +104,20 @@ class Program : public DeviceProgram {
         limit = std::max<index_t>(limit, 1);
         for (const bool keep : {true, false}) {
             if (keep && !spec.keep_spectrum) continue;
-            BlockGeometry geometry = block_geometry(spec.block, {0, 0}, limit, rates, keep);
+            BlockGeometry geometry =
+                block_geometry(spec.block, {0, 0}, limit + workspace.bytes(), rates, keep);
             geometry.kernel_shift = spec.kernel_shift.z;
-            if (geometry.workspace_bytes() + geometry.kernel_bytes <= limit) return geometry;
+            const index_t there =
+                geometry.ring_bytes + geometry.batch_bytes - workspace.missing(geometry);
+            if (geometry.workspace_bytes() - there + geometry.kernel_bytes <= limit)
+                return geometry;
         }
         throw OutOfMemory(message("this convolution does not fit ", format_bytes(limit),
                                   " of device memory: free some, or convolve from host memory, "
                                   "where images may be larger than the device"));
     }
 
-    BlockMemory memory() const { return {ring_.data(), batch_.data(), kernel_.data()}; }
+    BlockMemory memory() const { return {workspace_->ring(), workspace_->batch(), kernel_.data()}; }
 
     // Empty for what is read as it is.
     DeviceMemory gather_list(const std::vector<index_t>& indices) const {
@@ -234,9 +270,11 @@ class Program : public DeviceProgram {
 
     DeviceProgramSpec spec_;
     int device_;
+    std::shared_ptr<Workspace> workspace_;
     BlockGeometry geometry_;
+    index_t workspace_bytes_;  ///< that the workspace has got for this program
     std::unique_ptr<BlockTransform> transform_;
-    DeviceMemory ring_, batch_, kernel_, gather_y_, gather_x_, extended_, fold_lists_;
+    DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
     Fold fold_;
     index_t planes_at_once_ = 1;
 };

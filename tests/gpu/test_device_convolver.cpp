@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
+
 #include "catch.hpp"
 #include "convolume/device_convolver.hpp"
 #include "device.hpp"
@@ -86,6 +88,46 @@ TEST_CASE("device convolver: adjoint is the transpose of convolve") {
         CHECK(device_defect(backward, true, false) == "");
         CHECK(device_defect(backward, false, true) == "");
     }
+}
+
+TEST_CASE("device convolver: two in one workspace give what each gives alone") {
+    NEEDS_GPU();
+    Random random(test_seed("shared workspace"));
+    const Shape3 shape{20, 24, 28};
+    const Volume image = to_volume(random.array(shape, false), PixelType::float32);
+    // The second needs a larger grid: the workspace grows under the first.
+    const Volume small = to_volume(random.array({3, 4, 5}, false), PixelType::float32);
+    const Volume large = to_volume(random.array({17, 21, 19}, false), PixelType::float32);
+    Options adjoint;
+    adjoint.operation = Operation::adjoint;
+    const gpu::Stream stream;
+    const auto result_of = [&](DeviceConvolver& convolver) {
+        REQUIRE(convolver.input_shape() == shape);
+        const gpu::DeviceMemory input = on_device(image);
+        Volume result(convolver.output_shape(), PixelType::float32);
+        poison(result.view());
+        const gpu::DeviceMemory output = on_device(result);
+        convolver.execute(input.data(), output.data(), static_cast<cudaStream_t>(stream));
+        stream.wait();
+        REQUIRE(cudaMemcpy(result.view().data, output.data(),
+                           static_cast<std::size_t>(result.bytes()),
+                           cudaMemcpyDeviceToHost) == cudaSuccess);
+        return to_array(result.view()).values;
+    };
+    std::optional<DeviceConvolver> first(std::in_place, shape, small.view());
+    DeviceConvolver alone(shape, large.view(), adjoint);
+    const auto want_of_first = result_of(*first);
+    const auto want_of_second = result_of(alone);
+    DeviceOptions shared;
+    shared.workspace_of = &*first;
+    DeviceConvolver second(shape, large.view(), adjoint, shared);
+    CHECK(second.device_bytes() < alone.device_bytes());
+    for (int turn = 0; turn < 2; ++turn) {
+        CHECK(result_of(*first) == want_of_first);
+        CHECK(result_of(second) == want_of_second);
+    }
+    first.reset();
+    CHECK(result_of(second) == want_of_second);
 }
 
 TEST_CASE("device convolver: what cannot be is said") {

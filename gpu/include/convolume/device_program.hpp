@@ -8,6 +8,8 @@
 
 namespace convolume {
 
+class DeviceProgram;
+
 struct DeviceProgramSpec {
     int device = 0;
     /// Its source and target types are those of the images.
@@ -27,7 +29,9 @@ struct DeviceProgramSpec {
     /// The kernel's whole spectrum is kept: fastest, for as much memory again as the block's own.
     bool keep_spectrum = true;
     index_t memory_limit_bytes = 0;  ///< 0: none
-    index_t planes_at_once = 0;      ///< of the passes over planes; 0: all
+    /// A program on the same device to share a workspace with: theirs are one sequence of calls.
+    const DeviceProgram* workspace_of = nullptr;
+    index_t planes_at_once = 0;  ///< of the passes over planes; 0: all
 };
 
 class DeviceProgram {
@@ -38,7 +42,7 @@ class DeviceProgram {
     /// memory and may be the same. Calls must follow each other on the device: they share a
     /// workspace.
     virtual void run(const void* input, void* output, void* stream) = 0;
-    /// Device memory held, beside the caller's images.
+    /// Device memory held, beside the caller's images and what another program's workspace had.
     virtual index_t bytes() const = 0;
     virtual bool keeps_spectrum() const = 0;
 };
