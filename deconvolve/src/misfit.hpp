@@ -13,13 +13,13 @@ namespace convolume::deconvolve {
 /// Loader, Fast and Accurate Computation of Binomial Probabilities (2000). It has no branches, so
 /// that loops of it become vectors.
 CONVOLUME_HOST_DEVICE inline float misfit(float y, float m, float ratio) {
-    constexpr std::int32_t root_half = 0x3f3504f3;  // the bits of √½
+    constexpr std::uint32_t root_half = 0x3f3504f3;  // the bits of √½
     constexpr float log_2 = 0.693147181F;
-    std::int32_t bits = 0;
+    std::uint32_t bits = 0;
     std::memcpy(&bits, &ratio, sizeof bits);
     // ratio = fraction 2^exponent, fraction from √½ to √2. A ratio of 0 gets a finite logarithm.
-    const std::int32_t exponent = (bits - root_half) >> 23;
-    const std::int32_t fraction_bits = bits - exponent * (1 << 23);
+    const std::int32_t exponent = static_cast<std::int32_t>(bits - root_half) >> 23;
+    const std::uint32_t fraction_bits = bits - (static_cast<std::uint32_t>(exponent) << 23);
     float fraction = 0;
     std::memcpy(&fraction, &fraction_bits, sizeof fraction);
     const bool near = exponent == 0;

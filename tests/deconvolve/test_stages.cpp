@@ -23,6 +23,16 @@ struct Neighbourhood {
     }
 };
 
+// Arrays on three threads, for their loops.
+struct Loops {
+    Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
+    deconvolve::Problem problem =
+        deconvolve::resolve_problem({1, 1, 1}, to_volume(psf, PixelType::float32).view(), {});
+    Convolver convolver = Convolver(problem.object, problem.psf.view(),
+                                    problem.blur(Operation::convolve), make_engines(cpu_only()));
+    deconvolve::HostArrays arrays = deconvolve::HostArrays(problem, convolver, convolver, 3);
+};
+
 }  // namespace
 
 TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
@@ -44,24 +54,20 @@ TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
     }
     CHECK(deconvolve::misfit(3, 3, 1) == 0);
     CHECK(deconvolve::misfit(0, 7, 0) == 7);
+    CHECK(deconvolve::misfit(-0.0F, 7, -0.0F) == 7);
 }
 
 TEST_CASE("deconvolve: voxels of a grid meet their neighbours once") {
-    const Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
-    const deconvolve::Problem problem = deconvolve::resolve_problem(
-        {1, 1, 1}, to_volume(psf, PixelType::float32).view(), DeconvolveOptions{});
-    const Convolver convolver(problem.object, problem.psf.view(), problem.blur(Operation::convolve),
-                              make_engines(cpu_only()));
-    const deconvolve::HostArrays arrays(problem, convolver, convolver, 3);
+    const Loops loops;
     for (const Shape3& shape :
          {Shape3{1, 1, 1}, Shape3{3, 1, 4}, Shape3{2, 3, 1}, Shape3{1, 2, 2}, Shape3{4, 3, 9}}) {
         const index_t count = element_count(shape);
         const deconvolve::Grid grid{{shape.z, shape.y, shape.x}};
         std::vector<double> seen(static_cast<std::size_t>(count));
-        const deconvolve::Two sums = arrays.sum(grid, Neighbourhood{seen.data()});
+        const deconvolve::Two sums = loops.arrays.sum(grid, Neighbourhood{seen.data()});
         CHECK(sums.first == static_cast<double>(count));
         CHECK(sums.second == static_cast<double>(count * (count - 1) / 2));
-        arrays.for_each(grid, Neighbourhood{seen.data()});
+        loops.arrays.for_each(grid, Neighbourhood{seen.data()});
         for (index_t z = 0, i = 0; z < shape.z; ++z)
             for (index_t y = 0; y < shape.y; ++y)
                 for (index_t x = 0; x < shape.x; ++x, ++i) {
@@ -77,4 +83,35 @@ TEST_CASE("deconvolve: voxels of a grid meet their neighbours once") {
                     CHECK(seen[static_cast<std::size_t>(i)] == 2 * want);
                 }
     }
+}
+
+TEST_CASE("deconvolve: a step and what it changes, beside the last change") {
+    Random random(test_seed("steps"));
+    const Loops loops;
+    const index_t count = 40001;  // more than two runs, and an odd rest
+    const auto numbers = [&] {
+        std::vector<float> values(static_cast<std::size_t>(count));
+        for (float& value : values) value = static_cast<float>(random.uniform() + 0.5);
+        return values;
+    };
+    const std::vector<float> point = numbers(), weight = numbers(), old = numbers();
+    const std::vector<float> correction = numbers();
+    std::vector<float> next = correction, change = old;
+    const deconvolve::Step step{point.data(), next.data(), weight.data(), 0.6F};
+    const deconvolve::Two sums =
+        loops.arrays.sum(count, deconvolve::Remember<deconvolve::Step>{step, change.data()});
+    double product = 0, square = 0, furthest = 0;
+    for (std::size_t i = 0; i < point.size(); ++i) {
+        const auto wide = [i](const std::vector<float>& values) {
+            return static_cast<double>(values[i]);
+        };
+        const double want = weight[i] < 0.6F ? 0 : wide(point) * wide(correction) / wide(weight);
+        furthest = std::max(furthest, std::abs(wide(next) - want));
+        furthest = std::max(furthest, std::abs(wide(change) - (want - wide(point))));
+        product += (want - wide(point)) * wide(old);
+        square += wide(old) * wide(old);
+    }
+    CHECK(furthest < 1e-6);  // roundings of numbers up to 4
+    CHECK(std::abs(sums.first - product) < 1e-6 * square);
+    CHECK(std::abs(sums.second / square - 1) < 1e-12);
 }
