@@ -37,11 +37,10 @@ class Workspace {
     }
 
   private:
-    // Freeing waits for what still uses the memory.
+    // The new before the old is freed: where there is no room the others still have theirs. Freeing
+    // waits for what uses the memory.
     static void grow(DeviceMemory& memory, index_t bytes, int device) {
-        if (bytes <= memory.bytes()) return;
-        memory = {};
-        memory = DeviceMemory(device, bytes);
+        if (bytes > memory.bytes()) memory = DeviceMemory(device, bytes);
     }
 
     DeviceMemory ring_, batch_;
