@@ -201,7 +201,9 @@ Json read_psf_parameters(const std::string& file) {
     std::string text(1 << 20, '\0');  // side files have a thousandth of that
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(in.gcount()));
-    const Json json = Json::parse(text, nullptr, false);
+    // Brackets without end would exhaust the stack where values are copied.
+    const auto shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 8; };
+    const Json json = Json::parse(text, shallow, false);
     if (!json.is_object() || !json.contains("psf") || !json["psf"].is_object())
         throw BadData(message("\"", file,
                               "\" is no JSON object with the parameters of a PSF under \"psf\"; "

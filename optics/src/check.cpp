@@ -23,6 +23,8 @@ void check_length(const char* what, double value_um) {
     check_range(what, value_um, 0, farthest_um);
 }
 
+constexpr double least_na = 1e-3;  // lower ones have no focus that could be found
+
 // Voxels so coarse are a mistaken unit, or a camera's pixels before magnification.
 constexpr double coarsest_nyquist = 50;
 
@@ -86,9 +88,9 @@ void check_illumination(const PsfOptions& options) {
 
 void check_lens(const PsfOptions& options) {
     const Objective& lens = options.objective;
-    if (!(lens.na > 0))
+    if (!(lens.na >= least_na))
         throw InvalidArgument(
-            message("the numerical aperture is ", lens.na, ": give a positive number"));
+            message("the numerical aperture is ", lens.na, ": give at least ", least_na));
     check_range("the wavelength", options.wavelength_um, 0.1, 10);
     check_illumination(options);
     check_index("the immersion medium", lens.ni);

@@ -19,6 +19,22 @@ double half_arc(double disc, double center, double ring) {
     return 2 * std::atan2(std::sqrt(std::max(inside, 0.0)), std::sqrt(std::max(outside, 0.0)));
 }
 
+// At least `count` nodes between 0 and 1. Finding Gauss's takes the square of their number, so long
+// ranges get several short rules.
+Quadrature unit_rule(index_t count) {
+    constexpr index_t most = 64;
+    const index_t pieces = (count + most - 1) / most;
+    const Quadrature piece = gauss_legendre((count + pieces - 1) / pieces, 0, 1);
+    const double length = 1 / static_cast<double>(pieces);
+    Quadrature rule;
+    for (index_t i = 0; i < pieces; ++i)
+        for (std::size_t j = 0; j < piece.nodes.size(); ++j) {
+            rule.nodes.push_back((static_cast<double>(i) + piece.nodes[j]) * length);
+            rule.weights.push_back(piece.weights[j] * length);
+        }
+    return rule;
+}
+
 }  // namespace
 
 Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<double>& radii_um,
@@ -37,7 +53,7 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
 
     // Some eight nodes a step of the grid: it has 20 steps to a period of the highest frequency.
     const index_t count = 48 + static_cast<index_t>(4 * radius_um / grid.step_um());
-    const Quadrature unit = gauss_legendre(count, 0, 1);
+    const Quadrature unit = unit_rule(count);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         double* const row = weights_.data() + rows_[i].begin;

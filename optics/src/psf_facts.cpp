@@ -11,18 +11,31 @@ namespace convolume {
 
 namespace {
 
-// Twice the radius at which the plane of `z_um` falls to half of what it has on the axis.
-double fwhm_lateral(const PsfOptions& options, double z_um) {
-    const double farthest = 4 * options.wavelength_um / options.objective.na;
-    constexpr std::size_t steps = 8000;
+struct Fall {
+    double before_um, after_um;
+    double at_um;  // between them, linearly
+};
+
+// Where the plane of `z_um` first falls to `level` between two radii.
+Fall find_fall(const PsfOptions& options, double z_um, double level, double low_um,
+               double high_um) {
+    constexpr std::size_t steps = 200;
+    const double step = (high_um - low_um) / static_cast<double>(steps);
     std::vector<double> radii(steps + 1);
-    for (std::size_t i = 0; i <= steps; ++i)
-        radii[i] = farthest * static_cast<double>(i) / static_cast<double>(steps);
+    for (std::size_t i = 0; i <= steps; ++i) radii[i] = low_um + step * static_cast<double>(i);
     const std::vector<double> h = psf_intensity(options, z_um, radii);
     std::size_t i = 1;
-    while (i < steps && h[i] > h[0] / 2) ++i;
-    const double past = (h[0] / 2 - h[i]) / (h[i - 1] - h[i]);  // of a step, backwards
-    return 2 * (radii[i] - past * radii[1]);
+    while (i < steps && h[i] > level) ++i;
+    const double past = (level - h[i]) / (h[i - 1] - h[i]);  // of a step, backwards
+    return {radii[i - 1], radii[i], radii[i] - past * step};
+}
+
+// Twice the radius at which the plane of `z_um` falls to half of what it has on the axis.
+double fwhm_lateral(const PsfOptions& options, double z_um) {
+    const double half = psf_intensity(options, z_um, {0.0})[0] / 2;
+    const double farthest = 4 * options.wavelength_um / options.objective.na;
+    const Fall coarse = find_fall(options, z_um, half, 0, farthest);
+    return 2 * find_fall(options, z_um, half, coarse.before_um, coarse.after_um).at_um;
 }
 
 double fwhm_axial(const PsfOptions& options, double focus_um) {

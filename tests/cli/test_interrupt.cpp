@@ -78,3 +78,35 @@ TEST_CASE("an output that is to be replaced survives an interruption") {
     CHECK(process.wait().status == 130);
     CHECK(read_text(folder / "out.tif") == "precious");
 }
+
+TEST_CASE("microscopy stops as soon, and leaves as little") {
+    const LongRun folder;
+    write_text(folder / "list.json", "precious");
+    const auto before = folder.names();
+    const Arguments commands[] = {
+        {"phantom", "-o", "out.tif", "--size", "2000,2000,2000", "--count", "2000", "--kind",
+         "beads", "--objects", "list.json", "--overwrite"},
+        {"psf", "-o", "out.tif", "--na", "1.4", "--wavelength", "520nm", "--voxel", "20,20,20nm",
+         "--size", "801,801,801"},
+        {"simulate", "image.tif", "kernel.tif", "-o", "out.tif", "--truth", "truth.tif", "--method",
+         "direct"},
+        {"deconvolve", "image.tif", "kernel.tif", "-o", "out.tif", "--iterations", "1000000"}};
+    for (const Arguments& command : commands) {
+        Arguments all = command;
+        all.insert(all.begin(), convolume_path());
+        Process process(all, folder.path());
+        // The first words come before the work, the output's first bytes with it.
+        for (int i = 0; i < 400 && folder.names() == before; ++i) std::this_thread::sleep_for(25ms);
+        std::this_thread::sleep_for(200ms);
+        CHECK(folder.names() != before);
+        const auto begin = std::chrono::steady_clock::now();
+        process.signal(SIGINT);
+        const CommandResult result = process.wait();
+        INFO(command[0] << ": " << result.err);
+        CHECK(result.status == 130);
+        CHECK(contains(result.err, "interrupted; nothing was written"));
+        CHECK(std::chrono::steady_clock::now() - begin < 10s);
+        CHECK(folder.names() == before);
+        CHECK(read_text(folder / "list.json") == "precious");
+    }
+}

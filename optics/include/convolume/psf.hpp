@@ -96,7 +96,7 @@ struct Psf {
     Volume values;       ///< float32, sum 1, source in the middle voxel
     double center_z_um;  ///< z of the middle plane
     /// How much of each plane's light, of which some is infinitely far from the axis, is in the
-    /// volume: a share of 1.
+    /// volume: a share of 1, at the z of the voxels' middles.
     std::vector<double> captured;
 };
 
