@@ -87,7 +87,7 @@ TEST_CASE("microscopy stops as soon, and leaves as little") {
         {"phantom", "-o", "out.tif", "--size", "2000,2000,2000", "--count", "2000", "--kind",
          "beads", "--objects", "list.json", "--overwrite"},
         {"psf", "-o", "out.tif", "--na", "1.4", "--wavelength", "520nm", "--voxel", "20,20,20nm",
-         "--size", "801,801,801"},
+         "--size", "301,201,201", "--oversampling", "20"},
         {"simulate", "image.tif", "kernel.tif", "-o", "out.tif", "--truth", "truth.tif", "--method",
          "direct"},
         {"deconvolve", "image.tif", "kernel.tif", "-o", "out.tif", "--iterations", "1000000"}};
