@@ -42,20 +42,18 @@ double half_depth_for(const PsfOptions& options, double center_um, double share)
         light[i] = axis(center_um - away) + axis(center_um + away);
     }
 
-    // Beyond, light falls as a power of the distance: 1/z² for one lens, the square of that for
-    // confocal; Gaussians have nothing there.
-    const bool none =
-        options.model == PsfModel::gaussian || options.modality == Modality::light_sheet;
-    const int power = options.modality == Modality::confocal ? 4 : 2;
+    // Beyond, light of one lens falls as 1/z². That of two, as 1/z⁴, has less than a millionth
+    // there, and Gaussians have nothing.
+    const bool falls_slowly =
+        options.model != PsfModel::gaussian && options.modality == Modality::widefield;
     double level = 0, total = 0;
     for (std::size_t i = 0; i < count; ++i) {
         total += light[i] * step;
-        if (i >= count / 2)
-            level += light[i] * std::pow((static_cast<double>(i) + 0.5) * step, power);
+        const double away = (static_cast<double>(i) + 0.5) * step;
+        if (falls_slowly && i >= count / 2) level += light[i] * away * away;
     }
-    level = none ? 0 : level / static_cast<double>(count - count / 2);
-    const double end = static_cast<double>(count) * step;
-    total += level / ((power - 1) * std::pow(end, power - 1));
+    level /= static_cast<double>(count - count / 2);
+    total += level / (static_cast<double>(count) * step);
 
     const double missing = (1 - share) * total;
     double within = 0;
@@ -65,7 +63,7 @@ double half_depth_for(const PsfOptions& options, double center_um, double share)
             return (static_cast<double>(i) + (share * total - within) / (light[i] * step)) * step;
         within = after;
     }
-    return std::pow(level / ((power - 1) * missing), 1.0 / (power - 1));
+    return falls_slowly ? level / missing : reach;
 }
 
 }  // namespace convolume::optics

@@ -126,6 +126,64 @@ TEST_CASE("sizes hold the share that was asked for, and hardly more") {
     }
 }
 
+TEST_CASE("no point on the axis is brighter than the brightest focus") {
+    struct Case {
+        double na, ns, depth_um, tg_um;
+    };
+    for (const Case& c : {Case{1.4, 1.33, 15, 170},
+                          {1.4, 1.33, 40, 170},
+                          {1.3, 1.38, 25, 168},
+                          {1.2, 1.4, 30, 172}}) {
+        PsfOptions options;
+        options.model = PsfModel::gibson_lanni;
+        options.objective = {.na = c.na, .ns = c.ns, .tg_um = c.tg_um};
+        options.depth_um = c.depth_um;
+        const double focus = brightest_focus_um(options), paraxial = paraxial_focus_um(options);
+        const double found = psf_intensity(options, focus, {0.0})[0];
+        const double reach = 0.4 * std::abs(paraxial) + 3;
+        double highest = 0, at = 0;
+        for (double z = paraxial - reach; z < paraxial + reach; z += 0.08)
+            if (const double value = psf_intensity(options, z, {0.0})[0]; value > highest) {
+                highest = value;
+                at = z;
+            }
+        INFO("NA " << c.na << ", " << c.depth_um << " µm deep: " << focus << " of " << found << ", "
+                   << at << " of " << highest);
+        CHECK(found >= highest * (1 - 1e-9));
+    }
+}
+
+TEST_CASE("sizes of Gaussians are those of the formula, about any plane") {
+    PsfOptions options;
+    options.model = PsfModel::gaussian;
+    const double na = 1.1, k = 2 * std::numbers::pi / 0.52;
+    options.objective = {.na = na, .ni = 1.33};
+    const double sigma_z = 2 * std::sqrt(6.0) * 1.33 / (k * na * na);
+    const double radius = std::sqrt(2.0) / (k * na) * std::sqrt(2 * std::log(10.0));
+    const auto share_along_z = [&](double half_um, double middle_um) {
+        const double scale = 1 / (std::sqrt(2.0) * sigma_z);
+        return (std::erf((middle_um + half_um) * scale) + std::erf((half_um - middle_um) * scale)) /
+               2;
+    };
+    for (const double middle : {0.0, 0.4, 1.1})
+        for (const double voxel : {0.011, 0.013, 0.017, 0.023}) {
+            options.center_z_um = middle;
+            options.voxel = {voxel, 0.1 * voxel, 0.2 * voxel};
+            const Shape3 size = psf_size_for(options, 0.9);
+            INFO(middle << ' ' << voxel << ": " << to_string(size));
+            const double half = static_cast<double>(size.z) * voxel / 2;
+            CHECK(share_along_z(half, middle) > 0.9 - 1e-4);
+            CHECK(share_along_z(half - voxel, middle) < 0.9 + 1e-4);
+            // Radii are looked for at steps of 1.6 radians of the highest frequency, 2k NA.
+            for (const int axis : {1, 2}) {
+                const double edge = options.voxel[axis];
+                const double reached = static_cast<double>(size[axis]) * edge / 2;
+                CHECK(reached > radius * (1 - 1e-3));
+                CHECK(reached < radius + 0.8 / (k * na) + edge);
+            }
+        }
+}
+
 TEST_CASE("sizes that nobody can want are refused") {
     PsfOptions options;
     CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, 0.999999); }), "4 GiB"));
