@@ -26,7 +26,7 @@ void forget_other_modality(Json& parameters, const Json& typed) {
     for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
 }
 
-PsfOptions options_of(const PsfRequest& request) {
+PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context) {
     const bool from_file = !request.from.empty();
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
     forget_other_modality(parameters, request.typed);
@@ -43,7 +43,7 @@ PsfOptions options_of(const PsfRequest& request) {
     PsfOptions options = psf_options_of(
         std::move(parameters), from_file ? message('"', request.from, '"') : "the command line");
     options.threads = request.threads;
-    if (automatic) options.size = psf_size_for(options, request.capture);
+    if (automatic) options.size = psf_size_for(options, request.capture, context);
     return options;
 }
 
@@ -54,11 +54,9 @@ std::string side_file_of(const std::string& output) {
 }
 
 Psf make_with_progress(const PsfOptions& options, const Console& console,
-                       const InterruptGuard& interrupt) {
+                       ExecutionContext context) {
     ProgressMeter meter(console.out(), progress_style(console),
                         static_cast<double>(element_count(options.size)), steady_clock_s);
-    ExecutionContext context;
-    context.stop = interrupt.stop();
     context.progress = [&meter](double fraction) { meter.update(fraction); };
     return make_psf(options, context);
 }
@@ -81,9 +79,11 @@ std::unique_ptr<io::ImageWriter> create_output(const PsfRequest& request,
 void run_psf(const PsfRequest& request) {
     const Console console(std::cerr, request.verbosity, stderr_wants_colors());
     InterruptGuard interrupt;
+    ExecutionContext context;
+    context.stop = interrupt.stop();
     check_outputs({request.output, side_file_of(request.output)}, {}, request.overwrite);
-    const PsfOptions options = options_of(request);
-    const PsfFacts facts = psf_facts(options);
+    const PsfOptions options = options_of(request, context);
+    const PsfFacts facts = psf_facts(options, context);
     report_psf(console, options);
     warn_of_coarse_voxels(console, options, facts);
     if (request.explain) explain_psf(console, options, facts);
@@ -92,9 +92,10 @@ void run_psf(const PsfRequest& request) {
         return;
     }
     const auto writer = create_output(request, options);
-    const Psf psf = make_with_progress(options, console, interrupt);
+    const Psf psf = make_with_progress(options, console, context);
     const std::string json = psf_json(options, facts, &psf);
     writer->write(0, 0, psf.values.view());
+    throw_if_stopped(context);
     // The PSF is never there without its parameters.
     write_whole_file(side_file_of(request.output), json);
     writer->commit();

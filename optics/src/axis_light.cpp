@@ -12,21 +12,25 @@ double depth_of_field_um(const PsfOptions& options) {
     return wavelength * lens.ni / (lens.na * lens.na);
 }
 
-AxisIntensity::AxisIntensity(const PsfOptions& options, double center_um, double reach_um)
-    : response_(options, {0, center_um - reach_um, center_um + reach_um}, {0.0}, 1),
+AxisIntensity::AxisIntensity(const PsfOptions& options, double center_um, double reach_um,
+                             const ExecutionContext& context)
+    : context_(context),
+      response_(options, {0, center_um - reach_um, center_um + reach_um}, {0.0}, 1, context),
       scratch_(static_cast<std::size_t>(response_.scratch_elems())) {}
 
 double AxisIntensity::operator()(double z_um) const {
+    throw_if_stopped(context_);
     double value = 0;
     response_.add_intensity(z_um, 1, scratch_.data(), &value);
     return value;
 }
 
-double half_depth_for(const PsfOptions& options, double center_um, double share) {
+double half_depth_for(const PsfOptions& options, double center_um, double share,
+                      const ExecutionContext& context) {
     // Rays of all inclinations meet the axis between here and where paraxial ones do, or about as
     // far on the other side.
     const double depth_of_field = depth_of_field_um(options);
-    const double shift = std::abs(center_um - brightest_focus_um(options));
+    const double shift = std::abs(center_um - brightest_focus_um(options, context));
     double step = depth_of_field / 8;
     double reach =
         2 * (shift + std::abs(center_um - paraxial_focus_um(options))) + 40 * depth_of_field;
@@ -34,7 +38,7 @@ double half_depth_for(const PsfOptions& options, double center_um, double share)
         step = std::min(step, *options.sheet_fwhm_um / 16);
         reach = std::min(reach, shift + 3 * *options.sheet_fwhm_um);
     }
-    const AxisIntensity axis(options, center_um, reach);
+    const AxisIntensity axis(options, center_um, reach, context);
     const auto count = static_cast<std::size_t>(reach / step);
     std::vector<double> light(count);  // of both sides, at distances i + 1/2 steps
     for (std::size_t i = 0; i < count; ++i) {

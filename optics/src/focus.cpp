@@ -22,20 +22,20 @@ double paraxial_focus_um(const PsfOptions& options) {
                       lens.tg_um / lens.ng - options.depth_um / lens.ns);
 }
 
-double brightest_focus_um(const PsfOptions& options) {
+double brightest_focus_um(const PsfOptions& options, const ExecutionContext& context) {
     if (options.modality == Modality::light_sheet) {
         PsfOptions emission = options;  // the sheet lies where emission is in focus
         emission.modality = Modality::widefield;
         emission.sheet_fwhm_um.reset();
         optics::check_lens(options);
-        return brightest_focus_um(emission);
+        return brightest_focus_um(emission, context);
     }
     const double paraxial = paraxial_focus_um(options);
     if (focuses_at_zero(options.model)) return 0;
     // Steep rays meet elsewhere, the farther off the more the layers shift the focus.
     const double depth_of_field = optics::depth_of_field_um(options);
     const double reach = std::abs(paraxial) + options.depth_um + 2 * depth_of_field;
-    const optics::AxisIntensity brightness(options, paraxial, reach);
+    const optics::AxisIntensity brightness(options, paraxial, reach, context);
 
     // Peaks are a depth of field wide at least: an eighth of it finds the highest, thirds close in.
     const double step = depth_of_field / 8;

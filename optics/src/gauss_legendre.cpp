@@ -5,12 +5,14 @@
 
 namespace convolume::optics {
 
-Quadrature gauss_legendre(index_t count, double begin, double end) {
+Quadrature gauss_legendre(index_t count, double begin, double end,
+                          const ExecutionContext& context) {
     const double middle = (begin + end) / 2, half = (end - begin) / 2;
     const double n = static_cast<double>(count);
     Quadrature rule{std::vector<double>(static_cast<std::size_t>(count)),
                     std::vector<double>(static_cast<std::size_t>(count))};
     for (index_t i = 0; i < count; ++i) {
+        throw_if_stopped(context);  // thousands of nodes take seconds
         // Newton's method from Tricomi's estimate of the i-th zero of P_n converges in a few steps.
         double x = std::cos(std::numbers::pi * (static_cast<double>(i) + 0.75) / (n + 0.5));
         double slope = 1;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "convolume/execution.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::optics {
@@ -12,7 +13,7 @@ struct Quadrature {
     std::vector<double> weights;
 };
 
-/// The rule with `count` nodes on [begin, end].
-Quadrature gauss_legendre(index_t count, double begin, double end);
+/// The rule with `count` nodes on [begin, end]. Throws Cancelled.
+Quadrature gauss_legendre(index_t count, double begin, double end, const ExecutionContext& context);
 
 }  // namespace convolume::optics

@@ -25,9 +25,10 @@ std::vector<double> sample_points(index_t voxels, double voxel_um, const optics:
 // One plane's quadrant y, x >= 0 of voxel means from the profile. Both axes mirror.
 void fill_quadrant(const optics::RadialGrid& grid, const double* profile,
                    const optics::Quadrature& rule, const std::vector<double>& ys,
-                   const std::vector<double>& xs, double* quadrant) {
+                   const std::vector<double>& xs, double* quadrant,
+                   const ExecutionContext& context) {
     const std::size_t points = rule.nodes.size();
-    for (std::size_t y = 0; y < ys.size(); y += points)
+    for (std::size_t y = 0; y < ys.size() && !context.stop.stop_requested(); y += points)
         for (std::size_t x = 0; x < xs.size(); x += points) {
             double mean = 0;
             for (std::size_t i = 0; i < points; ++i)
@@ -56,7 +57,8 @@ void mirror_quadrant(const double* quadrant, index_t height, index_t width, doub
 }
 
 // The share of each plane's light that is in the volume.
-std::vector<double> captured_shares(const PsfOptions& options, double center_um, int threads) {
+std::vector<double> captured_shares(const PsfOptions& options, double center_um, int threads,
+                                    const ExecutionContext& context) {
     const VoxelSize& voxel = options.voxel;
     const Shape3 size = options.size;
     std::vector<double> zs;
@@ -66,7 +68,7 @@ std::vector<double> captured_shares(const PsfOptions& options, double center_um,
     const double half_x = voxel.x_um * static_cast<double>(size.x) / 2;
     std::vector<double> shares;
     for (const optics::PlaneLight& plane :
-         optics::plane_light(options, zs, std::hypot(half_y, half_x), threads))
+         optics::plane_light(options, zs, std::hypot(half_y, half_x), threads, context))
         shares.push_back(plane.share_of(half_y, half_x));
     return shares;
 }
@@ -82,15 +84,17 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     Volume psf(size, PixelType::float32);
 
     const VoxelSize& voxel = options.voxel;
-    const optics::Quadrature rule = optics::gauss_legendre(options.oversampling, -0.5, 0.5);
+    const optics::Quadrature rule =
+        optics::gauss_legendre(options.oversampling, -0.5, 0.5, context);
     const std::vector<double> ys = sample_points(height, voxel.y_um, rule);
     const std::vector<double> xs = sample_points(width, voxel.x_um, rule);
-    const double center = options.center_z_um ? *options.center_z_um : brightest_focus_um(options);
+    const double center =
+        options.center_z_um ? *options.center_z_um : brightest_focus_um(options, context);
     const double half_depth = voxel.z_um * static_cast<double>(size.z) / 2;
     const double farthest = std::hypot(ys.back(), xs.back());
     const optics::RadialGrid grid(optics::intensity_band(options), farthest);
     const optics::Response response(options, {farthest, center - half_depth, center + half_depth},
-                                    grid.radii(), threads);
+                                    grid.radii(), threads, context);
 
     Volume quadrants({size.z, height, width}, PixelType::float64);
     const index_t scratch_elems = response.scratch_elems() + grid.count();
@@ -109,7 +113,7 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
                                    mean + grid.count(), mean);
         }
         double* const quadrant = values + z * height * width;
-        fill_quadrant(grid, mean, rule, ys, xs, quadrant);
+        fill_quadrant(grid, mean, rule, ys, xs, quadrant, context);
         sums[static_cast<std::size_t>(z)] = plane_sum(quadrant, height, width);
         if (context.progress) {
 #pragma omp critical(convolume_psf_progress)
@@ -127,7 +131,7 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     for (index_t z = 0; z < size.z; ++z)
         mirror_quadrant(values + z * height * width, height, width, 1 / total,
                         out + z * size.y * size.x);
-    return {std::move(psf), center, captured_shares(options, center, threads)};
+    return {std::move(psf), center, captured_shares(options, center, threads, context)};
 }
 
 }  // namespace convolume

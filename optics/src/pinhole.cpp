@@ -21,10 +21,10 @@ double half_arc(double disc, double center, double ring) {
 
 // At least `count` nodes between 0 and 1. Finding Gauss's takes the square of their number, so long
 // ranges get several short rules.
-Quadrature unit_rule(index_t count) {
+Quadrature unit_rule(index_t count, const ExecutionContext& context) {
     constexpr index_t most = 64;
     const index_t pieces = (count + most - 1) / most;
-    const Quadrature piece = gauss_legendre((count + pieces - 1) / pieces, 0, 1);
+    const Quadrature piece = gauss_legendre((count + pieces - 1) / pieces, 0, 1, context);
     const double length = 1 / static_cast<double>(pieces);
     Quadrature rule;
     for (index_t i = 0; i < pieces; ++i)
@@ -38,7 +38,7 @@ Quadrature unit_rule(index_t count) {
 }  // namespace
 
 Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<double>& radii_um,
-                 int threads)
+                 int threads, const ExecutionContext& context)
     : rows_(radii_um.size()) {
     index_t total = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -53,9 +53,10 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
 
     // Some eight nodes a step of the grid: it has 20 steps to a period of the highest frequency.
     const index_t count = 48 + static_cast<index_t>(4 * radius_um / grid.step_um());
-    const Quadrature unit = unit_rule(count);
+    const Quadrature unit = unit_rule(count, context);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (context.stop.stop_requested()) continue;
         double* const row = weights_.data() + rows_[i].begin;
         const auto add = [&](double ring, double weight) {
             const RadialGrid::Stencil around = grid.stencil(ring);
@@ -81,6 +82,7 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
             add(ring, length * 2 * ring * half_arc(radius_um, center, ring) / (pi * area));
         }
     }
+    throw_if_stopped(context);
 }
 
 void Pinhole::apply(const double* profile, double* means) const {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "convolume/execution.hpp"
 #include "radial_grid.hpp"
 
 namespace convolume::optics {
@@ -13,7 +14,7 @@ class Pinhole {
     /// The disc is centred on each of `radii_um` in turn; intensities are given on `grid`, which
     /// reaches a radius of the disc farther.
     Pinhole(double radius_um, const RadialGrid& grid, const std::vector<double>& radii_um,
-            int threads);
+            int threads, const ExecutionContext& context);
 
     /// means[i] becomes the mean about radius i.
     void apply(const double* profile, double* means) const;

@@ -45,19 +45,21 @@ double PlaneLight::share_of(double half_y_um, double half_x_um) const {
 }
 
 std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector<double>& z_um,
-                                    double radius_um, int threads) {
+                                    double radius_um, int threads,
+                                    const ExecutionContext& context) {
     const bool confocal = options.modality == Modality::confocal;
     const double reach =
         confocal ? std::max(radius_um, farthest_light_um(options, z_um)) : radius_um;
     const RadialGrid grid(intensity_band(options), reach, step_rad);
     const auto [low, high] = std::minmax_element(z_um.begin(), z_um.end());
     const Extent extent{grid.step_um() * static_cast<double>(grid.count()), *low, *high};
-    const Response response(options, extent, grid.radii(), threads, emission_step_rad);
+    const Response response(options, extent, grid.radii(), threads, context, emission_step_rad);
     const auto scratch_elems = static_cast<std::size_t>(response.scratch_elems());
     const auto count = static_cast<std::size_t>(grid.count());
     std::vector<PlaneLight> planes(z_um.size());
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (std::size_t plane = 0; plane < planes.size(); ++plane) {
+        if (context.stop.stop_requested()) continue;
         std::vector<double> scratch(scratch_elems), intensity(count), within(count);
         response.add_intensity(z_um[plane], 1, scratch.data(), intensity.data());
         // Trapezoids of h · 2πr; their error at the axis is −step²/12 times the slope there.
@@ -71,6 +73,7 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
         const double total = confocal ? within.back() : response.plane_energy(z_um[plane]);
         planes[plane] = {grid.step_um(), std::move(within), total};
     }
+    throw_if_stopped(context);
     return planes;
 }
 

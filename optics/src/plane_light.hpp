@@ -22,6 +22,6 @@ struct PlaneLight {
 /// Light up to `radius_um` or beyond at each of `z_um`. Totals are Parseval's; for confocal, which
 /// has no such formula, what lies about as far from the axis as rays go, and they are some 1 % low.
 std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector<double>& z_um,
-                                    double radius_um, int threads);
+                                    double radius_um, int threads, const ExecutionContext& context);
 
 }  // namespace convolume::optics

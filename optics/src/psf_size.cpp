@@ -33,15 +33,16 @@ Shape3 shape_of(const PsfOptions& options, double share, double half_depth_um, d
 
 }  // namespace
 
-Shape3 psf_size_for(const PsfOptions& options, double share) {
+Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionContext& context) {
     optics::check_lens(options);
     optics::check_grid(options);
     if (!(share > 0 && share < 1))
         throw InvalidArgument(message("a share of ", share,
                                       " of the light is not possible: give more than 0 and less "
                                       "than 1"));
-    const double center = options.center_z_um ? *options.center_z_um : brightest_focus_um(options);
-    const double half_depth = optics::half_depth_for(options, center, share);
+    const double center =
+        options.center_z_um ? *options.center_z_um : brightest_focus_um(options, context);
+    const double half_depth = optics::half_depth_for(options, center, share, context);
     // Light widens with the distance from the focus, unevenly only near it.
     constexpr int planes = 8;
     std::vector<double> zs;
@@ -51,7 +52,8 @@ Shape3 psf_size_for(const PsfOptions& options, double share) {
         for (const double z : zs) reach = std::max(reach, optics::ray_radius_um(options, z, share));
     for (;; reach *= 2) {
         static_cast<void>(shape_of(options, share, half_depth, reach / 2));
-        const auto light = optics::plane_light(options, zs, reach, optics::thread_count(options));
+        const auto light =
+            optics::plane_light(options, zs, reach, optics::thread_count(options), context);
         double radius = 0;
         bool all = true;
         for (const optics::PlaneLight& plane : light) {

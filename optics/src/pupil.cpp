@@ -51,17 +51,17 @@ Complex transmit_p(double n1, Complex q1, double n2, Complex q2) {
 
 }  // namespace
 
-Pupil::Pupil(const PsfOptions& options, const Extent& extent)
+Pupil::Pupil(const PsfOptions& options, const Extent& extent, const ExecutionContext& context)
     : amplitudes_(options.model == PsfModel::vectorial ? 3 : 1) {
     const double na = options.objective.na, critical = lowest_index(options);
-    add_segment(options, extent, std::asin(std::min(1.0, na / critical)), false);
+    add_segment(options, extent, std::asin(std::min(1.0, na / critical)), false, context);
     if (options.model == PsfModel::vectorial && na > critical)
-        add_segment(options, extent, std::acosh(na / critical), true);
+        add_segment(options, extent, std::acosh(na / critical), true, context);
 }
 
 // NAρ is n sin t below the critical angle and n cosh t above it: q(n) is then smooth in t.
 void Pupil::add_segment(const PsfOptions& options, const Extent& extent, double end,
-                        bool evanescent) {
+                        bool evanescent, const ExecutionContext& context) {
     const double k = wavenumber(options), index = lowest_index(options);
     const auto sine = [&](double t) { return index * (evanescent ? std::cosh(t) : std::sin(t)); };
     const auto slope = [&](double t) { return index * (evanescent ? std::sinh(t) : std::cos(t)); };
@@ -80,7 +80,7 @@ void Pupil::add_segment(const PsfOptions& options, const Extent& extent, double 
         }
     }
     const index_t count = 32 + static_cast<index_t>(1.2 * fastest * end / 4);
-    const Quadrature rule = gauss_legendre(count, 0, end);
+    const Quadrature rule = gauss_legendre(count, 0, end, context);
     for (std::size_t i = 0; i < rule.nodes.size(); ++i)
         add_node(options, sine(rule.nodes[i]), rule.weights[i] * slope(rule.nodes[i]));
 }

@@ -19,7 +19,8 @@ struct Extent {
 /// the weight of node j: the field at distance r is Σⱼ Jₘ(wave(j) r) · value(m, j).
 class Pupil {
   public:
-    Pupil(const PsfOptions& options, const Extent& extent);
+    /// Throws Cancelled, as all below do that are given a context.
+    Pupil(const PsfOptions& options, const Extent& extent, const ExecutionContext& context);
 
     int terms() const { return static_cast<int>(amplitudes_.size()); }
     index_t nodes() const { return static_cast<index_t>(waves_.size()); }
@@ -33,7 +34,8 @@ class Pupil {
   private:
     using Complex = std::complex<double>;
 
-    void add_segment(const PsfOptions& options, const Extent& extent, double end, bool evanescent);
+    void add_segment(const PsfOptions& options, const Extent& extent, double end, bool evanescent,
+                     const ExecutionContext& context);
     void add_node(const PsfOptions& options, double sine, double weight);
     void add_energy(double k, double sine, double weight);
 

@@ -34,8 +34,9 @@ struct Widths {
 }  // namespace
 
 RadialProfile::RadialProfile(const PsfOptions& options, const Extent& extent,
-                             std::vector<double> radii_um, int threads)
-    : options_(options), radii_um_(std::move(radii_um)), pupil_(options, extent) {
+                             std::vector<double> radii_um, int threads,
+                             const ExecutionContext& context)
+    : options_(options), radii_um_(std::move(radii_um)), pupil_(options, extent, context) {
     if (options.model == PsfModel::gaussian) return;
     const int terms = pupil_.terms();
     const index_t nodes = pupil_.nodes(), count = radii();
@@ -43,11 +44,13 @@ RadialProfile::RadialProfile(const PsfOptions& options, const Extent& extent,
     bessel_ = Buffer(checked_multiply(elems, sizeof(double)), "the Bessel functions of a PSF");
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (index_t i = 0; i < count; ++i) {
+        if (context.stop.stop_requested()) continue;
         double* row = bessel_.as<double>() + i * terms * nodes;
         const double radius = radii_um_[static_cast<std::size_t>(i)];
         for (index_t j = 0; j < nodes; ++j)
             fill_bessel(pupil_.wave(j) * radius, terms, nodes, row + j);
     }
+    throw_if_stopped(context);
 }
 
 void RadialProfile::add_intensity(double z_um, double weight, double* scratch, double* sum) const {

@@ -11,7 +11,7 @@ namespace convolume::optics {
 class RadialProfile {
   public:
     RadialProfile(const PsfOptions& options, const Extent& extent, std::vector<double> radii_um,
-                  int threads);
+                  int threads, const ExecutionContext& context);
 
     index_t radii() const { return static_cast<index_t>(radii_um_.size()); }
     /// How many doubles add_intensity() needs of scratch memory.

@@ -35,7 +35,7 @@ double pinhole_radius_um(const PsfOptions& options) {
 }
 
 Response::Response(const PsfOptions& options, const Extent& extent, std::vector<double> radii_um,
-                   int threads, double step_rad)
+                   int threads, const ExecutionContext& context, double step_rad)
     : radii_(static_cast<index_t>(radii_um.size())) {
     if (options.modality == Modality::confocal) {
         Extent wider = extent;
@@ -43,15 +43,15 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
         emission_grid_.emplace(lens_band(options, options.wavelength_um), wider.radius_um,
                                step_rad);
         wider.radius_um = emission_grid_->step_um() * static_cast<double>(emission_grid_->count());
-        pinhole_.emplace(pinhole_radius_um(options), *emission_grid_, radii_um, threads);
-        emission_.emplace(options, wider, emission_grid_->radii(), threads);
-        excitation_.emplace(excitation_of(options), extent, std::move(radii_um), threads);
+        pinhole_.emplace(pinhole_radius_um(options), *emission_grid_, radii_um, threads, context);
+        emission_.emplace(options, wider, emission_grid_->radii(), threads, context);
+        excitation_.emplace(excitation_of(options), extent, std::move(radii_um), threads, context);
         return;
     }
-    emission_.emplace(options, extent, std::move(radii_um), threads);
+    emission_.emplace(options, extent, std::move(radii_um), threads, context);
     if (options.modality == Modality::light_sheet) {
         sheet_fwhm_um_ = *options.sheet_fwhm_um;
-        sheet_z_um_ = brightest_focus_um(options);
+        sheet_z_um_ = brightest_focus_um(options, context);
     }
 }
 
@@ -88,12 +88,13 @@ void Response::add_intensity(double z_um, double weight, double* scratch, double
 }  // namespace optics
 
 std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
-                                  const std::vector<double>& radii_um) {
+                                  const std::vector<double>& radii_um,
+                                  const ExecutionContext& context) {
     optics::check_lens(options);
     optics::check_points(z_um, radii_um);
     double farthest = 0;
     for (const double radius : radii_um) farthest = std::max(farthest, radius);
-    const optics::Response response(options, {farthest, z_um, z_um}, radii_um, 1,
+    const optics::Response response(options, {farthest, z_um, z_um}, radii_um, 1, context,
                                     optics::RadialGrid::fine / 4);
     std::vector<double> scratch(static_cast<std::size_t>(response.scratch_elems()));
     std::vector<double> intensity(radii_um.size());

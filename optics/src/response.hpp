@@ -21,7 +21,7 @@ class Response {
   public:
     /// Emission that meets a pinhole is sampled at steps of `step_rad`, see RadialGrid.
     Response(const PsfOptions& options, const Extent& extent, std::vector<double> radii_um,
-             int threads, double step_rad = RadialGrid::fine);
+             int threads, const ExecutionContext& context, double step_rad = RadialGrid::fine);
 
     index_t radii() const { return radii_; }
     /// How many doubles add_intensity() needs of scratch memory.

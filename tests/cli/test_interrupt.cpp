@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "command.hpp"
@@ -108,5 +110,35 @@ TEST_CASE("microscopy stops as soon, and leaves as little") {
         CHECK(std::chrono::steady_clock::now() - begin < 10s);
         CHECK(folder.names() == before);
         CHECK(read_text(folder / "list.json") == "precious");
+    }
+}
+
+TEST_CASE("every phase of a PSF stops and leaves nothing") {
+    const LongRun folder;
+    const auto before = folder.names();
+    const Arguments psf{"psf",  "-o",           "psf.tif", "--na",    "1.2",        "--ni",
+                        "1.33", "--wavelength", "520nm",   "--voxel", "200,65,65nm"};
+    const auto with = [](Arguments command, const Arguments& more) {
+        command.insert(command.end(), more.begin(), more.end());
+        return command;
+    };
+    // Each takes minutes, most of them before anything is printed.
+    const std::vector<std::pair<const char*, Arguments>> commands{
+        {"the PSF's automatic size", with(psf, {"--depth", "10mm"})},
+        {"the PSF's facts", with(psf, {"--depth", "10mm", "--size", "3,3,3"})},
+        {"one large plane",
+         with(psf, {"--model", "gaussian", "--size", "1,8001,8001", "--oversampling", "16"})},
+        {"Bessel functions", with(psf, {"--size", "1,1,100001"})}};
+    for (const auto& [what, arguments] : commands) {
+        Process process(with({convolume_path()}, arguments), folder.path());
+        std::this_thread::sleep_for(1500ms);
+        const auto begin = std::chrono::steady_clock::now();
+        process.signal(SIGTERM);
+        const CommandResult result = process.wait();
+        INFO(what << ": " << result.err);
+        CHECK(result.status == 130);
+        CHECK(contains(result.err, "interrupted; nothing was written"));
+        CHECK(std::chrono::steady_clock::now() - begin < 10s);
+        CHECK(folder.names() == before);
     }
 }

@@ -82,15 +82,17 @@ struct PsfOptions {
 /// Intensities at `z_um` and the given distances from the axis, not normalised: 1 in the scalar
 /// models is the peak of a perfect lens. Quadrature on ρ = (nₛ/NA) sin t takes the
 /// square-root end point at the critical angle away, where the Bessel series of Li, Xue and Blu,
-/// J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy. Throws InvalidArgument.
+/// J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy. Throws InvalidArgument or Cancelled.
 std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
-                                  const std::vector<double>& radii_um);
+                                  const std::vector<double>& radii_um,
+                                  const ExecutionContext& context = {});
 
 /// The z where paraxial rays of the source meet: where terms in ρ² of the OPD cancel.
 double paraxial_focus_um(const PsfOptions& options);
 
-/// The z of the brightest point on the axis, far from the paraxial focus for deep sources.
-double brightest_focus_um(const PsfOptions& options);
+/// The z of the brightest point on the axis, far from the paraxial focus for deep sources. Throws
+/// InvalidArgument or Cancelled.
+double brightest_focus_um(const PsfOptions& options, const ExecutionContext& context = {});
 
 struct Psf {
     Volume values;       ///< float32, sum 1, source in the middle voxel

@@ -25,13 +25,13 @@ struct PsfFacts {
     double pinhole_um;      ///< its diameter in the sample; 0 where there is none
 };
 
-/// Throws InvalidArgument.
-PsfFacts psf_facts(const PsfOptions& options);
+/// Throws InvalidArgument or Cancelled.
+PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context = {});
 
 /// The least odd size (of options.voxel, with the middle plane of make_psf() in its middle) that
 /// holds `share`, between 0 and 1, of the light on the axis, ∫ h(0, z) dz, and in y and x, within a
-/// disc, that share of each such plane's light. Throws InvalidArgument, also for what would take
-/// more than 4 GiB.
-Shape3 psf_size_for(const PsfOptions& options, double share);
+/// disc, that share of each such plane's light. Throws Cancelled, and InvalidArgument, also for
+/// what would take more than 4 GiB.
+Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionContext& context = {});
 
 }  // namespace convolume
