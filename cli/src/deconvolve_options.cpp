@@ -10,15 +10,6 @@ namespace convolume::cli {
 
 namespace {
 
-double parse_number(std::string_view option, const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end)
-        throw InvalidArgument(message(option, " is a number, not \"", text, "\"; correct it"));
-    return value;
-}
-
 void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
@@ -70,6 +61,19 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
     add_threads_option(app, group, request.engines);
 }
 
+void refuse_idle(const CLI::App& command, const char* option, const char* method) {
+    if (command.count(option) > 0)
+        throw InvalidArgument(
+            message(option, " plays no part in --method ", method, "; leave it out"));
+}
+
+void check_method(const CLI::App& command, DeconvolveMethod method) {
+    const char* const name = to_string(method);
+    if (method != DeconvolveMethod::richardson_lucy_tv) refuse_idle(command, "--tv", name);
+    if (method != DeconvolveMethod::wiener) refuse_idle(command, "--noise-to-signal", name);
+    if (method == DeconvolveMethod::wiener) refuse_idle(command, "--acceleration", name);
+}
+
 }  // namespace
 
 void add_deconvolve_command(CLI::App& app, Action& action) {
@@ -85,7 +89,8 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_image_output_options(*command, group, request->output, request->output_type,
                              request->create, "float32");
     add_report_options(*command, group, request->report);
-    command->callback([request, &action] {
+    command->callback([request, command, &action] {
+        check_method(*command, request->options.method);
         if (request->output.empty() && !request->report.dry_run)
             throw InvalidArgument(
                 "no output was named; give -o OUT, or --dry-run for the plan alone");

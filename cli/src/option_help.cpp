@@ -5,6 +5,15 @@
 
 namespace convolume::cli {
 
+double parse_number(std::string_view option, const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+        throw InvalidArgument(message(option, " is a number, not \"", text, "\"; correct it"));
+    return value;
+}
+
 void add_device_option(CLI::App& app, const char* group, EngineChoice& choice) {
     app.add_option_function<std::string>(
            "--device", [&choice](const std::string& text) { parse_device(text, choice); },

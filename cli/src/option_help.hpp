@@ -37,6 +37,9 @@ Integer parse_positive(std::string_view option, const std::string& text) {
     return value;
 }
 
+/// `text` as a number for `option`.
+double parse_number(std::string_view option, const std::string& text);
+
 void add_device_option(CLI::App& app, const char* group, EngineChoice& choice);
 void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& choice);
 void add_threads_option(CLI::App& app, const char* group, EngineChoice& choice);

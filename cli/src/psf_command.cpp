@@ -26,6 +26,24 @@ void forget_other_modality(Json& parameters, const Json& typed) {
     for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
 }
 
+// What a file says of layers may stay, what is typed is meant.
+void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
+    if (has_layers(options.model)) return;
+    for (const auto& [key, option] : {std::pair{"ni0", "--ni0"},
+                                      {"ng", "--ng"},
+                                      {"ng0", "--ng0"},
+                                      {"ns", "--ns"},
+                                      {"ti0_um", "--ti0"},
+                                      {"tg_um", "--tg"},
+                                      {"tg0_um", "--tg0"},
+                                      {"depth_um", "--depth"}})
+        if (typed.contains(key))
+            throw InvalidArgument(message(option,
+                                          " plays no part in models without layers; leave "
+                                          "it out, or choose --model gibson-lanni or "
+                                          "vectorial"));
+}
+
 PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context) {
     const bool from_file = !request.from.empty();
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
@@ -39,11 +57,16 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
                 message(option, " was not given, which every PSF needs; add it, or --from FILE"));
     const bool automatic = request.auto_size || !parameters.contains("size");
     if (automatic) parameters.erase("size");
+    if (!automatic && request.capture)
+        throw InvalidArgument(
+            "--capture sets an automatic size, but a size was given; leave it out or add --size "
+            "auto");
 
     PsfOptions options = psf_options_of(
         std::move(parameters), from_file ? message('"', request.from, '"') : "the command line");
+    refuse_idle_layers(options, request.typed);
     options.threads = request.threads;
-    if (automatic) options.size = psf_size_for(options, request.capture, context);
+    if (automatic) options.size = psf_size_for(options, request.capture.value_or(0.95), context);
     return options;
 }
 

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* footer =
     R"(Examples:
   convolume psf -o psf.tif --na 1.2 --ni 1.33 --wavelength 520nm --voxel 200,65,65nm
-  convolume psf -o psf.tif --na 0.8 --ni 1.33 --ns 1.33 --model born-wolf --wavelength 520nm
+  convolume psf -o psf.tif --na 0.8 --ni 1.33 --model born-wolf --wavelength 520nm
       --voxel 300,100,100nm --size 65,129,129
   convolume psf -o psf.h5 --modality confocal --excitation 488nm --pinhole 1 --na 1.2 --ni 1.33
       --wavelength 520nm --voxel 150,50,50nm --explain
@@ -27,15 +27,6 @@ the immersion medium (ni) into the objective, which was designed for ni0 and ng0
 PSF is --model born-wolf, or gibson-lanni with --depth 0 and all layers as designed. Planes are
 those of a stage that moves by the voxel's z; the source is in the middle plane, and planes of
 higher index look deeper into the sample.)";
-
-double parse_number(const char* option, const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end)
-        throw InvalidArgument(message(option, " is a number, not \"", text, "\"; correct it"));
-    return value;
-}
 
 // An option that sets a key of the typed parameters to what `parse` makes of its text.
 template <class Parser>
@@ -113,7 +104,9 @@ void add_volume(CLI::App& app, PsfRequest& request) {
            "--size", size, "Voxels, odd on every axis (default auto: what --capture asks for)")
         ->type_name("Z,Y,X|auto")
         ->group(group);
-    const auto capture = [](const std::string& text) { return parse_number("--capture", text); };
+    const auto capture = [](const std::string& text) -> std::optional<double> {
+        return parse_number("--capture", text);
+    };
     add_parsed(app, "--capture", request.capture, capture, "SHARE",
                "Light that an automatic size holds along the axis, and of each plane (default "
                "0.95)")

@@ -118,11 +118,11 @@ class Taker {
     const std::string& source_;
 };
 
-bool layered(const PsfOptions& options) {
-    return options.model == PsfModel::gibson_lanni || options.model == PsfModel::vectorial;
-}
-
 }  // namespace
+
+bool has_layers(PsfModel model) {
+    return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
+}
 
 PsfModel parse_psf_model(const std::string& text) {
     return value_of(models, "the model", text);
@@ -142,7 +142,7 @@ Json psf_parameters(const PsfOptions& options) {
     if (options.pinhole_au) json["pinhole_au"] = *options.pinhole_au;
     if (options.sheet_fwhm_um) json["sheet_fwhm_um"] = *options.sheet_fwhm_um;
     json["ni"] = lens.ni;
-    if (layered(options)) {
+    if (has_layers(options.model)) {
         json["ni0"] = lens.ni0;
         json["ng"] = lens.ng;
         json["ng0"] = lens.ng0;

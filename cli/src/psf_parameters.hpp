@@ -23,6 +23,9 @@ nlohmann::ordered_json read_psf_parameters(const std::string& file);
 PsfModel parse_psf_model(const std::string& text);
 Modality parse_modality(const std::string& text);
 
+/// Whether sample, cover glass, design and depth mean anything to `model`.
+bool has_layers(PsfModel model);
+
 nlohmann::ordered_json to_json(const PsfFacts& facts);
 
 }  // namespace convolume::cli

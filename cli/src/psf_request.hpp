@@ -2,6 +2,7 @@
 // What `convolume psf` was asked to do.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "run_request.hpp"
@@ -11,9 +12,9 @@ namespace convolume::cli {
 struct PsfRequest {
     nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see psf_parameters.hpp
     std::string from;                                                 ///< a side file, or empty
-    bool auto_size = false;  ///< typed; also when nothing says a size
-    bool brightest = false;  ///< typed
-    double capture = 0.95;
+    bool auto_size = false;         ///< typed; also when nothing says a size
+    bool brightest = false;         ///< typed
+    std::optional<double> capture;  ///< typed; 0.95 where not
     int threads = 0;
     std::string output;
     bool overwrite = false;

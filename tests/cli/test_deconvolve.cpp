@@ -189,6 +189,9 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--background", "-3"}, 2, "background");
     check({"--stop", "-1"}, 2, "stop");
     check({"--output-type", "complex64"}, 2, "complex64");
+    check({"--tv", "0.1"}, 2, "no part in --method rl;");
+    check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "no part in --method rl-tv;");
+    check({"--acceleration", "none", "--method", "wiener"}, 2, "no part in --method wiener;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
     Array broken = inputs.image;
     broken(1, 2, 3) = std::nan("");

@@ -165,6 +165,7 @@ TEST_CASE("what cannot be is refused before anything is written") {
     const std::pair<Arguments, const char*> refusals[] = {
         {{"--na", "1.5"}, "aperture of 1.5"},
         {{"--na", "0"}, "aperture is 0"},
+        {{"--na", "1e-300"}, "aperture is 1e-300"},
         {{"--na", "1,2"}, "--na is a number"},
         {{"--wavelength", "520um"}, "wavelength is 520 µm"},
         {{"--wavelength", "-520nm"}, "wavelength is -0.52 µm"},
@@ -184,6 +185,9 @@ TEST_CASE("what cannot be is refused before anything is written") {
         {{"--sheet", "1um"}, "thickness of a light sheet was given"},
         {{"--modality", "confocal", "--excitation", "488nm", "--pinhole", "0"}, "pinhole is 0"},
         {{"--model", "airy"}, "born-wolf"},
+        {{"--model", "gaussian", "--depth", "2um"}, "--depth plays no part"},
+        {{"--model", "born-wolf", "--ns", "1.4"}, "--ns plays no part"},
+        {{"--capture", "0.9"}, "a size was given"},
         {{"--size", "auto", "--capture", "1"}, "share of 1"},
         {{"--size", "auto", "--capture", "0.99999"}, "more than 4 GiB"},
         {{"--oversampling", "0"}, "--oversampling"},
