@@ -108,6 +108,7 @@ void run_psf(const PsfRequest& request) {
     const PsfOptions options = options_of(request, context);
     const PsfFacts facts = psf_facts(options, context);
     report_psf(console, options);
+    warn_of_exchanged_wavelengths(console, options);
     warn_of_coarse_voxels(console, options, facts);
     if (request.explain) explain_psf(console, options, facts);
     if (request.output.empty()) {

@@ -31,6 +31,14 @@ void warn_of_axis(const Console& console, const char* direction, double voxel_um
 
 }  // namespace
 
+void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options) {
+    if (options.excitation_um.value_or(0) > options.wavelength_um)
+        console.warning(message("light of ", um(*options.excitation_um), " excites emission of ",
+                                um(options.wavelength_um),
+                                ", which is shorter; exchange --excitation and --wavelength if "
+                                "they are mixed up"));
+}
+
 void warn_of_coarse_voxels(const Console& console, const PsfOptions& options,
                            const PsfFacts& facts) {
     warn_of_axis(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);

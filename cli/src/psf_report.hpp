@@ -9,6 +9,9 @@
 
 namespace convolume::cli {
 
+/// Where excitation has the longer wavelength: one photon has too little energy for that.
+void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options);
+
 /// Where voxels are larger than the finest detail allows.
 void warn_of_coarse_voxels(const Console& console, const PsfOptions& options,
                            const PsfFacts& facts);

@@ -137,6 +137,13 @@ TEST_CASE("facts are those of the formulas") {
     CHECK(contains(coarse.err, "voxels of 0.9 µm along z"));
     CHECK(contains(coarse.err, "voxels of 0.3 µm along x"));
     CHECK_FALSE(contains(coarse.err, "along y"));
+
+    const auto confocal = [&](const char* excitation) {
+        return succeed(psf({"--modality", "confocal", "--excitation", excitation, "--explain"}),
+                       folder);
+    };
+    CHECK(contains(confocal("600nm").err, "light of 0.6 µm excites emission of 0.52 µm"));
+    CHECK_FALSE(contains(confocal("488nm").err, "excites"));
     // 1 AU = 1.22 · 0.52 / 1.2 µm.
     CHECK(contains(succeed(psf({"--modality", "confocal", "--excitation", "488", "--pinhole", "2",
                                 "--explain"}),
