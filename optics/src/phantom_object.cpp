@@ -144,11 +144,11 @@ void check_phantom(const PhantomOptions& options) {
                       *options.radius_um, "give a positive length that the volume can hold");
     }
     refuse_unless(options.brightness >= 0 && options.brightness <= 1e30, "brightness",
-                  options.brightness, "give 0 or more");
+                  options.brightness, "give 0 to 1e30");
     refuse_unless(options.brightness_spread >= 0 && options.brightness_spread < 1,
                   "spread of brightness", options.brightness_spread, "give 0 or more, below 1");
     refuse_unless(options.background >= 0 && options.background <= 1e30, "background",
-                  options.background, "give 0 or more");
+                  options.background, "give 0 to 1e30");
 }
 
 index_t object_count(const PhantomOptions& options) {

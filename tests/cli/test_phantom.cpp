@@ -149,4 +149,5 @@ TEST_CASE("phantoms that cannot be written are refused in one sentence") {
     refused(2, "uint16", {"-o", "a.tif", "--type", "uint8"});
     refused(2, "--threads", {"-o", "a.tif", "--threads", "0"});
     refused(2, "brightness", {"-o", "a.tif", "--brightness", "-5"});
+    refused(2, "give 0 to 1e30", {"-o", "a.tif", "--brightness", "1e300"});
 }
