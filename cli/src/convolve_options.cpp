@@ -55,9 +55,7 @@ void add_convolve_command(CLI::App& app, Action& action) {
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
     command->callback([request, &action] {
-        if (request->output.empty() && !request->report.dry_run)
-            throw InvalidArgument(
-                "no output was named; give -o OUT, or --dry-run for the plan alone");
+        require_output(request->output, request->report);
         action = [request] { run_convolve(*request); };
     });
 }

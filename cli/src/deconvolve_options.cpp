@@ -91,9 +91,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_report_options(*command, group, request->report);
     command->callback([request, command, &action] {
         check_method(*command, request->options.method);
-        if (request->output.empty() && !request->report.dry_run)
-            throw InvalidArgument(
-                "no output was named; give -o OUT, or --dry-run for the plan alone");
+        require_output(request->output, request->report);
         action = [request] { run_deconvolve(*request); };
     });
 }

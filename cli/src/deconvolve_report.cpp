@@ -102,13 +102,19 @@ std::string to_json(const DeconvolveRequest& request, const DeconvolveFacts& fac
     nlohmann::ordered_json json;
     json["convolume"] = version;
     json["input"] = to_json(request.image, facts.input);
-    json["psf"] = to_json(facts.psf);
-    json["psf"]["sum"] = deconvolver.psf_sum();
-    json["psf"]["negative_samples"] = deconvolver.negative_psf_samples();
-    json["method"] = {
-        {"name", to_string(options.method)}, {"acceleration", to_string(options.acceleration)},
-        {"iterations", options.iterations},  {"edges", edges_name(options)},
-        {"tv", options.tv_weight},           {"noise_to_signal", options.noise_to_signal}};
+    json["kernel"] = to_json(facts.psf);
+    json["kernel"]["sum"] = deconvolver.psf_sum();
+    json["kernel"]["negative_samples"] = deconvolver.negative_psf_samples();
+    json["method"] = {{"name", to_string(options.method)},
+                      {"acceleration", to_string(options.acceleration)},
+                      {"iterations", options.iterations},
+                      {"edges", edges_name(options)},
+                      {"tv", options.tv_weight},
+                      {"noise_to_signal", options.noise_to_signal},
+                      {"stop", nullptr},
+                      {"background", "auto"}};
+    if (options.stop) json["method"]["stop"] = *options.stop;
+    if (options.background) json["method"]["background"] = *options.background;
     json["plan"] = {{"engines", plan.engines},           {"on_device", plan.on_device},
                     {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
                     {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},

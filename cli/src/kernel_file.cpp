@@ -1,6 +1,8 @@
 #include "kernel_file.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "convolume/error.hpp"
 #include "convolume/kernel_center.hpp"
@@ -19,6 +21,79 @@ PsfResample parse_psf_resample(const std::string& text) {
     if (text == "ignore") return PsfResample::ignore;
     throw InvalidArgument(message("--psf-resample is auto, never or ignore, not \"", text,
                                   "\"; choose one of these"));
+}
+
+KernelBackground parse_background(const std::string& text) {
+    if (text == "auto") return {true, 0};
+    return {false, parse_number("--psf-background", text)};
+}
+
+Volume in_floats(const ConstImageView& kernel) {
+    const bool wide = kernel.type == PixelType::float64 || kernel.type == PixelType::int32 ||
+                      kernel.type == PixelType::uint32;
+    Volume values(kernel.shape, wide ? PixelType::float64 : PixelType::float32);
+    visit_pixel_type(kernel.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>) {
+            const T* const from = static_cast<const T*>(kernel.data);
+            for (index_t i = 0; i < element_count(kernel.shape); ++i)
+                if (wide)
+                    values.elements<double>()[i] = static_cast<double>(from[i]);
+                else
+                    values.elements<float>()[i] = static_cast<float>(from[i]);
+        } else {
+            throw InvalidArgument(
+                "a complex kernel has no --psf-background; give the PSF's intensity");
+        }
+    });
+    return values;
+}
+
+double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+// Three standard deviations above the middle of what the outer faces hold: the middle by the
+// median, the deviation by that of distances from it, since some light gets that far.
+template <class T>
+double background_of_faces(const T* values, const Shape3& shape) {
+    std::vector<double> outer;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const Index3 at{z, y, x};
+                bool on_face = false;
+                for (int a = 0; a < 3; ++a)
+                    on_face = on_face || (shape[a] >= 3 && (at[a] == 0 || at[a] + 1 == shape[a]));
+                if (on_face)
+                    outer.push_back(static_cast<double>(values[(z * shape.y + y) * shape.x + x]));
+            }
+    if (outer.empty())
+        throw InvalidArgument(
+            "--psf-background auto takes three samples along an axis at least; give a number");
+    const double middle = median(outer);
+    for (double& value : outer) value = std::abs(value - middle);
+    constexpr double deviations_of_normal = 1.4826;
+    return middle + 3 * deviations_of_normal * median(outer);
+}
+
+void subtract_background(KernelFile& kernel) {
+    const KernelBackground& asked = kernel.choice.background;
+    if (!asked.automatic && asked.value == 0) return;
+    kernel.values = in_floats(kernel.values.view());
+    const auto subtract = [&](auto* values) {
+        using T = std::remove_pointer_t<decltype(values)>;
+        const Shape3& shape = kernel.values.shape();
+        kernel.background = asked.automatic ? background_of_faces(values, shape) : asked.value;
+        for (index_t i = 0; i < element_count(shape); ++i)
+            values[i] = std::max(T{0}, values[i] - static_cast<T>(kernel.background));
+    };
+    if (kernel.values.type() == PixelType::float64)
+        subtract(kernel.values.elements<double>());
+    else
+        subtract(kernel.values.elements<float>());
 }
 
 struct VoxelSizes {
@@ -81,6 +156,10 @@ void add_kernel_options(CLI::App& app, const char* group, KernelChoice& choice) 
                "The kernel's centre: k/2 (middle, the default), (k-1)/2 (scipy), its largest "
                "sample, its centre of mass, or an index")
         ->group(group);
+    add_parsed(app, "--psf-background", choice.background, parse_background, "N|auto",
+               "Subtracted from the kernel, what is left below 0 becomes 0; auto: three deviations "
+               "above the median of its outer faces (default 0)")
+        ->group(group);
     add_parsed(app, "--psf-resample", choice.resample, parse_psf_resample, "auto|never|ignore",
                "Where voxel sizes of image and kernel are known and differ: resample the kernel "
                "(default), refuse, or go on voxel by voxel")
@@ -103,6 +182,7 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.values.bytes());
         reader->read(0, 0, kernel.values.view());
     }
+    subtract_background(kernel);
     kernel.file_center = center_index(choice.center, kernel.values.view());
     kernel.file_peak = kernel_peak(kernel.values.view());
     kernel.center = kernel.file_center;
@@ -111,9 +191,30 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
     return kernel;
 }
 
+index_t clip_negative(KernelFile& kernel) {
+    Volume values = in_floats(kernel.values.view());
+    index_t count = 0;
+    const auto clip = [&](auto* elements) {
+        for (index_t i = 0; i < element_count(kernel.shape); ++i)
+            if (elements[i] < 0) {
+                elements[i] = 0;
+                ++count;
+            }
+    };
+    if (values.type() == PixelType::float64)
+        clip(values.elements<double>());
+    else
+        clip(values.elements<float>());
+    if (count > 0) kernel.values = std::move(values);
+    return count;
+}
+
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more) {
     console.fact("kernel", message(kernel.path, ": ", one_line(kernel.metadata), more));
     if (!kernel.warning.empty()) console.warning(kernel.warning);
+    if (kernel.background != 0)
+        console.fact("level",
+                     message(format_number(kernel.background), " subtracted from the kernel"));
     if (kernel.resampled)
         console.fact("resampled",
                      message("the kernel, to the image's voxels: z,y,x ", to_string(kernel.shape),
@@ -136,6 +237,7 @@ nlohmann::ordered_json to_json(const KernelFile& kernel) {
     nlohmann::ordered_json json = to_json(kernel.path, kernel.metadata);
     json["center"] = shape_json(kernel.file_center);
     json["peak"] = shape_json(kernel.file_peak);
+    json["background"] = kernel.background;
     json["resampled"] = nullptr;
     if (kernel.resampled)
         json["resampled"] = {{"shape", shape_json(kernel.shape)},

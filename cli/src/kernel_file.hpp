@@ -21,23 +21,31 @@ enum class PsfResample {
     ignore,     ///< voxel by voxel, with a warning
 };
 
+/// What a measured PSF shows where there is no light.
+struct KernelBackground {
+    bool automatic = false;  ///< found on the stack's outer faces
+    double value = 0;        ///< otherwise
+};
+
 struct KernelChoice {
     KernelCenter center;
+    KernelBackground background;
     PsfResample resample = PsfResample::automatic;
 };
 
-/// --kernel-center and --psf-resample.
+/// --kernel-center, --psf-background and --psf-resample.
 void add_kernel_options(CLI::App& app, const char* group, KernelChoice& choice);
 
 struct KernelFile {
     std::string path;
     io::ImageMetadata metadata;  ///< as the file says
     KernelChoice choice;
-    Volume values;       ///< on the image's voxels; emptied by whoever needs them no more
-    Shape3 shape;        ///< of `values`
-    Index3 center;       ///< of `values`
-    Index3 file_center;  ///< of the file's samples
-    Index3 file_peak;    ///< largest magnitude of the file's samples
+    Volume values;          ///< on the image's voxels; emptied by whoever needs them no more
+    Shape3 shape;           ///< of `values`
+    Index3 center;          ///< of `values`
+    Index3 file_center;     ///< of the file's samples
+    Index3 file_peak;       ///< largest magnitude of the file's samples
+    double background = 0;  ///< that was subtracted
     bool resampled = false;
     std::string warning;  ///< empty where there is nothing to warn of
 
@@ -46,9 +54,13 @@ struct KernelFile {
 };
 
 /// Reads the stack `path` for images like `image`. Throws what io::open_image() does, BadData
-/// (several channels or frames), InvalidArgument (a centre outside, PsfResample::never).
+/// (several channels or frames), InvalidArgument (a centre outside, PsfResample::never, a
+/// background of complex kernels or of stacks without faces).
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelChoice& choice, Timeline& timeline);
+
+/// Sets negative samples of a real kernel to 0, as light is not negative; returns their number.
+index_t clip_negative(KernelFile& kernel);
 
 /// The file, what was resampled, where the centre is and what that moves. `more` ends the first
 /// line.

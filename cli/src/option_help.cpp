@@ -110,6 +110,11 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
     app.add_flag("--overwrite", create.overwrite, "Replace an output that exists")->group(group);
 }
 
+void require_output(const std::string& output, const ReportOptions& options) {
+    if (output.empty() && !options.dry_run)
+        throw InvalidArgument("no output was named; give -o OUT, or --dry-run for the plan alone");
+}
+
 void add_report_options(CLI::App& app, const char* group, ReportOptions& options) {
     app.add_flag("--dry-run", options.dry_run, "Print the plan; compute and write nothing")
         ->group(group);

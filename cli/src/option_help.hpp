@@ -58,6 +58,9 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
                               std::string& output_type, io::CreateOptions& create,
                               const std::string& usual_type);
 
+/// Throws InvalidArgument where there is no output and the run is not dry.
+void require_output(const std::string& output, const ReportOptions& options);
+
 /// --dry-run, --json, --timeline, -q and -v.
 void add_report_options(CLI::App& app, const char* group, ReportOptions& options);
 

@@ -104,8 +104,9 @@ void run_phantom(const PhantomRequest& request) {
     const Phantom phantom(request.options);
     const io::ImageMetadata metadata = metadata_of(request);
     console.fact("phantom", message(to_string(request.options.kind), ", ", phantom.objects().size(),
-                                    " objects, ", format_voxel_size(metadata.voxel_size_um),
-                                    ", seed ", request.options.seed));
+                                    phantom.objects().size() == 1 ? " object, " : " objects, ",
+                                    format_voxel_size(metadata.voxel_size_um), ", seed ",
+                                    request.options.seed));
     io::CreateOptions create = request.create;
     create.software = std::string("convolume ") + version;
     const auto writer = io::create_image(request.output, metadata, create);

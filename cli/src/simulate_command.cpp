@@ -21,6 +21,8 @@ void check_light(const SimulateRequest& request, const SimulateFacts& facts) {
         throw BadData(
             "a camera records real light, but the phantom or the PSF is complex; save "
             "its intensity");
+    if (request.options.nan == NanPolicy::propagate)
+        throw InvalidArgument("a camera records no NaN; choose --nan error or zero");
     if (!(request.photons > 0 && request.photons <= 1e12))
         throw InvalidArgument(
             message("--photons is ", request.photons, "; give more than 0, up to 1e12"));
@@ -73,6 +75,19 @@ Convolver plan_convolver(const SimulateRequest& request, SimulateFacts& facts, T
     return convolver;
 }
 
+index_t count_negative(const ConstImageView& volume) {
+    index_t count = 0;
+    visit_pixel_type(volume.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_signed_v<T> || std::is_floating_point_v<T>) {
+            const T* const values = static_cast<const T*>(volume.data);
+            count = std::count_if(values, values + element_count(volume.shape),
+                                  [](T value) { return value < 0; });
+        }
+    });
+    return count;
+}
+
 /// The specimen as the microscope images it, a channel at a time.
 class BlurredLight {
   public:
@@ -83,7 +98,9 @@ class BlurredLight {
           facts_(facts),
           context_(context),
           input_(facts.input.shape, facts.input.type, memory()),
-          blurred_(facts.input.shape, convolver.natural_output_type(), memory()) {}
+          blurred_(facts.input.shape, convolver.natural_output_type(), memory()) {
+        facts.negative_samples.assign(static_cast<std::size_t>(facts.volumes()), 0);
+    }
 
     /// Light of channel c at time t; the one asked for last is kept.
     const Volume& of(index_t t, index_t c) {
@@ -95,14 +112,25 @@ class BlurredLight {
             reader_.read(t, c, input_.view());
         }
         throw_if_stopped(context_);
-        facts_.executed.seconds +=
-            convolver_.execute(input_.view(), blurred_.view(), context_).seconds;
+        blur(t, c);
         ++facts_.convolutions;
         present_ = wanted;
         return blurred_;
     }
 
   private:
+    void blur(index_t t, index_t c) {
+        try {
+            facts_.executed.seconds +=
+                convolver_.execute(input_.view(), blurred_.view(), context_).seconds;
+        } catch (const BadData& error) {
+            if (facts_.volumes() == 1) throw;
+            throw BadData(message("in frame ", t, ", channel ", c, " (from 0): ", error.what()));
+        }
+        facts_.negative_samples[static_cast<std::size_t>(t * facts_.input.channels + c)] =
+            count_negative(input_.view());
+    }
+
     HostMemory memory() const {
         return convolver_.plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
     }
@@ -183,6 +211,7 @@ void simulate_file(const SimulateRequest& request, const Console& console,
     facts.input = reader->metadata();
     facts.kernel = load_kernel(request.kernel, facts.input, request.kernel_choice, timeline);
     check_light(request, facts);
+    facts.negative_psf_samples = clip_negative(facts.kernel);
     const CameraGrid grid = grid_of(request, facts.input);
     facts.output = recorded_metadata(request, facts.input, grid.shape());
     const Convolver convolver = plan_convolver(request, facts, timeline);

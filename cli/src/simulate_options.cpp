@@ -45,6 +45,9 @@ void add_light(CLI::App& app, SimulateRequest& request) {
                "How the specimen continues outside (default zero)")
         ->group(group);
     add_kernel_options(app, group, request.kernel_choice);
+    add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
+               "NaN and infinities in the phantom (default error)")
+        ->group(group);
     add_axes_option(app, group, request.axes);
 }
 
@@ -104,9 +107,7 @@ void add_simulate_command(CLI::App& app, Action& action) {
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
     command->callback([request, &action] {
-        if (request->output.empty() && !request->report.dry_run)
-            throw InvalidArgument(
-                "no output was named; give -o OUT, or --dry-run for the plan alone");
+        require_output(request->output, request->report);
         action = [request] { run_simulate(*request); };
     });
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "convolve_report.hpp"
 #include "format.hpp"
@@ -44,6 +45,9 @@ void report_plan(const Console& console, const SimulateRequest& request, const S
                  const Plan& plan) {
     console.fact("phantom", message(request.phantom, ": ", one_line(facts.input)));
     report_kernel(console, facts.kernel, ", normalised to sum 1");
+    if (facts.negative_psf_samples > 0)
+        console.warning(
+            message(facts.negative_psf_samples, " negative samples of the PSF were set to 0"));
     const Camera& camera = request.camera;
     console.fact("camera", message("z,y,x ", to_string(facts.output.shape), ", ",
                                    format_voxel_size(facts.output.voxel_size_um), ", ", camera.bits,
@@ -58,6 +62,12 @@ void report_plan(const Console& console, const SimulateRequest& request, const S
 void report_end(const Console& console, const SimulateRequest& request, const SimulateFacts& facts,
                 const Timeline& timeline) {
     const CameraReport& recorded = facts.recorded;
+    if (const index_t negative = std::accumulate(facts.negative_samples.begin(),
+                                                 facts.negative_samples.end(), index_t{0});
+        negative > 0)
+        console.warning(message(negative,
+                                " samples of the phantom are negative and darken what is around "
+                                "them; light is not negative, subtract less background"));
     console.fact("signal",
                  message(format_number(recorded.peak_photons), " photons at the brightest pixel (",
                          format_number(facts.photons_per_unit), " for each unit of brightness)"));

@@ -1,6 +1,8 @@
 #pragma once
 // What `convolume simulate` tells about a run: sentences for people, JSON for programs.
 
+#include <vector>
+
 #include "simulate_request.hpp"
 
 namespace convolume::cli {
@@ -12,9 +14,11 @@ struct SimulateFacts {
     io::ImageMetadata output;
     double plan_s = 0;
     double photons_per_unit = 0;
-    ExecutionReport executed;  ///< of the convolutions
-    index_t convolutions = 0;  ///< done
-    CameraReport recorded;     ///< of all pixels
+    ExecutionReport executed;               ///< of the convolutions
+    index_t convolutions = 0;               ///< done
+    index_t negative_psf_samples = 0;       ///< set to 0
+    std::vector<index_t> negative_samples;  ///< of each volume of the phantom
+    CameraReport recorded;                  ///< of all pixels
 
     index_t volumes() const { return input.frames * input.channels; }
 };

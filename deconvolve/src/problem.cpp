@@ -65,6 +65,9 @@ Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
                     }
         }
     });
+    if (negative == element_count(psf.shape))
+        throw BadData(
+            "the PSF has negative samples only, and light is not negative: check its sign");
     return clipped;
 }
 

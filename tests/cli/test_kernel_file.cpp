@@ -1,5 +1,6 @@
 // Kernels of other voxel sizes and with centres of their own.
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -174,4 +175,65 @@ TEST_CASE("kernels are centred on their peak or centroid on demand") {
             oracle_convolve(stacks.image, kernel, {Mode::same, {}, Operation::convolve, c.center});
         CHECK(stacks.error_against(scaled(wanted, 1 / sum_of(kernel).real())) < 1e-5);
     }
+}
+
+TEST_CASE("a measured kernel's background is subtracted, by number or from its faces") {
+    const Stacks stacks;
+    const Shape3 shape{9, 15, 15};
+    const Array clean = gaussian(shape, {4, 7, 7}, {0.3, 0.15, 0.15});
+    // Counts on a level of 60 with a ripple of ±2 that the deviation must cover.
+    Array measured(shape), wanted(shape);
+    index_t i = 0;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x, ++i) {
+                const double light = std::round(5e4 * clean(z, y, x).real());
+                measured(z, y, x) = 60 + light + static_cast<double>(i % 5) - 2;
+            }
+    const auto cut_at = [&](double level) {
+        for (std::size_t k = 0; k < wanted.values.size(); ++k)
+            wanted.values[k] = std::max(0.0, measured.values[k].real() - level);
+        return scaled(
+            oracle_convolve(stacks.image, wanted, {Mode::same, {}, Operation::convolve, {4, 7, 7}}),
+            1 / sum_of(wanted).real());
+    };
+    write_image(stacks / "measured.npy", measured, PixelType::uint16);
+    const auto run = [&](const char* background) {
+        return testing::convolume({"convolve", "image.tif", "measured.npy", "-o", "out.tif",
+                                   "--overwrite", "--json", "--psf-background", background},
+                                  stacks);
+    };
+    const CommandResult number = run("61.5");
+    INFO(number.err);
+    REQUIRE(number.status == 0);
+    CHECK(contains(number.err, "61.5 subtracted from the kernel"));
+    CHECK(stacks.error_against(cut_at(61.5)) < 1e-5);
+
+    std::vector<double> outer;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x)
+                if (z % 8 == 0 || y % 14 == 0 || x % 14 == 0)
+                    outer.push_back(measured(z, y, x).real());
+    const auto middle_of = [](std::vector<double> values) {
+        std::sort(values.begin(), values.end());
+        return values[values.size() / 2];
+    };
+    const double middle = middle_of(outer);
+    for (double& value : outer) value = std::abs(value - middle);
+    const double expected = middle + 3 * 1.4826 * middle_of(outer);
+    REQUIRE(expected < 75);
+    const CommandResult found = run("auto");
+    REQUIRE(found.status == 0);
+    const double level = nlohmann::json::parse(found.out).at("kernel").at("background");
+    CHECK(level == Approx(expected));
+    CHECK(stacks.error_against(cut_at(level)) < 1e-5);
+
+    CHECK(run("dark").status == 2);
+    CHECK(run("1e6").status == 65);  // nothing is left
+    write_image(stacks / "tiny.npy", Array({1, 2, 2}), PixelType::float32);
+    CHECK(
+        testing::convolume(
+            {"convolve", "image.tif", "tiny.npy", "--dry-run", "--psf-background", "auto"}, stacks)
+            .status == 2);
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
@@ -288,4 +290,47 @@ TEST_CASE("recordings that cannot be are refused in one sentence") {
     refused(65, "complex", {"-o", "out.tif", "-q"}, "complex.npy");
     refused(66, "gone.tif", {"-o", "out.tif", "-q"}, "gone.tif");
     CHECK(inputs.run({"-o", "out.tif", "-q", "--photons-per-unit", "5"}, "dark.npy").status == 0);
+}
+
+TEST_CASE("what is no light is told") {
+    const Inputs inputs;
+    const auto use_psf = [&](const Array& psf) {
+        std::filesystem::remove(inputs / "psf.npy");
+        write_image(inputs / "psf.npy", psf, PixelType::float32);
+    };
+    Array negative = inputs.phantom;
+    negative(2, 3, 4) = -1;
+    negative(0, 0, 0) = -0.5;
+    write_image(inputs / "negative.npy", negative, PixelType::float32);
+    const CommandResult phantom = inputs.run({"-o", "out.tif"}, "negative.npy");
+    CHECK(phantom.status == 0);
+    CHECK(contains(phantom.err, "warning: 2 samples of the phantom are negative"));
+
+    Array psf = inputs.psf;
+    psf(0, 0, 0) = -3;
+    use_psf(psf);
+    const json report = inputs.report({"--no-noise", "--photons", "50"});
+    psf(0, 0, 0) = 0;
+    const Array blurred =
+        oracle_convolve(inputs.phantom, psf, {Mode::same, {}, Operation::convolve, middle});
+    double peak = 0;
+    for (const Complex& value : blurred.values) peak = std::max(peak, value.real());
+    const Array truth = inputs.truth();
+    for (std::size_t i = 0; i < truth.values.size(); ++i)
+        CHECK(std::abs(truth.values[i].real() - 50 * blurred.values[i].real() / peak) < 1e-3);
+    CHECK(
+        contains(inputs.run({"-o", "out.tif"}).err, "1 negative samples of the PSF were set to 0"));
+    for (Complex& value : psf.values) value = -1;
+    use_psf(psf);
+    CHECK(inputs.run({"-o", "out.tif"}).status == 65);
+
+    Array holes = inputs.phantom;
+    holes(1, 2, 3) = std::numeric_limits<double>::quiet_NaN();
+    write_image(inputs / "holes.npy", holes, PixelType::float32);
+    use_psf(inputs.psf);
+    const CommandResult refused = inputs.run({"-o", "out.tif"}, "holes.npy");
+    CHECK(refused.status == 65);
+    CHECK(contains(refused.err, "1,2,3"));
+    CHECK(inputs.run({"-o", "out.tif", "--nan", "zero"}, "holes.npy").status == 0);
+    CHECK(inputs.run({"-o", "out.tif", "--nan", "propagate"}, "holes.npy").status == 2);
 }
