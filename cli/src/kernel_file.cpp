@@ -216,9 +216,9 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
         console.fact("level",
                      message(format_number(kernel.background), " subtracted from the kernel"));
     if (kernel.resampled)
-        console.fact("resampled",
-                     message("the kernel, to the image's voxels: z,y,x ", to_string(kernel.shape),
-                             " samples, centre ", to_string(kernel.center, ",")));
+        console.fact("voxels", message("the kernel was resampled to the image's: z,y,x ",
+                                       to_string(kernel.shape), " samples, centre ",
+                                       to_string(kernel.center, ",")));
     const Index3 center = kernel.file_center;
     const Index3 moved = difference(center, middle_of(kernel.metadata.shape));
     if (moved != Index3{})
