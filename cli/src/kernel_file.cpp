@@ -1,8 +1,6 @@
 #include "kernel_file.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "convolume/error.hpp"
 #include "convolume/kernel_center.hpp"
@@ -26,74 +24,6 @@ PsfResample parse_psf_resample(const std::string& text) {
 KernelBackground parse_background(const std::string& text) {
     if (text == "auto") return {true, 0};
     return {false, parse_number("--psf-background", text)};
-}
-
-Volume in_floats(const ConstImageView& kernel) {
-    const bool wide = kernel.type == PixelType::float64 || kernel.type == PixelType::int32 ||
-                      kernel.type == PixelType::uint32;
-    Volume values(kernel.shape, wide ? PixelType::float64 : PixelType::float32);
-    visit_pixel_type(kernel.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_arithmetic_v<T>) {
-            const T* const from = static_cast<const T*>(kernel.data);
-            for (index_t i = 0; i < element_count(kernel.shape); ++i)
-                if (wide)
-                    values.elements<double>()[i] = static_cast<double>(from[i]);
-                else
-                    values.elements<float>()[i] = static_cast<float>(from[i]);
-        } else {
-            throw InvalidArgument(
-                "a complex kernel has no --psf-background; give the PSF's intensity");
-        }
-    });
-    return values;
-}
-
-double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-// Three standard deviations above the middle of what the outer faces hold: the middle by the
-// median, the deviation by that of distances from it, since some light gets that far.
-template <class T>
-double background_of_faces(const T* values, const Shape3& shape) {
-    std::vector<double> outer;
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; ++y)
-            for (index_t x = 0; x < shape.x; ++x) {
-                const Index3 at{z, y, x};
-                bool on_face = false;
-                for (int a = 0; a < 3; ++a)
-                    on_face = on_face || (shape[a] >= 3 && (at[a] == 0 || at[a] + 1 == shape[a]));
-                if (on_face)
-                    outer.push_back(static_cast<double>(values[(z * shape.y + y) * shape.x + x]));
-            }
-    if (outer.empty())
-        throw InvalidArgument(
-            "--psf-background auto takes three samples along an axis at least; give a number");
-    const double middle = median(outer);
-    for (double& value : outer) value = std::abs(value - middle);
-    constexpr double deviations_of_normal = 1.4826;
-    return middle + 3 * deviations_of_normal * median(outer);
-}
-
-void subtract_background(KernelFile& kernel) {
-    const KernelBackground& asked = kernel.choice.background;
-    if (!asked.automatic && asked.value == 0) return;
-    kernel.values = in_floats(kernel.values.view());
-    const auto subtract = [&](auto* values) {
-        using T = std::remove_pointer_t<decltype(values)>;
-        const Shape3& shape = kernel.values.shape();
-        kernel.background = asked.automatic ? background_of_faces(values, shape) : asked.value;
-        for (index_t i = 0; i < element_count(shape); ++i)
-            values[i] = std::max(T{0}, values[i] - static_cast<T>(kernel.background));
-    };
-    if (kernel.values.type() == PixelType::float64)
-        subtract(kernel.values.elements<double>());
-    else
-        subtract(kernel.values.elements<float>());
 }
 
 struct VoxelSizes {
@@ -182,31 +112,13 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.values.bytes());
         reader->read(0, 0, kernel.values.view());
     }
-    subtract_background(kernel);
+    kernel.background = subtract_background(kernel.values, choice.background);
     kernel.file_center = center_index(choice.center, kernel.values.view());
     kernel.file_peak = kernel_peak(kernel.values.view());
     kernel.center = kernel.file_center;
     adapt_voxels(kernel, image);
     kernel.shape = kernel.values.shape();
     return kernel;
-}
-
-index_t clip_negative(KernelFile& kernel) {
-    Volume values = in_floats(kernel.values.view());
-    index_t count = 0;
-    const auto clip = [&](auto* elements) {
-        for (index_t i = 0; i < element_count(kernel.shape); ++i)
-            if (elements[i] < 0) {
-                elements[i] = 0;
-                ++count;
-            }
-    };
-    if (values.type() == PixelType::float64)
-        clip(values.elements<double>());
-    else
-        clip(values.elements<float>());
-    if (count > 0) kernel.values = std::move(values);
-    return count;
 }
 
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more) {

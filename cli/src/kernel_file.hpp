@@ -11,6 +11,7 @@
 #include "convolume/options.hpp"
 #include "convolume/timeline.hpp"
 #include "convolume/volume.hpp"
+#include "kernel_light.hpp"
 
 namespace convolume::cli {
 
@@ -19,12 +20,6 @@ enum class PsfResample {
     automatic,  ///< resample the kernel
     never,      ///< refuse
     ignore,     ///< voxel by voxel, with a warning
-};
-
-/// What a measured PSF shows where there is no light.
-struct KernelBackground {
-    bool automatic = false;  ///< found on the stack's outer faces
-    double value = 0;        ///< otherwise
 };
 
 struct KernelChoice {
@@ -58,9 +53,6 @@ struct KernelFile {
 /// background of complex kernels or of stacks without faces).
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelChoice& choice, Timeline& timeline);
-
-/// Sets negative samples of a real kernel to 0, as light is not negative; returns their number.
-index_t clip_negative(KernelFile& kernel);
 
 /// The file, what was resampled, where the centre is and what that moves. `more` ends the first
 /// line.

@@ -211,7 +211,7 @@ void simulate_file(const SimulateRequest& request, const Console& console,
     facts.input = reader->metadata();
     facts.kernel = load_kernel(request.kernel, facts.input, request.kernel_choice, timeline);
     check_light(request, facts);
-    facts.negative_psf_samples = clip_negative(facts.kernel);
+    facts.negative_psf_samples = clip_negative(facts.kernel.values);
     const CameraGrid grid = grid_of(request, facts.input);
     facts.output = recorded_metadata(request, facts.input, grid.shape());
     const Convolver convolver = plan_convolver(request, facts, timeline);
