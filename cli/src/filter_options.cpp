@@ -102,8 +102,7 @@ void add_output(CLI::App& app, FilterRequest& request) {
 }
 
 void check(const FilterRequest& request) {
-    if (request.output.empty() && !request.report.dry_run)
-        throw InvalidArgument("no output was named; give -o OUT, or --dry-run for the plan alone");
+    require_output(request.output, request.report);
     if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("--positions are those of peaks; give --window peak:W with it");
 }
