@@ -2,13 +2,13 @@
 //   convolume_deconvolve_bench FOLDER --image Z,Y,X --psf Z,Y,X …
 // reads FOLDER/image.f32 and FOLDER/psf.f32, writes FOLDER/restored.f32, prints one JSON object.
 
-#include "convolume/deconvolve.hpp"
-
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+
+#include "convolume/deconvolver.hpp"
 
 using namespace convolume;
 

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "convolume/fft_size.hpp"
 #include "convolume/volume.hpp"
+#include "core/fft_size.hpp"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include <random>
 #include <vector>
 
-#include "convolume/device_sample_function.cuh"
-#include "convolume/gpu_filter.hpp"
+#include "convolume/cuda/device_sample_function.cuh"
+#include "gpu/signals/gpu_filter.hpp"
 
 using namespace convolume;
 

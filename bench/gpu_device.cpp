@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "convolume/device_convolver.hpp"
-#include "convolume/gpu.hpp"
+#include "convolume/device.hpp"
+#include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
 
 namespace {

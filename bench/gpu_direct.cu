@@ -11,13 +11,13 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "check.hpp"
 #include "convolume/convolver.hpp"
-#include "convolume/device_convolver.hpp"
-#include "convolume/gpu.hpp"
-#include "device_memory.hpp"
-#include "direct/instances.cuh"
-#include "stream.hpp"
+#include "convolume/device.hpp"
+#include "convolume/engines.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/volumes/direct/instances.cuh"
 
 namespace convolume::gpu {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
-#include "fft/lengths.hpp"
-#include "fft/passes.hpp"
+#include "gpu/fft/lengths.hpp"
+#include "gpu/fft/passes.hpp"
+#include "gpu/runtime/check.hpp"
 
 namespace convolume::gpu {
 namespace {

@@ -15,8 +15,8 @@
 #include <numeric>
 #include <vector>
 
-#include "contiguous.hpp"
-#include "convolume/split.hpp"
+#include "core/pixels/contiguous.hpp"
+#include "decompose/split.hpp"
 
 namespace {
 

@@ -10,22 +10,22 @@ if(CONVOLUME_SANITIZE)
     target_link_options(convolume_build_flags INTERFACE -fsanitize=${CONVOLUME_SANITIZE})
 endif()
 
-# convolume_library(<module> SOURCES … [PUBLIC_LINK …] [PRIVATE_LINK …]): the library of one folder,
-# convolume-<module>, alias convolume::<module>; public headers in include/convolume.
-function(convolume_library module)
-    cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC_LINK;PRIVATE_LINK" ${ARGN})
-    set(target convolume-${module})
-    add_library(${target} ${arg_SOURCES})
-    add_library(convolume::${module} ALIAS ${target})
-    target_compile_features(${target} PUBLIC cxx_std_20)
-    target_include_directories(${target}
-        PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
-               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-        PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
+# Sources name headers by their path from the root: "core/engine.hpp". Public headers are in
+# include/ and are named as callers name them: "convolume/convolver.hpp".
+add_library(convolume_source_includes INTERFACE)
+target_include_directories(convolume_source_includes INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+
+# convolume_room(<room> LIBRARY <library> SOURCES … [LINK …]): the objects of one folder, which
+# become part of `library`, convolume or convolume_io. LINK names third-party libraries.
+function(convolume_room room)
+    cmake_parse_arguments(arg "" "LIBRARY" "SOURCES;LINK" ${ARGN})
+    set(target convolume_room_${room})
+    add_library(${target} OBJECT ${arg_SOURCES})
     target_link_libraries(${target}
-        PUBLIC ${arg_PUBLIC_LINK}
-        PRIVATE ${arg_PRIVATE_LINK} $<BUILD_INTERFACE:convolume_build_flags>)
-    set_target_properties(${target} PROPERTIES EXPORT_NAME ${module})
-    set_property(GLOBAL APPEND PROPERTY CONVOLUME_LIBRARIES ${target})
-    install(DIRECTORY include/convolume DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+        PRIVATE convolume_source_includes convolume_build_flags ${arg_LINK})
+    target_compile_definitions(${target} PRIVATE CONVOLUME_BUILDING_LIBRARY)
+    set_property(GLOBAL APPEND PROPERTY ${arg_LIBRARY}_rooms ${target})
+    set_property(GLOBAL APPEND PROPERTY ${arg_LIBRARY}_links ${arg_LINK})
 endfunction()

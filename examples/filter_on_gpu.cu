@@ -7,8 +7,8 @@
 #include <iostream>
 #include <vector>
 
-#include "convolume/device_filter_bank.hpp"
-#include "convolume/device_sample_function.cuh"
+#include "convolume/cuda/device_sample_function.cuh"
+#include "convolume/device.hpp"
 
 using namespace convolume;
 

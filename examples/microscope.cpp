@@ -6,10 +6,9 @@
 
 #include "convolume/camera.hpp"
 #include "convolume/convolver.hpp"
-#include "convolume/deconvolve.hpp"
+#include "convolume/deconvolver.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
-#include "convolume/psf_facts.hpp"
 
 using namespace convolume;
 

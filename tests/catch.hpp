@@ -9,9 +9,9 @@ using Catch::Approx;
 
 // Ends a test case that cannot run here, with the reason in the log.
 #ifndef SKIP
-#define SKIP(reason)                        \
-    do {                                    \
-        WARN("SKIPPED: " << reason);        \
-        return;                             \
+#define SKIP(reason)                 \
+    do {                             \
+        WARN("SKIPPED: " << reason); \
+        return;                      \
     } while (false)
 #endif

@@ -1,4 +1,4 @@
-#include "command.hpp"
+#include "tests/cli/command.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "images.hpp"
+#include "tests/cli/images.hpp"
 
 namespace convolume::testing {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "convolume/image_file.hpp"
-#include "support/array.hpp"
+#include "tests/support/array.hpp"
 
 namespace convolume::testing {
 

@@ -1,8 +1,8 @@
 #include <png.h>
 
-#include "canvas.hpp"
-#include "catch.hpp"
-#include "font.hpp"
+#include "cli/canvas.hpp"
+#include "cli/font.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume::cli;
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "catch.hpp"
-#include "command.hpp"
-#include "images.hpp"
-#include "support/compare.hpp"
-#include "support/oracle.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

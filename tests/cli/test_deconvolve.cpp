@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "catch.hpp"
-#include "command.hpp"
-#include "images.hpp"
-#include "support/compare.hpp"
-#include "support/errors.hpp"
-#include "support/oracle.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

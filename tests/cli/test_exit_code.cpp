@@ -1,9 +1,9 @@
 #include <new>
 #include <system_error>
 
-#include "catch.hpp"
+#include "cli/exit_code.hpp"
 #include "convolume/error.hpp"
-#include "exit_code.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 using namespace convolume::cli;

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "catch.hpp"
-#include "command.hpp"
-#include "convolume/gpu.hpp"
+#include "convolume/engines.hpp"
 #include "convolume/signal_file.hpp"
-#include "support/errors.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

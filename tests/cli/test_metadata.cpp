@@ -1,13 +1,13 @@
 // What a file says about itself survives convolution, in every format; channels and time points are
 // convolved one by one.
 
-#include "catch.hpp"
-#include "command.hpp"
-#include "images.hpp"
-#include "support/compare.hpp"
-#include "support/errors.hpp"
-#include "support/oracle.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

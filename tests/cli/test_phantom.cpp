@@ -3,12 +3,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
-#include "command.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/volume.hpp"
-#include "images.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

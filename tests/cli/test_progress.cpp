@@ -1,8 +1,8 @@
 #include <sstream>
 
-#include "catch.hpp"
-#include "format.hpp"
-#include "progress.hpp"
+#include "cli/format.hpp"
+#include "cli/progress.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume::cli;
 

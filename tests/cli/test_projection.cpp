@@ -3,10 +3,10 @@
 #include <limits>
 #include <vector>
 
-#include "catch.hpp"
-#include "preview_picture.hpp"
-#include "projection.hpp"
-#include "statistics.hpp"
+#include "cli/preview_picture.hpp"
+#include "cli/projection.hpp"
+#include "cli/statistics.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 using namespace convolume::cli;

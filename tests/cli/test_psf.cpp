@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "catch.hpp"
-#include "command.hpp"
-#include "images.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

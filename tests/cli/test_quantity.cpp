@@ -1,9 +1,9 @@
 // Lengths and extents as people type them.
 
-#include "catch.hpp"
+#include "cli/quantity.hpp"
 #include "convolume/error.hpp"
-#include "quantity.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::cli;

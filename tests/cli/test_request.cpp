@@ -1,9 +1,9 @@
 #include <sstream>
 
-#include "catch.hpp"
-#include "convolve_command.hpp"
-#include "convolve_report.hpp"
-#include "convolve_request.hpp"
+#include "cli/convolve_command.hpp"
+#include "cli/convolve_report.hpp"
+#include "cli/convolve_request.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 using namespace convolume::cli;

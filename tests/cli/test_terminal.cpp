@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "catch.hpp"
-#include "command.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume::testing;
 

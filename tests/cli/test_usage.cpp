@@ -1,11 +1,11 @@
 // The command line itself: help, mistakes, and what is refused before anything is computed.
 
-#include "catch.hpp"
-#include "command.hpp"
-#include "convolume/gpu.hpp"
-#include "images.hpp"
-#include "support/errors.hpp"
-#include "support/random.hpp"
+#include "convolume/engines.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/random.hpp"
 
 namespace testing = convolume::testing;
 using namespace convolume::testing;

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "convolume/convolver.hpp"
-#include "convolume/deconvolve.hpp"
+#include "convolume/deconvolver.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_file.hpp"
 

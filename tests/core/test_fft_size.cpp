@@ -1,8 +1,8 @@
 #include <set>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
-#include "convolume/fft_size.hpp"
+#include "core/fft_size.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using convolume::testing::contains;

@@ -1,10 +1,10 @@
 #include <limits>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
-#include "convolume/view.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 

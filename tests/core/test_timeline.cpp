@@ -2,9 +2,9 @@
 #include <thread>
 #include <vector>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

@@ -1,10 +1,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using convolume::testing::contains;

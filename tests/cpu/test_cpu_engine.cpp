@@ -1,8 +1,8 @@
 // The CPU engine passes the suite of all engines, with one thread and with several.
 
-#include "catch.hpp"
-#include "convolume/cpu_engine.hpp"
-#include "support/engine_conformance.hpp"
+#include "cpu/volumes/cpu_engine.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/engine_conformance.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -1,4 +1,4 @@
-#include "decompose/split_support.hpp"
+#include "tests/decompose/split_support.hpp"
 
 #include <cmath>
 #include <numeric>

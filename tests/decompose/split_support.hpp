@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "convolume/split.hpp"
-#include "support/array.hpp"
+#include "decompose/split.hpp"
+#include "tests/support/array.hpp"
 
 namespace convolume::testing {
 

@@ -1,8 +1,8 @@
 // What the split is for: convolve the parts apart, merge, and have the circular convolution.
 
-#include "catch.hpp"
-#include "decompose/split_support.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/decompose/split_support.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

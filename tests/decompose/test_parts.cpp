@@ -2,9 +2,9 @@
 
 #include <numbers>
 
-#include "catch.hpp"
-#include "decompose/split_support.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/decompose/split_support.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -1,8 +1,8 @@
 // split and merge undo each other, for every type, layout and hole in the gather.
 
-#include "catch.hpp"
-#include "decompose/split_support.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/decompose/split_support.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

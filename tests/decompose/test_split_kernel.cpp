@@ -1,8 +1,8 @@
 // A kernel's part is what split() makes of the padded kernel.
 
-#include "catch.hpp"
-#include "decompose/split_support.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/decompose/split_support.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -1,7 +1,7 @@
 // Volumes large enough to be written past the caches, with rows on and off cache lines.
 
-#include "catch.hpp"
-#include "decompose/split_support.hpp"
+#include "tests/catch.hpp"
+#include "tests/decompose/split_support.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

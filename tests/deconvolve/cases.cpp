@@ -1,10 +1,10 @@
-#include "cases.hpp"
+#include "tests/deconvolve/cases.hpp"
 
 #include <cmath>
 
-#include "catch.hpp"
-#include "support/compare.hpp"
-#include "support/oracle.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/oracle.hpp"
 
 namespace convolume::testing {
 

@@ -2,7 +2,7 @@
 // What deconvolution promises, checked on whichever engines are given: here on the CPU, in
 // tests/gpu on a device.
 
-#include "specimen.hpp"
+#include "tests/deconvolve/specimen.hpp"
 
 namespace convolume::testing {
 

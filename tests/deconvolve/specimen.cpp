@@ -1,4 +1,4 @@
-#include "specimen.hpp"
+#include "tests/deconvolve/specimen.hpp"
 
 #include <cmath>
 

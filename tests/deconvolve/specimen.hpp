@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "convolume/deconvolve.hpp"
-#include "support/array.hpp"
-#include "support/random.hpp"
+#include "convolume/deconvolver.hpp"
+#include "tests/support/array.hpp"
+#include "tests/support/random.hpp"
 
 namespace convolume::testing {
 

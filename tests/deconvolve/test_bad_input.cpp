@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "catch.hpp"
-#include "specimen.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/specimen.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

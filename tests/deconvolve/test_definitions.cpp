@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "cases.hpp"
-#include "catch.hpp"
-#include "stages.hpp"
+#include "deconvolve/stages.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

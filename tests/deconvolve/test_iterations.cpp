@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "cases.hpp"
-#include "catch.hpp"
-#include "host_arrays.hpp"
-#include "richardson_lucy.hpp"
-#include "support/errors.hpp"
+#include "deconvolve/host_arrays.hpp"
+#include "deconvolve/richardson_lucy.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

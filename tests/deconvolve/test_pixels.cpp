@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "catch.hpp"
-#include "pixels.hpp"
-#include "specimen.hpp"
-#include "support/compare.hpp"
+#include "deconvolve/pixels.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/specimen.hpp"
+#include "tests/support/compare.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "cases.hpp"
-#include "catch.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "cases.hpp"
-#include "catch.hpp"
-#include "host_arrays.hpp"
+#include "deconvolve/host_arrays.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

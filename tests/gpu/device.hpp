@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "catch.hpp"
-#include "convolume/gpu.hpp"
+#include "convolume/engines.hpp"
+#include "tests/catch.hpp"
 
 namespace convolume::testing {
 

@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "block_geometry.hpp"
-#include "catch.hpp"
-#include "direct/direct_transform.hpp"
-#include "support/random.hpp"
+#include "gpu/volumes/block_geometry.hpp"
+#include "gpu/volumes/direct/direct_transform.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

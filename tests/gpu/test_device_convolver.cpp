@@ -4,13 +4,13 @@
 
 #include <optional>
 
-#include "catch.hpp"
-#include "convolume/device_convolver.hpp"
-#include "device.hpp"
-#include "device_memory.hpp"
-#include "stream.hpp"
-#include "support/convolver_case.hpp"
-#include "support/errors.hpp"
+#include "convolume/device.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/convolver_case.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

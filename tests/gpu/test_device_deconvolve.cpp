@@ -1,11 +1,11 @@
 // Deconvolution that stays in a GPU's memory: the promises of tests/deconvolve, and the same
 // results as on the CPU.
 
-#include "catch.hpp"
-#include "deconvolve/cases.hpp"
-#include "device.hpp"
-#include "support/compare.hpp"
-#include "support/errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

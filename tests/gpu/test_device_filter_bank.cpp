@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convolume/device_filter_bank.hpp"
-#include "convolume/sample_function.hpp"
-#include "device.hpp"
-#include "device_memory.hpp"
-#include "filter/bank_case.hpp"
-#include "stream.hpp"
-#include "support/errors.hpp"
+#include "convolume/device.hpp"
+#include "convolume/filter_options.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/signals/bank_case.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

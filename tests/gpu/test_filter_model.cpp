@@ -1,8 +1,8 @@
 // The models of filtering on a GPU choose what was measured to be fastest: arithmetic only, for the
 // rates of an H200.
 
-#include "catch.hpp"
-#include "filter/device_filters.hpp"
+#include "gpu/signals/device_filters.hpp"
+#include "tests/catch.hpp"
 
 namespace convolume::gpu {
 

@@ -2,11 +2,11 @@
 
 #include <limits>
 
-#include "catch.hpp"
-#include "check.hpp"
-#include "device.hpp"
-#include "device_memory.hpp"
-#include "support/convolver_case.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/convolver_case.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -1,11 +1,11 @@
 // The GPU engine passes the suite of all engines.
 
-#include "check.hpp"
-#include "device.hpp"
-#include "device_memory.hpp"
-#include "support/compare.hpp"
-#include "support/conformance_cases.hpp"
-#include "support/engine_conformance.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/conformance_cases.hpp"
+#include "tests/support/engine_conformance.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

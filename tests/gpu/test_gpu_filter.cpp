@@ -4,14 +4,14 @@
 
 #include <atomic>
 
-#include "check.hpp"
 #include "convolume/error.hpp"
-#include "convolume/gpu_filter.hpp"
-#include "device.hpp"
-#include "filter/bank_case.hpp"
-#include "support/filter_conformance.hpp"
-#include "support/filter_oracle.hpp"
-#include "support/random.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/signals/gpu_filter.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/signals/bank_case.hpp"
+#include "tests/support/filter_conformance.hpp"
+#include "tests/support/filter_oracle.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <vector>
 
-#include "convolume/device_sample_function.cuh"
-#include "convolume/gpu_filter.hpp"
-#include "device.hpp"
-#include "support/filter_oracle.hpp"
-#include "support/random.hpp"
+#include "convolume/cuda/device_sample_function.cuh"
+#include "gpu/signals/gpu_filter.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/filter_oracle.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

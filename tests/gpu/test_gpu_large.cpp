@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "catch.hpp"
 #include "convolume/convolver.hpp"
-#include "device.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

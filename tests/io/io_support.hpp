@@ -10,9 +10,9 @@
 #include <random>
 #include <string>
 
-#include "catch.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
+#include "tests/catch.hpp"
 
 namespace convolume::testing {
 

@@ -1,6 +1,6 @@
 // Mutated files of every format either read or are refused by a typed error; nothing else happens.
 
-#include "io_support.hpp"
+#include "tests/io/io_support.hpp"
 
 namespace convolume::testing {
 namespace {

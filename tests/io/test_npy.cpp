@@ -1,4 +1,4 @@
-#include "io_support.hpp"
+#include "tests/io/io_support.hpp"
 
 namespace convolume::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "io_support.hpp"
+#include "tests/io/io_support.hpp"
 
 namespace convolume::testing {
 namespace {

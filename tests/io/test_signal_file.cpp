@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "convolume/signal_file.hpp"
-#include "io_support.hpp"
+#include "tests/io/io_support.hpp"
 #ifdef CONVOLUME_HAVE_HDF5
 #include <hdf5.h>
 #endif

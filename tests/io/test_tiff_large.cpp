@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "io_support.hpp"
+#include "tests/io/io_support.hpp"
 
 namespace convolume::testing {
 namespace {

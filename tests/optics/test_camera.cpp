@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "catch.hpp"
 #include "convolume/camera.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

@@ -5,10 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "catch.hpp"
-#include "convolume/camera_grid.hpp"
+#include "convolume/camera.hpp"
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "catch.hpp"
-#include "random_draws.hpp"
+#include "optics/random_draws.hpp"
+#include "tests/catch.hpp"
 
 using convolume::optics::Draws;
 using convolume::optics::Purpose;

@@ -6,11 +6,11 @@
 #include <numbers>
 #include <vector>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/volume.hpp"
-#include "phantom_texture.hpp"
+#include "optics/phantom_texture.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

@@ -1,9 +1,9 @@
 #include <cmath>
 #include <string>
 
-#include "catch.hpp"
 #include "convolume/psf.hpp"
-#include "errors.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "catch.hpp"
-#include "convolume/psf_facts.hpp"
-#include "errors.hpp"
+#include "convolume/psf.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "catch.hpp"
 #include "convolume/psf.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

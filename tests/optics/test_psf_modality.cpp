@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "catch.hpp"
 #include "convolume/psf.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

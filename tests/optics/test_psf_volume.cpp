@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

@@ -5,9 +5,9 @@
 #include <complex>
 #include <vector>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
-#include "convolume/resample_kernel.hpp"
+#include "convolume/psf.hpp"
+#include "tests/catch.hpp"
 
 using namespace convolume;
 

@@ -1,4 +1,4 @@
-#include "support/array.hpp"
+#include "tests/support/array.hpp"
 
 #include <cmath>
 #include <cstring>

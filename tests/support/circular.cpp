@@ -1,8 +1,8 @@
-#include "support/circular.hpp"
+#include "tests/support/circular.hpp"
 
 #include <cmath>
 
-#include "support/dif_reference.hpp"
+#include "tests/support/dif_reference.hpp"
 
 namespace convolume::testing {
 

@@ -1,8 +1,8 @@
 #pragma once
 // What an engine must compute for one block, from the definition of the block alone.
 
-#include "convolume/engine.hpp"
-#include "support/array.hpp"
+#include "core/engine.hpp"
+#include "tests/support/array.hpp"
 
 namespace convolume::testing {
 

@@ -1,4 +1,4 @@
-#include "support/compare.hpp"
+#include "tests/support/compare.hpp"
 
 #include <algorithm>
 #include <cmath>

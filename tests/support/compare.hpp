@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "support/array.hpp"
+#include "tests/support/array.hpp"
 
 namespace convolume::testing {
 

@@ -1,9 +1,10 @@
-#include "support/conformance_cases.hpp"
+#include "tests/support/conformance_cases.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "support/compare.hpp"
+#include "tests/support/compare.hpp"
+#include "volumes/axis.hpp"
 
 namespace convolume::testing {
 namespace {

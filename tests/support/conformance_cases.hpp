@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "support/circular.hpp"
-#include "support/random.hpp"
+#include "tests/support/circular.hpp"
+#include "tests/support/random.hpp"
 
 namespace convolume::testing {
 

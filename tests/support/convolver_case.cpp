@@ -1,4 +1,4 @@
-#include "support/convolver_case.hpp"
+#include "tests/support/convolver_case.hpp"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "convolume/convolver.hpp"
-#include "support/compare.hpp"
-#include "support/oracle.hpp"
-#include "support/random.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
 
 namespace convolume::testing {
 

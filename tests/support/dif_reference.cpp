@@ -1,4 +1,4 @@
-#include "support/dif_reference.hpp"
+#include "tests/support/dif_reference.hpp"
 
 #include <numbers>
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "support/array.hpp"
+#include "tests/support/array.hpp"
 
 namespace convolume::testing {
 

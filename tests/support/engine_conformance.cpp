@@ -1,12 +1,12 @@
-#include "support/engine_conformance.hpp"
+#include "tests/support/engine_conformance.hpp"
 
 #include <cmath>
 #include <limits>
 #include <thread>
 
-#include "catch.hpp"
-#include "support/compare.hpp"
-#include "support/conformance_cases.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/conformance_cases.hpp"
 
 namespace convolume::testing {
 namespace {

@@ -1,14 +1,14 @@
-#include "support/filter_conformance.hpp"
+#include "tests/support/filter_conformance.hpp"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "catch.hpp"
 #include "convolume/error.hpp"
-#include "convolume/sample_function.hpp"
-#include "support/filter_oracle.hpp"
-#include "support/random.hpp"
+#include "convolume/filter_options.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/filter_oracle.hpp"
+#include "tests/support/random.hpp"
 
 namespace convolume::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "convolume/filter_engine.hpp"
+#include "core/filter_engine.hpp"
 
 namespace convolume::testing {
 

@@ -1,4 +1,4 @@
-#include "support/filter_oracle.hpp"
+#include "tests/support/filter_oracle.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "support/oracle.hpp"
+#include "tests/support/oracle.hpp"
 
 #include <array>
 

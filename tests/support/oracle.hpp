@@ -3,7 +3,7 @@
 // the library: positions, boundaries and output sizes are worked out here once more. SciPy checks
 // it in turn (check_oracle.py).
 
-#include "support/array.hpp"
+#include "tests/support/array.hpp"
 
 namespace convolume::testing {
 

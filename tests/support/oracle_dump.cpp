@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/oracle.hpp"
-#include "support/random.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
 
 namespace {
 

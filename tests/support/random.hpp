@@ -7,7 +7,7 @@
 #include <iostream>
 #include <random>
 
-#include "support/array.hpp"
+#include "tests/support/array.hpp"
 
 namespace convolume::testing {
 

@@ -1,9 +1,9 @@
-#include "support/reference_engine.hpp"
+#include "tests/support/reference_engine.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "support/circular.hpp"
+#include "tests/support/circular.hpp"
 
 namespace convolume::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "convolume/engine.hpp"
+#include "core/engine.hpp"
 
 namespace convolume::testing {
 

@@ -2,11 +2,11 @@
 
 #include <numbers>
 
-#include "catch.hpp"
-#include "support/compare.hpp"
-#include "support/dif_reference.hpp"
-#include "support/oracle.hpp"
-#include "support/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/dif_reference.hpp"
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -1,8 +1,8 @@
 // The engine that other tests plan and convolve with passes the suite of all engines.
 
-#include "catch.hpp"
-#include "support/engine_conformance.hpp"
-#include "support/reference_engine.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/engine_conformance.hpp"
+#include "tests/support/reference_engine.hpp"
 
 TEST_CASE("the reference engine conforms") {
     using namespace convolume::testing;

@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
-#include "../../catch.hpp"
-#include "../fft/host_block.hpp"
-#include "direct/direct_kernel.hpp"
-#include "direct/taps.hpp"
+#include "gpu/volumes/direct/direct_kernel.hpp"
+#include "gpu/volumes/direct/taps.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/fft/host_block.hpp"
 
 namespace convolume::gpu {
 

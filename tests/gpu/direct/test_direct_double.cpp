@@ -1,4 +1,4 @@
-#include "direct_check.hpp"
+#include "tests/gpu/direct/direct_check.hpp"
 
 namespace convolume::gpu {
 

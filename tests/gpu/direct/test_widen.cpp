@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "../../catch.hpp"
-#include "../fft/host_block.hpp"
-#include "direct/widen_kernel.hpp"
+#include "gpu/volumes/direct/widen_kernel.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/fft/host_block.hpp"
 
 namespace convolume::gpu {
 

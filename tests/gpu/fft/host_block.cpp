@@ -1,4 +1,4 @@
-#include "host_block.hpp"
+#include "tests/gpu/fft/host_block.hpp"
 
 #include <ucontext.h>
 

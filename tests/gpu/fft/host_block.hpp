@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "convolume/cuda/detail/complex.hpp"
 #include "convolume/shape.hpp"
-#include "fft/complex.hpp"
 
 namespace convolume::gpu {
 

@@ -3,11 +3,11 @@
 
 #include <cstring>
 
-#include "../../catch.hpp"
-#include "fft/row_kernel.hpp"
-#include "fft/twiddles.hpp"
-#include "fft_support.hpp"
-#include "host_block.hpp"
+#include "gpu/fft/row_kernel.hpp"
+#include "gpu/fft/twiddles.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/fft/fft_support.hpp"
+#include "tests/gpu/fft/host_block.hpp"
 
 namespace convolume::gpu {
 

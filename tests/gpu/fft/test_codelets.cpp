@@ -1,7 +1,7 @@
-#include "../../catch.hpp"
-#include "fft/codelets.hpp"
-#include "fft/plan.hpp"
-#include "fft_support.hpp"
+#include "convolume/cuda/detail/codelets.hpp"
+#include "gpu/fft/plan.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/fft/fft_support.hpp"
 
 namespace convolume::gpu {
 

@@ -1,4 +1,4 @@
-#include "columns_check.hpp"
+#include "tests/gpu/fft/columns_check.hpp"
 
 namespace convolume::gpu {
 

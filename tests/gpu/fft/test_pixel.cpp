@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "../../catch.hpp"
-#include "fft/pixel.hpp"
+#include "gpu/fft/pixel.hpp"
+#include "tests/catch.hpp"
 
 namespace convolume::gpu {
 

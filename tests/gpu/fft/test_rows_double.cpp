@@ -1,4 +1,4 @@
-#include "rows_check.hpp"
+#include "tests/gpu/fft/rows_check.hpp"
 
 namespace convolume::gpu {
 

@@ -1,0 +1,74 @@
+#include "cli/app.hpp"
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/console.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/version.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+std::string one_line(std::string text) {
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    for (char& c : text)
+        if (c == '\n') c = ' ';
+    return text;
+}
+
+std::string names_of_subcommands(const CLI::App& app) {
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        names += (names.empty() ? "" : ", ") + command->get_name();
+    return names;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+    // A file size limit or a closed pipe then is a failed write with its own message.
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+
+    const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
+    CLI::App app(
+        "Convolves and deconvolves 3D images and filters 1D signals, also those larger than memory "
+        "of a device.",
+        "convolume");
+    app.set_version_flag("--version", std::string("convolume ") + version);
+    app.require_subcommand(0, 1);
+    Action action;
+    add_convolve_command(app, action);
+    add_deconvolve_command(app, action);
+    add_filter_command(app, action);
+    add_psf_command(app, action);
+    add_phantom_command(app, action);
+    add_simulate_command(app, action);
+    add_info_command(app, action);
+    add_preview_command(app, action);
+    add_doctor_command(app, action);
+    try {
+        app.parse(argc, argv);
+        if (!action)
+            throw InvalidArgument(message("no subcommand was named; give one of ",
+                                          names_of_subcommands(app), ", or --help"));
+        action();
+        return static_cast<int>(ExitCode::ok);
+    } catch (const CLI::Success& help_or_version) {
+        return app.exit(help_or_version);
+    } catch (const CLI::ParseError& error) {
+        console.error(one_line(error.what()) +
+                      "; see convolume --help or convolume COMMAND --help");
+        return static_cast<int>(ExitCode::usage);
+    } catch (const std::exception& error) {
+        console.error(one_line(sentence_of(error)));
+        return static_cast<int>(exit_code_of(error));
+    }
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,52 @@
+# The two libraries that callers link, convolume::convolume and convolume::io, made of the rooms'
+# objects. Tests and benchmarks link convolume_internal and convolume_io_internal, which offer what
+# the shared libraries hide.
+
+# convolume_make_library(<name> <output name>): the library of the rooms registered for it.
+function(convolume_make_library name output_name)
+    get_property(rooms GLOBAL PROPERTY ${name}_rooms)
+    get_property(links GLOBAL PROPERTY ${name}_links)
+    list(REMOVE_DUPLICATES links)
+    set(objects)
+    foreach(room ${rooms})
+        list(APPEND objects $<TARGET_OBJECTS:${room}>)
+    endforeach()
+
+    add_library(${name} ${objects})
+    set(libraries ${name})
+    if(BUILD_SHARED_LIBS)
+        add_library(${name}_internal STATIC ${objects})
+        list(APPEND libraries ${name}_internal)
+    else()
+        add_library(${name}_internal INTERFACE)
+        target_link_libraries(${name}_internal INTERFACE ${name})
+    endif()
+    foreach(library ${libraries})
+        set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
+        target_compile_features(${library} PUBLIC cxx_std_20)
+        target_include_directories(${library} PUBLIC
+            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+            $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+        target_link_libraries(${library} PRIVATE ${links} $<BUILD_INTERFACE:convolume_build_flags>)
+        if(NOT BUILD_SHARED_LIBS OR library MATCHES internal)
+            target_compile_definitions(${library} PUBLIC CONVOLUME_STATIC)
+        endif()
+    endforeach()
+    target_link_libraries(${name}_internal INTERFACE convolume_source_includes)
+    # While the major version is 0 each minor version may change the binary interface.
+    set_target_properties(${name} PROPERTIES
+        OUTPUT_NAME ${output_name}
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endfunction()
+
+convolume_make_library(convolume convolume)
+convolume_make_library(convolume_io convolume-io)
+target_link_libraries(convolume_io PUBLIC convolume)
+if(BUILD_SHARED_LIBS)
+    target_link_libraries(convolume_io_internal PUBLIC convolume_internal)
+endif()
+set_target_properties(convolume_io PROPERTIES EXPORT_NAME io)
+add_library(convolume::convolume ALIAS convolume)
+add_library(convolume::io ALIAS convolume_io)

@@ -1,0 +1,13 @@
+#pragma once
+// A piece of load_row(), for work that goes block by block along x.
+
+#include "core/pixels/rows.hpp"
+
+namespace convolume::pixels {
+
+/// load_row() for the samples [begin, begin + count) of the gather.
+template <class T>
+index_t load_span(const ConstImageView& source, index_t z, index_t y, const RowGather& gather,
+                  index_t begin, index_t count, const LoadOptions& options, T* out);
+
+}  // namespace convolume::pixels

@@ -1,0 +1,24 @@
+#pragma once
+// Kernels that are products of three 1D kernels (rank 1), such as Gaussians and boxes.
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "convolume/image_view.hpp"
+#include "convolume/options.hpp"
+
+namespace convolume {
+
+/// h(z, y, x) = factors[0][z] · factors[1][y] · factors[2][x]
+struct RankOne {
+    std::array<std::vector<double>, 3> factors;
+};
+
+/// The factors of a real kernel, when their product is the kernel to within the rounding of
+/// `precision`: relative L2 distance below 1e-7 (float32) or 1e-15 (float64). Alternating least
+/// squares from the kernel's peak (De Lathauwer, De Moor, Vandewalle, SIAM J. Matrix Anal. Appl.
+/// 21, 2000, the rank-1 case).
+std::optional<RankOne> factor_rank1(const ConstImageView& kernel, Precision precision);
+
+}  // namespace convolume

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "convolume/error.hpp"
+#include "convolume/execution.hpp"
+
+namespace convolume {
+
+const char* to_string(Phase phase) {
+    switch (phase) {
+        case Phase::read:
+            return "read";
+        case Phase::pad:
+            return "pad";
+        case Phase::decompose:
+            return "decompose";
+        case Phase::allocate:
+            return "allocate";
+        case Phase::host_to_device:
+            return "host_to_device";
+        case Phase::convolve:
+            return "convolve";
+        case Phase::device_to_host:
+            return "device_to_host";
+        case Phase::compose:
+            return "compose";
+        case Phase::write:
+            return "write";
+    }
+    throw InternalError("a phase outside its enumeration");
+}
+
+double Timeline::now_s() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+void Timeline::record(const Event& event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(event);
+}
+
+void Timeline::name_engine(int engine, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    engine_names_[engine] = name;
+}
+
+std::vector<Timeline::Event> Timeline::events() const {
+    std::vector<Event> sorted;
+    {
+        const std::lock_guard lock(mutex_);
+        sorted = events_;
+    }
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Event& a, const Event& b) { return a.begin_s < b.begin_s; });
+    return sorted;
+}
+
+double Timeline::total_s(Phase phase) const {
+    const std::lock_guard lock(mutex_);
+    double total = 0;
+    for (const Event& event : events_)
+        if (event.phase == phase) total += event.end_s - event.begin_s;
+    return total;
+}
+
+std::string Timeline::to_json() const {
+    nlohmann::json events = nlohmann::json::array();
+    for (const Event& event : this->events())
+        events.push_back(
+            {{"name", to_string(event.phase)},
+             {"ph", "X"},
+             {"ts", event.begin_s * 1e6},
+             {"dur", (event.end_s - event.begin_s) * 1e6},
+             {"pid", 0},
+             {"tid", event.engine + 1},  // 0 is the host
+             {"args", {{"engine", event.engine}, {"task", event.task}, {"bytes", event.bytes}}}});
+    const std::lock_guard lock(mutex_);
+    for (const auto& [engine, name] : engine_names_)
+        events.push_back({{"name", "thread_name"},
+                          {"ph", "M"},
+                          {"pid", 0},
+                          {"tid", engine + 1},
+                          {"args", {{"name", name}}}});
+    return nlohmann::json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump(1);
+}
+
+}  // namespace convolume

@@ -1,0 +1,143 @@
+#include "cpu/fftw.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "convolume/error.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// One lock for both precisions: FFTW's planners share tables.
+std::mutex& planner_mutex() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+std::optional<fs::path> cache_folder() {
+    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+        return fs::path(cache) / "convolume";
+    if (const char* home = std::getenv("HOME"); home && *home)
+        return fs::path(home) / ".cache" / "convolume";
+    return {};
+}
+
+// Wisdom is a convenience: a missing or read-only cache folder costs time, not an error.
+template <class Real>
+void load_wisdom() {
+    if (const auto folder = cache_folder())
+        FftwApi<Real>::import_wisdom((*folder / FftwApi<Real>::wisdom_name).c_str());
+}
+
+template <class Real>
+void save_wisdom() {
+    const auto folder = cache_folder();
+    if (!folder) return;
+    std::error_code ignored;
+    fs::create_directories(*folder, ignored);
+    const fs::path target = *folder / FftwApi<Real>::wisdom_name;
+    const fs::path partial = target.string() + "." + std::to_string(getpid());
+    if (FftwApi<Real>::export_wisdom(partial.c_str()))
+        fs::rename(partial, target, ignored);
+    else
+        fs::remove(partial, ignored);
+}
+
+// Calls `make` with the lengths and FFTW's flags, the planner locked and wisdom loaded.
+template <class Real, class Make>
+auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
+    const std::lock_guard lock(planner_mutex());
+    [[maybe_unused]] static const bool loaded = (load_wisdom<Real>(), true);
+    const typename FftwApi<Real>::Dimension length{transforms.length, transforms.in_stride,
+                                                   transforms.out_stride};
+    const typename FftwApi<Real>::Dimension batch{transforms.count, transforms.in_distance,
+                                                  transforms.out_distance};
+
+    auto plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE | FFTW_WISDOM_ONLY);
+    if (!plan && effort == Effort::measured) {
+        plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE);
+        save_wisdom<Real>();
+    }
+    if (!plan) plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_ESTIMATE);
+    if (!plan)
+        throw InternalError(message("FFTW has no plan for ", transforms.count,
+                                    " transforms of length ", transforms.length));
+    return plan;
+}
+
+template <class Real>
+auto fftw_complex_of(std::complex<Real>* data) {
+    return reinterpret_cast<typename FftwApi<Real>::Complex*>(data);
+}
+
+}  // namespace
+
+template <class Real>
+FftPlan<Real>::FftPlan(const Transforms& transforms, Complex* in, Complex* out, Direction direction,
+                       Effort effort)
+    : plan_(plan_locked<Real>(
+          transforms, effort, [&](const auto* length, const auto* batch, unsigned flags) {
+              const int sign = direction == Direction::forward ? FFTW_FORWARD : FFTW_BACKWARD;
+              return FftwApi<Real>::plan_dft(1, length, 1, batch, fftw_complex_of(in),
+                                             fftw_complex_of(out), sign, flags);
+          })) {}
+
+template <class Real>
+FftPlan<Real>::FftPlan(const Transforms& transforms, Real* in, Complex* out, Effort effort)
+    : plan_(plan_locked<Real>(transforms, effort,
+                              [&](const auto* length, const auto* batch, unsigned flags) {
+                                  return FftwApi<Real>::plan_dft_r2c(1, length, 1, batch, in,
+                                                                     fftw_complex_of(out), flags);
+                              })) {}
+
+template <class Real>
+FftPlan<Real>::FftPlan(const Transforms& transforms, Complex* in, Real* out, Effort effort)
+    : plan_(plan_locked<Real>(transforms, effort,
+                              [&](const auto* length, const auto* batch, unsigned flags) {
+                                  return FftwApi<Real>::plan_dft_c2r(
+                                      1, length, 1, batch, fftw_complex_of(in), out, flags);
+                              })) {}
+
+template <class Real>
+FftPlan<Real>::~FftPlan() {
+    if (!plan_) return;
+    const std::lock_guard lock(planner_mutex());
+    FftwApi<Real>::destroy_plan(plan_);
+}
+
+template <class Real>
+FftPlan<Real>::FftPlan(FftPlan&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
+
+template <class Real>
+FftPlan<Real>& FftPlan<Real>::operator=(FftPlan&& other) noexcept {
+    std::swap(plan_, other.plan_);
+    return *this;
+}
+
+template <class Real>
+void FftPlan<Real>::execute(Complex* in, Complex* out) const {
+    FftwApi<Real>::execute_dft(plan_, fftw_complex_of(in), fftw_complex_of(out));
+}
+
+template <class Real>
+void FftPlan<Real>::execute(Real* in, Complex* out) const {
+    FftwApi<Real>::execute_dft_r2c(plan_, in, fftw_complex_of(out));
+}
+
+template <class Real>
+void FftPlan<Real>::execute(Complex* in, Real* out) const {
+    FftwApi<Real>::execute_dft_c2r(plan_, fftw_complex_of(in), out);
+}
+
+template class FftPlan<float>;
+template class FftPlan<double>;
+
+}  // namespace convolume::cpu

@@ -1,0 +1,225 @@
+#include "cpu/signals/cost.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/fft_size.hpp"
+#include "cpu/signals/methods.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+// Measured on one core of an AMD EPYC of family 26, in seconds (the times that matter are ratios).
+constexpr double multiply_add_s = 0.018e-9;  // a real float product, summed up in time
+constexpr double product_s = 0.15e-9;        // a complex float product of two spectra
+constexpr double product_sum_s = 0.35e-9;    // the same of many, which come from far
+constexpr double sum_s = 0.1e-9;             // a float added to what is there
+constexpr double join_s = 0.2e-9;            // a real sample of a real transform, see there
+constexpr double store_s = 0.3e-9;           // a float from segment to memory
+constexpr double load_s = 0.2e-9;            // a float from memory to segment
+constexpr double far_byte_s = 0.2e-9;        // of spectra that a core's cache does not hold
+constexpr double near_bytes = 0.75 * (1 << 20);
+constexpr double memory_byte_s = 0.02e-9;  // all threads together
+constexpr double step_s = 0.1e-6;          // of one segment through one filter
+constexpr double task_s = 0.3e-6;
+constexpr double call_s = 5e-6;
+
+// A sample of one complex float transform, out of place, of length 2^0, 2^1, …
+constexpr double fft_sample_s[] = {0.30e-9, 0.30e-9, 0.30e-9, 0.30e-9, 0.32e-9, 0.35e-9,
+                                   0.36e-9, 0.38e-9, 0.40e-9, 0.45e-9, 0.49e-9, 0.57e-9,
+                                   0.65e-9, 0.94e-9, 1.10e-9, 1.40e-9, 1.68e-9, 1.85e-9,
+                                   2.30e-9, 3.20e-9, 4.20e-9, 5.00e-9, 5.50e-9, 6.00e-9};
+
+double fft_s(index_t length) {
+    const auto last = static_cast<int>(std::size(fft_sample_s)) - 1;
+    const double place = std::min<double>(std::log2(static_cast<double>(length)), last);
+    const int below = std::min(static_cast<int>(place), last - 1);
+    const double share = place - below;
+    const double sample = fft_sample_s[below] * (1 - share) + fft_sample_s[below + 1] * share;
+    const double other_factors = std::has_single_bit(static_cast<std::uint64_t>(length)) ? 1
+                                 : is_7_smooth(length)                                   ? 1.2
+                                                                                         : 4;
+    return static_cast<double>(length) * sample * other_factors;
+}
+
+// Complex samples are two floats, doubles two floats' worth of work.
+double size_factor(const FilterWork& work) {
+    return work.precision == Precision::float32 ? 1 : 2;
+}
+double floats_per_sample(const FilterWork& work) {
+    return size_factor(work) * (work.complex_data ? 2 : 1);
+}
+
+// `tasks` of `task` seconds on `threads`, which bring `bytes` through memory.
+double shared_s(index_t tasks, double each_s, double bytes, int threads) {
+    const auto rounds = static_cast<double>(ceil_div(tasks, threads));
+    // Many tasks even out what a count of rounds would round up.
+    const double share = static_cast<double>(tasks) / threads;
+    const double busy = tasks < 8 * threads ? rounds : share;
+    return call_s + std::max(busy * (each_s + task_s), bytes * memory_byte_s);
+}
+
+double memory_bytes(const FilterWork& work, index_t signals, index_t outputs) {
+    const auto sample = static_cast<double>(size_of(work.sample_type()));
+    const auto stored = static_cast<double>(work.window.stored(outputs)) *
+                        static_cast<double>(size_of(work.result_type()));
+    // What is written is read first.
+    return static_cast<double>(signals) *
+           (static_cast<double>(outputs) * sample + 2 * static_cast<double>(work.filters) * stored);
+}
+
+// Fetching a filter's spectrum, where a core's cache does not hold all that a segment meets.
+double fetch_s(const FilterWork& work) {
+    const double spectrum = static_cast<double>(work.segment) * 8 * size_factor(work);
+    const double met = spectrum * (static_cast<double>(work.filters) + 4);
+    return spectrum * far_byte_s * std::clamp(met / near_bytes - 1, 0.0, 1.0);
+}
+
+std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, index_t outputs,
+                                      int threads) {
+    if (work.segment != 0) return {};
+    const index_t units = checked_multiply(signals, ceil_div(outputs, direct_stretch));
+    const index_t groups = filter_groups(units, work.filters, threads);
+    const double results =
+        static_cast<double>(std::min(outputs, direct_stretch) + function_halo(work));
+    const double per_tap = multiply_add_s * (work.complex_data ? 4 : 1) * size_factor(work);
+    const double floats = floats_per_sample(work);
+    const double each = (results + static_cast<double>(work.taps)) * floats * load_s +
+                        static_cast<double>(work.filters) / static_cast<double>(groups) * results *
+                            (static_cast<double>(work.taps) * per_tap + floats * store_s);
+    FilterCost cost;
+    cost.seconds = shared_s(units * groups, each, memory_bytes(work, signals, outputs), threads);
+    cost.work_bytes = direct_bytes(work, threads);
+    cost.description = "sums in time";
+    return cost;
+}
+
+std::optional<FilterCost> overlap_save_cost(const FilterWork& work, index_t signals,
+                                            index_t outputs, int threads) {
+    const index_t useful = overlap_save_useful(work);
+    if (useful < 1) return {};
+    const index_t packed = work.complex_data ? 1 : 2;
+    const index_t stretches = checked_multiply(signals, ceil_div(outputs, useful));
+    const index_t units = ceil_div(stretches, packed);
+    const index_t groups = filter_groups(units, work.filters, threads);
+    const auto length = static_cast<double>(work.segment);
+    const double factor = size_factor(work);
+    const double transform = fft_s(work.segment) * factor;
+    const double per_filter =
+        transform + length * factor * (product_s + 2 * store_s) + fetch_s(work) + step_s;
+    const double each =
+        transform + length * 2 * factor * load_s +
+        static_cast<double>(work.filters) / static_cast<double>(groups) * per_filter;
+    FilterCost cost;
+    cost.seconds = shared_s(units * groups, each, memory_bytes(work, signals, outputs), threads);
+    cost.work_bytes = overlap_save_bytes(work, threads);
+    cost.description = message("overlap-save in segments of ", work.segment);
+    return cost;
+}
+
+std::optional<FilterCost> overlap_add_cost(const FilterWork& work, index_t signals, index_t outputs,
+                                           int threads) {
+    const index_t block = work.segment - (work.taps - 1);
+    if (block < 1) return {};
+    const index_t packed = work.complex_data ? 1 : 2;
+    const index_t blocks =
+        ceil_div(checked_add(checked_add(outputs, work.taps - 1), function_halo(work)), block);
+    const index_t units = checked_multiply(signals, ceil_div(blocks, packed));
+    const index_t groups = filter_groups(units, work.filters, threads);
+    const auto length = static_cast<double>(work.segment);
+    const double factor = size_factor(work);
+    const double transform = fft_s(work.segment) * factor;
+    const double per_filter =
+        transform + length * factor * (product_s + 2 * (store_s + sum_s)) + fetch_s(work) + step_s;
+    const double each =
+        transform + length * 2 * factor * load_s +
+        static_cast<double>(work.filters) / static_cast<double>(groups) * per_filter;
+    FilterCost cost;
+    // Sums pass through memory once more.
+    cost.seconds =
+        shared_s(units * groups, each, 1.5 * memory_bytes(work, signals, outputs), threads);
+    cost.work_bytes = overlap_add_bytes(work, outputs, threads);
+    cost.description = message("overlap-add of segments of ", work.segment);
+    return cost;
+}
+
+std::optional<FilterCost> partitioned_cost(const FilterWork& work, index_t signals, index_t outputs,
+                                           int threads) {
+    if (work.segment < 2 || work.segment % 2 != 0) return {};
+    const index_t parts = partitions(work);
+    const index_t blocks = ceil_div(checked_add(outputs, function_halo(work)), work.segment / 2);
+    const auto length = static_cast<double>(work.segment);
+    const double factor = floats_per_sample(work);
+    // Real transforms are complex ones of half the length, and a pass to join their halves.
+    const double transform =
+        (work.complex_data ? fft_s(work.segment) : fft_s(work.segment / 2) + length * join_s) *
+        size_factor(work);
+    // The first outputs, before which there is no signal, have fewer parts to add.
+    const auto all = static_cast<double>(blocks);
+    const auto most = static_cast<double>(std::min(parts, blocks));
+    const double summed = most * (1 - 0.5 * (most - 1) / all);
+    const double per_output =
+        transform + length * factor * (store_s + 0.5 * summed * product_sum_s) + step_s;
+    FilterCost cost;
+    cost.seconds = static_cast<double>(signals) *
+                   (shared_s(blocks + parts, transform + length * factor * load_s, 0, threads) +
+                    shared_s(checked_multiply(blocks, work.filters), per_output,
+                             memory_bytes(work, 1, outputs), threads));
+    cost.work_bytes = partitioned_bytes(work, outputs, threads);
+    cost.description = message("partitioned in blocks of ", work.segment / 2);
+    return cost;
+}
+
+std::optional<FilterCost> cost_of_segment(const FilterWork& work, index_t signals, index_t outputs,
+                                          int threads) {
+    std::optional<FilterCost> cost;
+    switch (work.method) {
+        case FilterMethod::direct:
+            cost = direct_cost(work, signals, outputs, threads);
+            break;
+        case FilterMethod::overlap_save:
+            cost = overlap_save_cost(work, signals, outputs, threads);
+            break;
+        case FilterMethod::overlap_add:
+            cost = overlap_add_cost(work, signals, outputs, threads);
+            break;
+        case FilterMethod::partitioned:
+            cost = partitioned_cost(work, signals, outputs, threads);
+            break;
+        case FilterMethod::automatic:
+            break;
+    }
+    if (cost) {
+        cost->method = work.method;
+        cost->segment = work.segment;
+    }
+    return cost;
+}
+
+}  // namespace
+
+std::optional<FilterCost> filter_cost(const FilterWork& work, index_t signals, index_t outputs,
+                                      int threads) {
+    constexpr index_t longest = index_t{1} << 30;
+    if (work.segment > longest) return {};
+    if (work.segment != 0 || work.method == FilterMethod::direct)
+        return cost_of_segment(work, signals, outputs, threads);
+    // No segment need be longer than what holds all results and what they are made of.
+    const index_t everything = checked_add(checked_add(outputs, work.taps), function_halo(work));
+    constexpr index_t shortest = 64;
+    std::optional<FilterCost> best;
+    FilterWork tried = work;
+    for (index_t two = shortest; two <= longest; two *= 2) {
+        for (const index_t length : {two, two / 2 * 3}) {
+            tried.segment = length;
+            auto cost = cost_of_segment(tried, signals, outputs, threads);
+            if (cost && (!best || cost->seconds < best->seconds)) best = std::move(cost);
+        }
+        if (two >= 2 * everything) break;
+    }
+    return best;
+}
+
+}  // namespace convolume::cpu

@@ -1,0 +1,16 @@
+#pragma once
+// Filter banks on the host's processor: FFTW for transforms, sums in time for short filters.
+
+#include "core/filter_engine.hpp"
+
+namespace convolume {
+
+struct CpuFilterEngineOptions {
+    std::string name = "cpu:0";
+    int index = 0;  ///< on timelines
+    int threads = 1;
+};
+
+std::shared_ptr<FilterEngine> make_cpu_filter_engine(const CpuFilterEngineOptions& options);
+
+}  // namespace convolume

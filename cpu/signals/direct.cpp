@@ -1,0 +1,144 @@
+// Sums in time, for short filters.
+
+#include "cpu/parallel_loop.hpp"
+#include "cpu/signals/methods.hpp"
+#include "cpu/signals/output.hpp"
+#include "cpu/signals/vector_loops.hpp"
+#include "cpu/volumes/vector_loops.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+// Taps that are summed up at a time: sums of sums err less.
+constexpr index_t chunk_taps = 64;
+
+// Complex sums are two of real ones over two rows, of real and of imaginary parts:
+//   re y = Σ re h re x - im h im x,   im y = Σ im h re x + re h im x.
+template <class Sample>
+class DirectSums : public CpuFilters {
+    using Real = real_of<Sample>;
+    static constexpr index_t planes = is_complex_sample<Sample> ? 2 : 1;
+
+  public:
+    DirectSums(const FilterWork& work, const Sample* taps)
+        : taps_(work.taps), weights_(weights_bytes(work), "filters") {
+        // Chunk after chunk of the filters turned round, in each the taps of one row after the
+        // other's.
+        Real* next = weights_.as<Real>();
+        for (index_t f = 0; f < work.filters; ++f)
+            for (index_t sum = 0; sum < planes; ++sum)
+                for (index_t begin = 0; begin < taps_; begin += chunk_taps)
+                    for (index_t row = 0; row < planes; ++row)
+                        for (index_t j = begin; j < std::min(begin + chunk_taps, taps_); ++j)
+                            *next++ = weight(taps[f * taps_ + taps_ - 1 - j], sum, row);
+    }
+
+    static index_t weights_bytes(const FilterWork& work) {
+        return checked_multiply(checked_multiply(work.filters, work.taps),
+                                planes * planes * static_cast<index_t>(sizeof(Real)));
+    }
+
+    static index_t scratch_bytes(const FilterWork& work) {
+        const index_t filtered = direct_stretch + function_halo(work);
+        return round_up(planes * Scratch::bytes_of<Real>(padded(filtered + work.taps - 1)) +
+                            planes * Scratch::bytes_of<Real>(padded(filtered)) +
+                            (planes - 1) * Scratch::bytes_of<Sample>(filtered + work.taps - 1) +
+                            Output<Sample>::scratch_bytes(work, direct_stretch),
+                        static_cast<index_t>(Buffer::alignment));
+    }
+
+    void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
+                const Resources& use) const override {
+        const Output<Sample> output(work, result, signal.signals, direct_stretch);
+        const index_t per_signal = output.cut().stretches();
+        const index_t units = signal.signals * per_signal;
+        const index_t groups = filter_groups(units, work.filters, use.threads);
+        const index_t bytes = scratch_bytes(work);
+        const BufferPool::Lease memory =
+            use.memory.take(bytes * use.threads, use.threads, "stretches");
+
+        Team(use.threads, use.context).run(units * groups, 0, 1, [&](index_t task, int thread) {
+            const index_t unit = task / groups;
+            const index_t group = task % groups;
+            const index_t s = unit / per_signal;
+            const index_t stretch = unit % per_signal;
+            const SampleRange results = output.cut()[stretch].results;
+            const index_t count = results.count() + output.before() + output.after();
+
+            Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
+            Real* rows[2];
+            Real* sums[2];
+            for (index_t p = 0; p < planes; ++p) {
+                rows[p] = scratch.take<Real>(padded(count + taps_ - 1));
+                sums[p] = scratch.take<Real>(padded(count));
+            }
+            const index_t from = results.begin - output.before() - (taps_ - 1);
+            Sample* y = nullptr;
+            if constexpr (planes == 1) {
+                load_samples(signal, s, from, count + taps_ - 1, rows[0]);
+                y = sums[0];
+            } else {
+                y = scratch.take<Sample>(count + taps_ - 1);
+                const Sample* const x = samples_at(signal, s, from, count + taps_ - 1, y);
+                deinterleave(x, rows[0], rows[1], count + taps_ - 1);
+            }
+            for (index_t f = group * work.filters / groups; f < (group + 1) * work.filters / groups;
+                 ++f) {
+                for (index_t sum = 0; sum < planes; ++sum)
+                    correlate(rows, weights_.as<Real>() + (f * planes + sum) * planes * taps_,
+                              sums[sum], count);
+                if constexpr (planes == 2) interleave(sums[0], sums[1], y, count);
+                output.store(s, f, stretch, y + output.before(), scratch);
+            }
+        });
+        output.finish();
+    }
+
+  private:
+    // Of what correlate_rows reads and writes beyond the end.
+    static index_t padded(index_t count) { return count + 2 * row_padding; }
+
+    static Real weight(const Sample& tap, index_t sum, index_t row) {
+        if constexpr (planes == 1)
+            return tap;
+        else if (sum == row)
+            return tap.real();
+        else
+            return sum == 0 ? -tap.imag() : tap.imag();
+    }
+
+    void correlate(Real* const* rows, const Real* weights, Real* sum, index_t count) const {
+        for (index_t begin = 0; begin < taps_; begin += chunk_taps) {
+            const index_t taps = std::min(chunk_taps, taps_ - begin);
+            const Real* from[2];
+            for (index_t p = 0; p < planes; ++p) from[p] = rows[p] + begin;
+            correlate_rows(from, planes, weights, taps, begin > 0, sum, count);
+            weights += planes * taps;
+        }
+    }
+
+    index_t taps_;
+    Buffer weights_;  ///< [filter][sum][chunk][row][tap]
+};
+
+}  // namespace
+
+index_t direct_bytes(const FilterWork& work, int threads) {
+    return visit_sample_type(work, [&](auto tag) {
+        using Sample = typename decltype(tag)::type;
+        using Method = DirectSums<Sample>;
+        return checked_add(
+            Buffer::rounded_bytes(Method::weights_bytes(work)),
+            Buffer::rounded_bytes(checked_multiply(Method::scratch_bytes(work), threads)));
+    });
+}
+
+std::shared_ptr<const CpuFilters> make_direct_sums(const FilterWork& work, const void* taps) {
+    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
+        using Sample = typename decltype(tag)::type;
+        return std::make_shared<DirectSums<Sample>>(work, static_cast<const Sample*>(taps));
+    });
+}
+
+}  // namespace convolume::cpu

@@ -1,0 +1,138 @@
+#include "cpu/signals/output.hpp"
+
+#include <cstring>
+
+#include "cpu/signals/vector_loops.hpp"
+
+namespace convolume::cpu {
+
+template <class Sample>
+Output<Sample>::Output(const FilterWork& work, const FilterResult& result, index_t signals,
+                       index_t longest)
+    : work_(work),
+      result_(result),
+      signals_(signals),
+      longest_(longest),
+      cut_(result.range, work.window, longest) {
+    if (cut_.parts() == 1) return;
+    const index_t parts =
+        checked_multiply(checked_multiply(signals, work.filters), cut_.stretches());
+    part_values_ =
+        Buffer(checked_multiply(parts, static_cast<index_t>(size_of(work.result_type()))), "peaks");
+    part_positions_ =
+        Buffer(checked_multiply(parts, static_cast<index_t>(sizeof(index_t))), "peaks");
+}
+
+template <class Sample>
+index_t Output<Sample>::scratch_bytes(const FilterWork& work, index_t longest) {
+    // The values that a function or power make.
+    return work.power || work.function
+               ? Scratch::bytes_of<char>(
+                     checked_multiply(longest, static_cast<index_t>(size_of(work.result_type()))))
+               : 0;
+}
+
+template <class Sample>
+void Output<Sample>::store(index_t signal, index_t filter, index_t stretch, const Sample* y,
+                           Scratch scratch) const {
+    const ResultStretch at = cut_[stretch];
+    const index_t count = at.results.count();
+    const PixelType type = work_.result_type();
+    const auto size = static_cast<index_t>(size_of(type));
+    char* const target =
+        static_cast<char*>(result_.data) +
+        size * (signal * result_.signal_stride + filter * result_.filter_stride + at.first_stored);
+    const bool windows = work_.window.kind != WindowPost::Kind::none;
+
+    const void* values = y;
+    if (work_.power || work_.function) {
+        char* const made = windows ? scratch.take<char>(count * size) : target;
+        if (work_.function)
+            work_.function->apply(y, count, made);
+        else
+            power(y, reinterpret_cast<real_of<Sample>*>(made), count);
+        values = made;
+    }
+
+    switch (work_.window.kind) {
+        case WindowPost::Kind::none:
+            if (values == y) std::copy(y, y + count, reinterpret_cast<Sample*>(target));
+            break;
+        case WindowPost::Kind::decimate:
+            visit_pixel_type(type, [&](auto tag) {
+                using T = typename decltype(tag)::type;
+                for (index_t w = 0; w < at.stored; ++w)
+                    reinterpret_cast<T*>(target)[w] =
+                        static_cast<const T*>(values)[w * work_.window.length];
+            });
+            break;
+        case WindowPost::Kind::peak:
+            if (type == PixelType::float32)
+                store_peaks(signal, filter, stretch, static_cast<const float*>(values));
+            else if (type == PixelType::float64)
+                store_peaks(signal, filter, stretch, static_cast<const double*>(values));
+            else
+                throw InternalError("peaks of results that are no real floating-point numbers");
+            break;
+    }
+}
+
+template <class Sample>
+template <class Real>
+void Output<Sample>::store_peaks(index_t signal, index_t filter, index_t stretch,
+                                 const Real* values) const {
+    const ResultStretch at = cut_[stretch];
+    index_t first =
+        signal * result_.signal_stride + filter * result_.filter_stride + at.first_stored;
+    Real* peaks = static_cast<Real*>(result_.data);
+    index_t* positions = result_.peak_positions;
+    if (cut_.parts() > 1) {
+        first = (signal * work_.filters + filter) * cut_.stretches() + stretch;
+        peaks = part_values_.as<Real>();
+        positions = part_positions_.as<index_t>();
+    }
+    for (index_t w = 0; w < at.stored; ++w) {
+        const index_t begin = at.stored == 1 ? 0 : w * work_.window.length;
+        const index_t end = w + 1 == at.stored ? at.results.count() : begin + work_.window.length;
+        const Real peak = largest(values + begin, end - begin);
+        const Real* const found = std::find(values + begin, values + end, peak);
+        // A window of NaN alone has NaN for a peak, at its first sample.
+        const index_t position = found == values + end ? begin : found - values;
+        peaks[first + w] = values[position];
+        if (positions) positions[first + w] = at.results.begin + position;
+    }
+}
+
+template <class Sample>
+void Output<Sample>::finish() const {
+    if (cut_.parts() == 1) return;
+    if (size_of(work_.result_type()) == sizeof(float))
+        combine_parts<float>();
+    else
+        combine_parts<double>();
+}
+
+template <class Sample>
+template <class Real>
+void Output<Sample>::combine_parts() const {
+    const Real* values = part_values_.as<Real>();
+    const index_t* positions = part_positions_.as<index_t>();
+    for (index_t s = 0; s < signals_; ++s)
+        for (index_t f = 0; f < work_.filters; ++f) {
+            const index_t row = s * result_.signal_stride + f * result_.filter_stride;
+            for (index_t i = 0; i < cut_.stretches(); ++i, ++values, ++positions) {
+                const index_t at = row + cut_[i].first_stored;
+                Real& peak = static_cast<Real*>(result_.data)[at];
+                if (i % cut_.parts() != 0 && !is_higher(*values, peak)) continue;
+                peak = *values;
+                if (result_.peak_positions) result_.peak_positions[at] = *positions;
+            }
+        }
+}
+
+template class Output<float>;
+template class Output<double>;
+template class Output<std::complex<float>>;
+template class Output<std::complex<double>>;
+
+}  // namespace convolume::cpu

@@ -1,0 +1,138 @@
+// Overlap-save: segments overlap in the signal by taps-1 samples, which come out aliased and are
+// dropped. A segment is transformed once; products, inverses and post-processing of all filters
+// stay in a core's cache.
+
+#include "cpu/parallel_loop.hpp"
+#include "cpu/signals/methods.hpp"
+#include "cpu/signals/output.hpp"
+#include "cpu/signals/segment_bank.hpp"
+#include "cpu/signals/vector_loops.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+template <class Sample>
+class OverlapSave : public CpuFilters {
+    using Bank = SegmentBank<Sample>;
+    using Real = typename Bank::Real;
+    using Complex = typename Bank::Complex;
+    static constexpr index_t packed = Bank::packed;
+
+  public:
+    OverlapSave(const FilterWork& work, const Sample* taps)
+        : bank_(work, taps), aliased_(work.taps - 1) {}
+
+    static index_t scratch_bytes(const FilterWork& work) {
+        return round_up(3 * Scratch::bytes_of<Complex>(work.segment) +
+                            packed * Scratch::bytes_of<Sample>(work.segment) +
+                            Output<Sample>::scratch_bytes(work, overlap_save_useful(work)),
+                        static_cast<index_t>(Buffer::alignment));
+    }
+
+    void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
+                const Resources& use) const override {
+        const Output<Sample> output(work, result, signal.signals, overlap_save_useful(work));
+        const index_t stretches = signal.signals * output.cut().stretches();
+        const index_t units = ceil_div(stretches, packed);
+        const index_t groups = filter_groups(units, work.filters, use.threads);
+        const int threads =
+            static_cast<int>(std::min<index_t>(use.threads, std::max<index_t>(1, units * groups)));
+        const index_t bytes = scratch_bytes(work);
+        const BufferPool::Lease memory = use.memory.take(bytes * threads, threads, "segments");
+
+        Team(threads, use.context).run(units * groups, 0, 1, [&](index_t task, int thread) {
+            const index_t group = task % groups;
+            Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
+            run(signal, output, task / groups, stretches,
+                {group * work.filters / groups, (group + 1) * work.filters / groups}, scratch);
+        });
+        output.finish();
+    }
+
+  private:
+    // Stretches unit · packed … through some of the filters.
+    void run(const SignalView& signal, const Output<Sample>& output, index_t unit,
+             index_t stretches, const SampleRange& filters, Scratch scratch) const {
+        const index_t length = bank_.length();
+        Complex* const segment = scratch.take<Complex>(length);
+        Complex* const spectrum = scratch.take<Complex>(length);
+        Complex* const product = scratch.take<Complex>(length);
+        Sample* rows[2];
+        for (index_t p = 0; p < packed; ++p) rows[p] = scratch.take<Sample>(length);
+
+        const index_t first = unit * packed;
+        const index_t count = std::min(packed, stretches - first);
+        const index_t per_signal = output.cut().stretches();
+        const auto results_of = [&](index_t stretch) {
+            return output.cut()[stretch % per_signal].results;
+        };
+        // Sample 0 of the segment of results [begin, …).
+        const auto origin = [&](index_t stretch) {
+            return results_of(stretch).begin - output.before() - aliased_;
+        };
+        if constexpr (packed == 1) {
+            load_samples(signal, first / per_signal, origin(first), length, segment);
+        } else {
+            const Sample* const re =
+                samples_at(signal, first / per_signal, origin(first), length, rows[0]);
+            const Sample* im = rows[1];
+            if (count == packed)
+                im = samples_at(signal, (first + 1) / per_signal, origin(first + 1), length,
+                                rows[1]);
+            else
+                std::fill(rows[1], rows[1] + length, Sample{});
+            interleave(re, im, segment, length);
+        }
+        bank_.transform(segment, spectrum);
+
+        const index_t kept = aliased_ + output.before();  // of the segment, where results begin
+        const index_t results = results_of(first).count();
+        const bool straight =
+            output.plain() && count == packed && results_of(first + count - 1).count() == results;
+        for (index_t f = filters.begin; f < filters.end; ++f) {
+            bank_.filter(f, spectrum, product, segment);
+            const auto place = [&](index_t p) {
+                const index_t stretch = first + p;
+                return output.place(stretch / per_signal, f, results_of(stretch).begin);
+            };
+            if constexpr (packed == 1) {
+                output.store(first / per_signal, f, first % per_signal, segment + kept, scratch);
+            } else if (straight) {
+                deinterleave(segment + kept, place(0), place(1), results);
+            } else {
+                deinterleave(segment + aliased_, rows[0], rows[1], length - aliased_);
+                for (index_t p = 0; p < count; ++p)
+                    output.store((first + p) / per_signal, f, (first + p) % per_signal,
+                                 rows[p] + output.before(), scratch);
+            }
+        }
+    }
+
+    Bank bank_;
+    index_t aliased_;  ///< samples at a segment's begin
+};
+
+}  // namespace
+
+index_t overlap_save_useful(const FilterWork& work) {
+    return work.segment - (work.taps - 1) - function_halo(work);
+}
+
+index_t overlap_save_bytes(const FilterWork& work, int threads) {
+    return visit_sample_type(work, [&](auto tag) {
+        using Sample = typename decltype(tag)::type;
+        return checked_add(SegmentBank<Sample>::bytes(work),
+                           Buffer::rounded_bytes(checked_multiply(
+                               OverlapSave<Sample>::scratch_bytes(work), threads)));
+    });
+}
+
+std::shared_ptr<const CpuFilters> make_overlap_save(const FilterWork& work, const void* taps) {
+    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
+        using Sample = typename decltype(tag)::type;
+        return std::make_shared<OverlapSave<Sample>>(work, static_cast<const Sample*>(taps));
+    });
+}
+
+}  // namespace convolume::cpu

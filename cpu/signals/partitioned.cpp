@@ -1,0 +1,244 @@
+// Partitioned convolution: signal and filters are cut into blocks of half a transform's length.
+// Spectra of the signal's blocks are kept; those that an output block is made of, each times its
+// part of the filter, are added up before a single inverse transform.
+
+#include <cstring>
+
+#include "cpu/fftw.hpp"
+#include "cpu/signals/methods.hpp"
+#include "cpu/signals/tiles.hpp"
+#include "cpu/signals/vector_loops.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+// Output blocks that are computed together.
+constexpr index_t outputs_at_a_time = 4;
+
+// Output blocks of a tile: so many that the signal's blocks before them, which each tile
+// transforms anew, are few beside its own.
+index_t tile_blocks(const FilterWork& work) {
+    constexpr index_t least = 32;
+    return std::max(least, 4 * partitions(work));
+}
+
+index_t tile_length(const FilterWork& work) {
+    return checked_add(checked_multiply(tile_blocks(work), work.segment / 2),
+                       tile_stretch + function_halo(work));
+}
+
+template <class Sample>
+class Partitioned : public CpuFilters {
+    using Real = real_of<Sample>;
+    using Complex = std::complex<Real>;
+
+  public:
+    Partitioned(const FilterWork& work, const Sample* taps)
+        : length_(work.segment),
+          block_(work.segment / 2),
+          parts_(partitions(work)),
+          spectra_(bank_bytes(work), "the filters' spectra") {
+        Buffer samples(length_ * static_cast<index_t>(sizeof(Sample)), "a block");
+        Buffer spectrum(stride(length_) * static_cast<index_t>(sizeof(Complex)), "a spectrum");
+        Sample* const in = samples.as<Sample>();
+        plan(in, spectrum.as<Complex>());
+        for (index_t f = 0; f < work.filters; ++f)
+            for (index_t p = 0; p < parts_; ++p) {
+                const index_t count = std::min(block_, work.taps - p * block_);
+                const Sample* const part = taps + f * work.taps + p * block_;
+                for (index_t k = 0; k < count; ++k) in[k] = part[k] / static_cast<Real>(length_);
+                std::fill(in + count, in + length_, Sample{});
+                forward_.execute(in, spectra_.as<Complex>() + (f * parts_ + p) * stride(length_));
+            }
+    }
+
+    static index_t bank_bytes(const FilterWork& work) {
+        return checked_multiply(checked_multiply(work.filters, partitions(work)),
+                                stride(work.segment) * static_cast<index_t>(sizeof(Complex)));
+    }
+    static index_t scratch_bytes(const FilterWork& work) {
+        return Scratch::bytes_of<Sample>(work.segment) +
+               outputs_at_a_time * Scratch::bytes_of<Complex>(stride(work.segment));
+    }
+    static index_t signal_bytes(const FilterWork& work, index_t results) {
+        const index_t blocks =
+            ceil_div(tile_samples(work, tile_length(work), results), work.segment / 2) + 1;
+        return checked_multiply(checked_add(blocks, partitions(work)),
+                                stride(work.segment) * static_cast<index_t>(sizeof(Complex)));
+    }
+
+    void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
+                const Resources& use) const override {
+        const index_t bytes = scratch_bytes(work);
+        const BufferPool::Lease memory =
+            use.memory.take(bytes * use.threads, use.threads, "blocks");
+        const BufferPool::Lease spectra = use.memory.take(signal_bytes(work, result.range.count()),
+                                                          use.threads, "the signal's spectra");
+        const auto scratch_of = [&](int thread) {
+            return Scratch(static_cast<char*>(memory.data()) + thread * bytes);
+        };
+        for_each_tile<Sample>(
+            work, signal, result, tile_length(work), use,
+            [&](const Tile<Sample>& tile, double begin, double end) {
+                const Blocks blocks(*this, signal, tile, static_cast<Complex*>(spectra.data()));
+                const double middle = begin + (end - begin) / 4;
+                Team(use.threads, use.context)
+                    .run(blocks.inputs(), begin, middle,
+                         [&](index_t i, int thread) { blocks.transform(i, scratch_of(thread)); });
+                // As many at a time as leave work for all threads.
+                const index_t group = std::clamp<index_t>(
+                    blocks.outputs * work.filters / (4 * use.threads), 1, outputs_at_a_time);
+                const index_t groups = ceil_div(blocks.outputs, group);
+                Team(use.threads, use.context)
+                    .run(work.filters * groups, middle, end, [&](index_t i, int thread) {
+                        const index_t first = i % groups * group;
+                        blocks.filter(i / groups, first, std::min(group, blocks.outputs - first),
+                                      scratch_of(thread));
+                    });
+            });
+    }
+
+  private:
+    // Bins of a spectrum: of real data half of them tell all.
+    static index_t bins(index_t length) {
+        return is_complex_sample<Sample> ? length : length / 2 + 1;
+    }
+    // From one spectrum to the next: whole cache lines.
+    static index_t stride(index_t length) {
+        return round_up(bins(length), static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
+    }
+
+    void plan(Sample* samples, Complex* spectrum) {
+        const Transforms forth{length_, 1, 1, length_, 1, length_};
+        if constexpr (is_complex_sample<Sample>) {
+            forward_ = FftPlan<Real>(forth, samples, spectrum, Direction::forward, Effort::quick);
+            inverse_ = FftPlan<Real>(forth, spectrum, samples, Direction::inverse, Effort::quick);
+        } else {
+            forward_ = FftPlan<Real>(forth, samples, spectrum, Effort::quick);
+            inverse_ = FftPlan<Real>(forth, spectrum, samples, Effort::quick);
+        }
+    }
+
+    /// The blocks of one tile. Input block i holds the samples of output block i - (parts-1) and
+    /// the block before.
+    struct Blocks {
+        const Partitioned& bank;
+        const SignalView& signal;
+        const Tile<Sample>& tile;
+        Complex* spectra;  ///< of the input blocks
+        index_t outputs;
+
+        Blocks(const Partitioned& partitioned, const SignalView& view, const Tile<Sample>& target,
+               Complex* memory)
+            : bank(partitioned),
+              signal(view),
+              tile(target),
+              spectra(memory),
+              outputs(ceil_div(target.range.count(), partitioned.block_)) {}
+
+        index_t inputs() const { return outputs + bank.parts_ - 1; }
+        index_t first_sample(index_t input) const {
+            return tile.range.begin + (input - bank.parts_) * bank.block_;
+        }
+        bool is_zero(index_t input) const {
+            return first_sample(input) >= signal.first + signal.count ||
+                   first_sample(input) + bank.length_ <= signal.first;
+        }
+        Complex* spectrum(index_t input) const { return spectra + input * stride(bank.length_); }
+
+        void transform(index_t input, Scratch scratch) const {
+            if (is_zero(input)) return;
+            Sample* const samples = scratch.template take<Sample>(bank.length_);
+            load_samples(signal, tile.signal, first_sample(input), bank.length_, samples);
+            bank.forward_.execute(samples, spectrum(input));
+        }
+
+        /// `count` output blocks from `first` on, through filter f.
+        void filter(index_t f, index_t first, index_t count, Scratch scratch) const {
+            Sample* const samples = scratch.template take<Sample>(bank.length_);
+            Complex* sums[outputs_at_a_time];
+            for (Complex*& sum : sums) sum = scratch.template take<Complex>(stride(bank.length_));
+            add_products(f, first, count, sums);
+            for (index_t i = 0; i < count; ++i) {
+                const index_t begin = (first + i) * bank.block_;
+                const index_t kept = std::min(bank.block_, tile.range.count() - begin);
+                Sample* const target = tile.row(f) + begin;
+                if (is_zero_output(first + i)) {
+                    std::fill(target, target + kept, Sample{});
+                    continue;
+                }
+                bank.inverse_.execute(sums[i], samples);
+                std::copy(samples + bank.block_, samples + bank.block_ + kept, target);
+            }
+        }
+
+        // A few bins at a time, so that neighbouring outputs find in cache what they share of
+        // filter and signal; a few parts at a time, so that sums stay in registers.
+        void add_products(index_t f, index_t first, index_t count, Complex* const* sums) const {
+            constexpr index_t bins_at_a_time = 2048;
+            constexpr index_t terms_at_a_time = 8;
+            const Complex* parts[terms_at_a_time];
+            const Complex* inputs_met[terms_at_a_time];
+            const index_t all = bins(bank.length_);
+            for (index_t begin = 0; begin < all; begin += bins_at_a_time)
+                for (index_t i = 0; i < count; ++i) {
+                    bool started = false;
+                    index_t terms = 0;
+                    for (index_t p = 0; p < bank.parts_; ++p) {
+                        const index_t input = input_of(first + i, p);
+                        if (!is_zero(input)) {
+                            parts[terms] = bank.spectra_.template as<Complex>() +
+                                           (f * bank.parts_ + p) * stride(bank.length_) + begin;
+                            inputs_met[terms++] = spectrum(input) + begin;
+                        }
+                        if (terms == terms_at_a_time || (terms > 0 && p + 1 == bank.parts_)) {
+                            sum_products(parts, inputs_met, terms, started, sums[i] + begin,
+                                         std::min(bins_at_a_time, all - begin));
+                            started = true;
+                            terms = 0;
+                        }
+                    }
+                }
+        }
+
+        /// The input block that part p of a filter meets for an output block.
+        index_t input_of(index_t output, index_t p) const { return output + bank.parts_ - 1 - p; }
+        bool is_zero_output(index_t output) const {
+            for (index_t p = 0; p < bank.parts_; ++p)
+                if (!is_zero(input_of(output, p))) return false;
+            return true;
+        }
+    };
+
+    index_t length_;
+    index_t block_;   ///< half the length
+    index_t parts_;   ///< of each filter
+    Buffer spectra_;  ///< [filter][part], divided by the length
+    FftPlan<Real> forward_;
+    FftPlan<Real> inverse_;
+};
+
+}  // namespace
+
+index_t partitioned_bytes(const FilterWork& work, index_t results, int threads) {
+    return visit_sample_type(work, [&](auto tag) {
+        using Sample = typename decltype(tag)::type;
+        using Method = Partitioned<Sample>;
+        index_t bytes = Buffer::rounded_bytes(Method::bank_bytes(work));
+        for (const index_t more : {Method::signal_bytes(work, results),
+                                   checked_multiply(Method::scratch_bytes(work), threads),
+                                   tile_bytes<Sample>(work, tile_length(work), results, threads)})
+            bytes = checked_add(bytes, Buffer::rounded_bytes(more));
+        return bytes;
+    });
+}
+
+std::shared_ptr<const CpuFilters> make_partitioned(const FilterWork& work, const void* taps) {
+    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
+        using Sample = typename decltype(tag)::type;
+        return std::make_shared<Partitioned<Sample>>(work, static_cast<const Sample*>(taps));
+    });
+}
+
+}  // namespace convolume::cpu

@@ -1,0 +1,119 @@
+#include "cpu/volumes/cpu_engine.hpp"
+
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "core/buffer_pool.hpp"
+#include "cpu/volumes/cost.hpp"
+#include "cpu/volumes/direct.hpp"
+#include "cpu/volumes/fft_kernel.hpp"
+#include "decompose/split.hpp"
+
+namespace convolume {
+
+namespace cpu {
+namespace {
+
+class CpuEngine : public Engine {
+  public:
+    explicit CpuEngine(const CpuEngineOptions& options) {
+        if (options.threads < 1)
+            throw InvalidArgument(
+                message("a CPU engine of ", options.threads, " threads: it needs at least 1"));
+        info_.name = options.name;
+        info_.index = options.index;
+        info_.threads = options.threads;
+        info_.memory_limit_bytes = options.memory_limit_bytes;
+    }
+
+    const EngineInfo& info() const override { return info_; }
+
+    BlockCost estimate(const Block& block) const override {
+        return estimate_cost(block, info_.threads);
+    }
+
+    std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
+                                                const ConstImageView& taps,
+                                                bool /*once*/) override {
+        return block.precision == Precision::float32 ? prepare_in<float>(block, part, taps)
+                                                     : prepare_in<double>(block, part, taps);
+    }
+
+    ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
+                             const BlockInput& input, const BlockOutput& output, int task,
+                             const ExecutionContext& context) override {
+        const auto* const prepared = dynamic_cast<const Kernel*>(&kernel);
+        if (!prepared) throw InternalError("a CPU engine was given another engine's kernel");
+        throw_if_stopped(context);
+        const index_t bytes = workspace_layout(block, info_.threads).total_bytes;
+        const BufferPool::Lease workspace = [&] {
+            const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task, bytes);
+            return workspaces_.take(bytes, info_.threads, "a workspace");
+        }();
+        const PhaseTimer timer(context.timeline, Phase::convolve, info_.index, task);
+        return prepared->convolve(block, input, output, static_cast<char*>(workspace.data()),
+                                  info_.threads, context);
+    }
+
+    void release_workspaces() override { workspaces_.release(); }
+
+  private:
+    template <class Real>
+    std::shared_ptr<const EngineKernel> prepare_in(const Block& block, const PartId& part,
+                                                   const ConstImageView& taps) {
+        if (block.algorithm != Algorithm::fft) {
+            if (block.complex_data)
+                return std::make_shared<SpaceKernel<std::complex<Real>>>(taps, block.algorithm,
+                                                                         block.precision);
+            return std::make_shared<SpaceKernel<Real>>(taps, block.algorithm, block.precision);
+        }
+        // Parts of a real problem may be complex: the taps tell what the undivided data are.
+        const bool undivided_complex =
+            is_complex(taps.type) || (block.complex_data && part.count == 1);
+        const Volume part_taps =
+            decompose::split_kernel(taps, undivided_complex, part, block.precision);
+        // Planning and transforming play in a workspace like the one that executing will take.
+        const WorkspaceLayout memory = workspace_layout(block, info_.threads);
+        const BufferPool::Lease workspace =
+            workspaces_.take(memory.total_bytes, info_.threads, "a workspace");
+        char* const scratch = static_cast<char*>(workspace.data()) + memory.spectrum_bytes;
+        return std::make_shared<FftKernel<Real>>(
+            transforms<Real>(block, {static_cast<std::complex<Real>*>(workspace.data()), scratch}),
+            part_taps, info_.threads,
+            typename FftKernel<Real>::Scratch{scratch, memory.scratch_bytes});
+    }
+
+    // Plans are shared by all kernels of the same grid, as long as one of them lives.
+    template <class Real>
+    std::shared_ptr<ImprovingFft<Real>> transforms(
+        const Block& block, const typename ImprovingFft<Real>::Playground& memory) {
+        const std::lock_guard lock(plans_mutex_);
+        auto& plans = std::get<PlanCache<Real>>(plans_);
+        const Shape3 grid = block.grid();
+        auto& known = plans[{grid.z, grid.y, grid.x, block.complex_data}];
+        auto fft = known.lock();
+        if (!fft)
+            known = fft = std::make_shared<ImprovingFft<Real>>(grid, block.complex_data,
+                                                               estimate(block).compute_s, memory);
+        return fft;
+    }
+
+    template <class Real>
+    using PlanCache =
+        std::map<std::tuple<index_t, index_t, index_t, bool>, std::weak_ptr<ImprovingFft<Real>>>;
+
+    EngineInfo info_;
+    BufferPool workspaces_;
+    std::mutex plans_mutex_;
+    std::tuple<PlanCache<float>, PlanCache<double>> plans_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::shared_ptr<Engine> make_cpu_engine(const CpuEngineOptions& options) {
+    return std::make_shared<cpu::CpuEngine>(options);
+}
+
+}  // namespace convolume

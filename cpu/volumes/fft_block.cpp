@@ -1,0 +1,176 @@
+#include "cpu/volumes/fft_block.hpp"
+
+#include <cstring>
+
+#include "cpu/volumes/vector_loops.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+constexpr index_t z_tile = SpectrumLayout::z_tile;
+
+template <class T>
+void clear(T* data, index_t count) {
+    std::memset(static_cast<void*>(data), 0, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+// Distance between rows in scratch: whole cache lines, so that every row is aligned.
+template <class Sample>
+index_t row_distance(index_t length) {
+    return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Sample)));
+}
+
+}  // namespace
+
+template <class Real>
+index_t FftBlock<Real>::scratch_bytes(const SpectrumLayout& layout, bool complex_data) {
+    const index_t row = complex_data ? row_distance<Complex>(layout.length_x) * 2
+                                     : row_distance<Real>(layout.length_x);
+    const index_t rows = layout.row_batch * row * static_cast<index_t>(sizeof(Real));
+    const index_t tiles = 2 * layout.planes * z_tile * static_cast<index_t>(sizeof(Complex));
+    return round_up(std::max(rows, tiles), static_cast<index_t>(Buffer::alignment));
+}
+
+template <class Real>
+FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort,
+                         const Playground& memory)
+    : layout_(grid, complex_data), complex_data_(complex_data) {
+    // What lies there may be anything, and measuring on denormal numbers would mislead.
+    clear(memory.plane, layout_.plane);
+    clear(static_cast<char*>(memory.scratch), scratch_bytes(layout_, complex_data));
+    Complex* const spectrum = memory.plane;
+
+    const auto rows_of = [&](index_t in_distance, index_t out_distance) {
+        return Transforms{layout_.length_x, layout_.row_batch, 1, in_distance, 1, out_distance};
+    };
+    if (complex_data) {
+        const index_t distance = row_distance<Complex>(layout_.length_x);
+        Complex* const rows = static_cast<Complex*>(memory.scratch);
+        rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, Direction::forward,
+                         effort};
+        rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, Direction::inverse,
+                         effort};
+    } else {
+        const index_t distance = row_distance<Real>(layout_.length_x);
+        Real* const rows = static_cast<Real*>(memory.scratch);
+        rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, effort};
+        rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, effort};
+    }
+    const Transforms columns{
+        layout_.rows, layout_.column_batch, layout_.pitch, 1, layout_.pitch, 1};
+    columns_forward_ = {columns, spectrum, spectrum, Direction::forward, effort};
+    columns_inverse_ = {columns, spectrum, spectrum, Direction::inverse, effort};
+    const Transforms tile{layout_.planes, z_tile, z_tile, 1, z_tile, 1};
+    Complex* const samples = static_cast<Complex*>(memory.scratch);
+    z_forward_ = {tile, samples, samples, Direction::forward, effort};
+    z_inverse_ = {tile, samples, samples, Direction::inverse, effort};
+}
+
+template <class Real>
+template <class Sample>
+bool FftBlock<Real>::load_batch(const BlockInput& input, const pixels::RowGather& gather, index_t z,
+                                index_t first_row, Sample* rows) const {
+    const std::vector<index_t>& source_rows = input.gather[1];
+    const index_t source_z = input.gather[0][static_cast<std::size_t>(z)];
+    const index_t distance = row_distance<Sample>(layout_.length_x);
+    const pixels::LoadOptions options{input.subtract, input.nonfinite_to_zero};
+    bool any = false;
+    for (index_t i = 0; i < layout_.row_batch; ++i) {
+        Sample* const row = rows + i * distance;
+        const auto y = static_cast<std::size_t>(first_row + i);
+        const index_t source_y = y < source_rows.size() && source_z >= 0 ? source_rows[y] : -1;
+        if (source_y < 0) {
+            clear(row, layout_.length_x);
+            continue;
+        }
+        pixels::load_row(input.source, source_z, source_y, gather, options, row);
+        clear(row + gather.size(), layout_.length_x - gather.size());
+        any = true;
+    }
+    return any;
+}
+
+template <class Real>
+void FftBlock<Real>::forward_rows(const BlockInput& input, const pixels::RowGather& gather,
+                                  index_t z, index_t batch, Complex* plane, void* scratch) const {
+    const index_t first_row = batch * layout_.row_batch;
+    Complex* const spectrum = plane + first_row * layout_.pitch;
+    const auto transform = [&](auto* rows) {
+        const bool any = load_batch(input, gather, z, first_row, rows);
+        if (any) rows_forward_.execute(rows, spectrum);
+        return any;
+    };
+    const bool any = complex_data_ ? transform(static_cast<Complex*>(scratch))
+                                   : transform(static_cast<Real*>(scratch));
+    if (!any) {
+        clear(spectrum, layout_.row_batch * layout_.pitch);
+    } else {
+        // Unused columns ride through the other passes: zeros are the cheapest passengers.
+        for (index_t i = 0; i < layout_.row_batch; ++i)
+            clear(spectrum + i * layout_.pitch + layout_.half_x, layout_.pitch - layout_.half_x);
+    }
+}
+
+template <class Real>
+void FftBlock<Real>::forward_columns(Complex* plane, index_t batch) const {
+    Complex* const columns = plane + batch * layout_.column_batch;
+    columns_forward_.execute(columns, columns);
+}
+
+template <class Real>
+void FftBlock<Real>::inverse_columns(Complex* plane, index_t batch) const {
+    Complex* const columns = plane + batch * layout_.column_batch;
+    columns_inverse_.execute(columns, columns);
+}
+
+template <class Real>
+pixels::ClampCount FftBlock<Real>::inverse_rows(Complex* plane, index_t z, index_t batch,
+                                                const BlockAxis& kept_y, const BlockAxis& kept_x,
+                                                const BlockOutput& output, void* scratch) const {
+    const index_t first_row = batch * layout_.row_batch;
+    const index_t begin = std::max(first_row, kept_y.kept_begin);
+    const index_t end = std::min(first_row + layout_.row_batch, kept_y.kept_begin + kept_y.kept);
+    pixels::ClampCount clamped;
+    if (begin >= end) return clamped;
+    Complex* const spectrum = plane + first_row * layout_.pitch;
+    const auto store = [&](auto* rows, index_t distance) {
+        rows_inverse_.execute(spectrum, rows);
+        for (index_t y = begin; y < end; ++y)
+            clamped +=
+                pixels::store_row(rows + (y - first_row) * distance + kept_x.kept_begin,
+                                  kept_x.kept, output.add, output.target, z, y - kept_y.kept_begin);
+    };
+    if (complex_data_)
+        store(static_cast<Complex*>(scratch), row_distance<Complex>(layout_.length_x));
+    else
+        store(static_cast<Real*>(scratch), row_distance<Real>(layout_.length_x));
+    return clamped;
+}
+
+template <class Real>
+void FftBlock<Real>::convolve_columns(Complex* spectrum, const BlockAxis& z_axis,
+                                      const Complex* kernel, index_t kernel_planes, index_t tile,
+                                      void* scratch) const {
+    Complex* const image_tile = static_cast<Complex*>(scratch);
+    Complex* const kernel_tile = image_tile + layout_.planes * z_tile;
+    const auto gather = [&](const Complex* planes, index_t count, Complex* columns) {
+        for (index_t z = 0; z < count; ++z)
+            std::memcpy(static_cast<void*>(columns + z * z_tile),
+                        planes + z * layout_.plane + tile * z_tile, z_tile * sizeof(Complex));
+        clear(columns + count * z_tile, (layout_.planes - count) * z_tile);
+        z_forward_.execute(columns, columns);
+    };
+    gather(spectrum, z_axis.loaded, image_tile);
+    gather(kernel, kernel_planes, kernel_tile);
+    multiply(kernel_tile, image_tile, layout_.planes * z_tile);
+    z_inverse_.execute(image_tile, image_tile);
+    for (index_t z = 0; z < z_axis.kept; ++z)
+        std::memcpy(static_cast<void*>(spectrum + z * layout_.plane + tile * z_tile),
+                    image_tile + (z_axis.kept_begin + z) * z_tile, z_tile * sizeof(Complex));
+}
+
+template class FftBlock<float>;
+template class FftBlock<double>;
+
+}  // namespace convolume::cpu

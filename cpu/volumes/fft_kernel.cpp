@@ -1,0 +1,130 @@
+#include "cpu/volumes/fft_kernel.hpp"
+
+#include <chrono>
+#include <functional>
+
+#include "cpu/parallel_loop.hpp"
+#include "cpu/volumes/cost.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+// Shares of a block's time, for its progress.
+constexpr double transformed = 0.35;
+constexpr double multiplied = 0.7;
+
+BlockInput whole(const ConstImageView& view) {
+    return {view,
+            {identity_indices(view.shape.z), identity_indices(view.shape.y),
+             identity_indices(view.shape.x)},
+            0,
+            false};
+}
+
+// A step on one plane that can be cut into batches.
+struct PlaneStep {
+    index_t batches;
+    std::function<void(index_t z, index_t batch, int thread)> run;
+};
+
+// Applies two steps to every plane: planes side by side when there are enough of them (each then
+// stays in a core's cache), else the batches of each plane side by side.
+void for_each_plane(Team& team, index_t planes, int threads, double begin, double end,
+                    const PlaneStep& first, const PlaneStep& second) {
+    if (planes >= 2 * threads) {
+        team.run(planes, begin, end, [&](index_t z, int thread) {
+            for (const PlaneStep* step : {&first, &second})
+                for (index_t batch = 0; batch < step->batches; ++batch) step->run(z, batch, thread);
+        });
+        return;
+    }
+    for (index_t z = 0; z < planes; ++z) {
+        const double at =
+            begin + (end - begin) * static_cast<double>(z) / static_cast<double>(planes);
+        const double half = (end - begin) / static_cast<double>(2 * planes);
+        team.run(first.batches, at, at + half,
+                 [&](index_t batch, int thread) { first.run(z, batch, thread); });
+        team.run(second.batches, at + half, at + 2 * half,
+                 [&](index_t batch, int thread) { second.run(z, batch, thread); });
+    }
+}
+
+}  // namespace
+
+template <class Real>
+FftKernel<Real>::FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
+                           const Scratch& scratch)
+    : fft_(std::move(fft)), planes_(taps.shape().z) {
+    const auto transforms = fft_->current();
+    const SpectrumLayout& layout = transforms->layout();
+    const index_t samples = checked_multiply(planes_, layout.plane);
+    spectra_ = Buffer(checked_multiply(samples, sizeof(Complex)), "a kernel's spectrum");
+    spectra_.touch(threads);
+    transform(*transforms, whole(taps.view()), spectra_.as<Complex>(), scratch, threads, {}, 0);
+    // The inverse transforms are not normalised: the kernel carries the factor.
+    const auto scale =
+        Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
+                  static_cast<double>(layout.planes)));
+    Complex* const spectra = spectra_.as<Complex>();
+#pragma omp parallel for num_threads(threads)
+    for (index_t i = 0; i < samples; ++i) spectra[i] *= scale;
+}
+
+template <class Real>
+ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& input,
+                                          const BlockOutput& output, char* workspace, int threads,
+                                          const ExecutionContext& context) const {
+    const auto start = std::chrono::steady_clock::now();
+    const auto fft = fft_->current();
+    const WorkspaceLayout memory = workspace_layout(block, threads);
+    Complex* const spectrum = reinterpret_cast<Complex*>(workspace);
+    const Scratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
+    transform(*fft, input, spectrum, scratch, threads, context, transformed);
+
+    Team team(threads, context);
+    // A row of tiles at a time: fewer hand-outs than one tile each.
+    constexpr index_t tiles_at_once = 16;
+    const index_t tiles = fft->z_tiles();
+    team.run(ceil_div(tiles, tiles_at_once), transformed, multiplied,
+             [&](index_t group, int thread) {
+                 const index_t end = std::min(tiles, (group + 1) * tiles_at_once);
+                 for (index_t tile = group * tiles_at_once; tile < end; ++tile)
+                     fft->convolve_columns(spectrum, block.axes[0], spectra_.as<Complex>(), planes_,
+                                           tile, scratch.of(thread));
+             });
+
+    ClampTotal clamped;
+    const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
+    for_each_plane(team, block.axes[0].kept, threads, multiplied, 1,
+                   {fft->column_batches(),
+                    [&](index_t z, index_t batch, int) { fft->inverse_columns(plane(z), batch); }},
+                   {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
+                        clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1],
+                                                      block.axes[2], output, scratch.of(thread)));
+                    }});
+    fft_->used(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+               {spectrum, scratch.data});
+    return clamped.report();
+}
+
+template <class Real>
+void FftKernel<Real>::transform(const FftBlock<Real>& fft, const BlockInput& input,
+                                Complex* spectrum, const Scratch& scratch, int threads,
+                                const ExecutionContext& context, double progress_end) {
+    Team team(threads, context);
+    const pixels::RowGather gather(input.gather[2]);
+    const auto plane = [&](index_t z) { return spectrum + z * fft.layout().plane; };
+    for_each_plane(team, static_cast<index_t>(input.gather[0].size()), threads, 0, progress_end,
+                   {fft.row_batches(),
+                    [&](index_t z, index_t batch, int thread) {
+                        fft.forward_rows(input, gather, z, batch, plane(z), scratch.of(thread));
+                    }},
+                   {fft.column_batches(),
+                    [&](index_t z, index_t batch, int) { fft.forward_columns(plane(z), batch); }});
+}
+
+template class FftKernel<float>;
+template class FftKernel<double>;
+
+}  // namespace convolume::cpu

@@ -1,0 +1,162 @@
+#include "cpu/volumes/vector_loops.hpp"
+
+// Vectors are kept in arrays, which scalable ones cannot be; the targets left out lie between
+// others and gain nothing here.
+#define HWY_DISABLED_TARGETS \
+    (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/volumes/vector_loops.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target must come first
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace convolume::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class Real>
+void multiply(const Real* HWY_RESTRICT kernel, Real* HWY_RESTRICT image, index_t count) {
+    const hn::ScalableTag<Real> tag;
+    const auto lanes = static_cast<index_t>(hn::Lanes(tag));
+    index_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        hn::Vec<decltype(tag)> kernel_re, kernel_im, image_re, image_im;
+        hn::LoadInterleaved2(tag, kernel + 2 * i, kernel_re, kernel_im);
+        hn::LoadInterleaved2(tag, image + 2 * i, image_re, image_im);
+        const auto re = hn::NegMulAdd(kernel_im, image_im, hn::Mul(kernel_re, image_re));
+        const auto im = hn::MulAdd(kernel_im, image_re, hn::Mul(kernel_re, image_im));
+        hn::StoreInterleaved2(re, im, tag, image + 2 * i);
+    }
+    for (; i < count; ++i) {
+        const Real re = kernel[2 * i] * image[2 * i] - kernel[2 * i + 1] * image[2 * i + 1];
+        const Real im = kernel[2 * i] * image[2 * i + 1] + kernel[2 * i + 1] * image[2 * i];
+        image[2 * i] = re;
+        image[2 * i + 1] = im;
+    }
+}
+
+// One stretch of `vectors` vectors: enough sums in flight to hide the latency of an addition.
+template <std::size_t vectors, class Real>
+HWY_INLINE void correlate_stretch(const Real* const* rows, index_t row_count, const Real* taps,
+                                  index_t taps_per_row, bool accumulate, Real* out, index_t begin) {
+    const hn::ScalableTag<Real> tag;
+    const auto lanes = static_cast<index_t>(hn::Lanes(tag));
+    hn::Vec<decltype(tag)> sums[vectors];
+    for (std::size_t v = 0; v < vectors; ++v) sums[v] = hn::Zero(tag);
+    for (index_t r = 0; r < row_count; ++r) {
+        const Real* const row = rows[r] + begin;
+        for (index_t j = 0; j < taps_per_row; ++j) {
+            const auto tap = hn::Set(tag, taps[r * taps_per_row + j]);
+            for (std::size_t v = 0; v < vectors; ++v)
+                sums[v] = hn::MulAdd(tap, hn::LoadU(tag, row + j + static_cast<index_t>(v) * lanes),
+                                     sums[v]);
+        }
+    }
+    for (std::size_t v = 0; v < vectors; ++v) {
+        Real* const target = out + begin + static_cast<index_t>(v) * lanes;
+        hn::StoreU(accumulate ? hn::Add(sums[v], hn::LoadU(tag, target)) : sums[v], tag, target);
+    }
+}
+
+template <class Real>
+void correlate_rows(const Real* const* rows, index_t row_count, const Real* taps,
+                    index_t taps_per_row, bool accumulate, Real* out, index_t count) {
+    const hn::ScalableTag<Real> tag;
+    const auto lanes = static_cast<index_t>(hn::Lanes(tag));
+    index_t i = 0;
+    for (; i + 8 * lanes <= count; i += 8 * lanes)
+        correlate_stretch<8>(rows, row_count, taps, taps_per_row, accumulate, out, i);
+    for (; i < count; i += lanes)
+        correlate_stretch<1>(rows, row_count, taps, taps_per_row, accumulate, out, i);
+}
+
+void multiply_float(const float* kernel, float* image, index_t count) {
+    multiply(kernel, image, count);
+}
+void multiply_double(const double* kernel, double* image, index_t count) {
+    multiply(kernel, image, count);
+}
+void correlate_float(const float* const* rows, index_t row_count, const float* taps,
+                     index_t taps_per_row, bool accumulate, float* out, index_t count) {
+    correlate_rows(rows, row_count, taps, taps_per_row, accumulate, out, count);
+}
+void correlate_double(const double* const* rows, index_t row_count, const double* taps,
+                      index_t taps_per_row, bool accumulate, double* out, index_t count) {
+    correlate_rows(rows, row_count, taps, taps_per_row, accumulate, out, count);
+}
+const char* target_name() {
+    return hwy::TargetName(HWY_TARGET);
+}
+
+}  // namespace convolume::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace convolume::cpu {
+
+HWY_EXPORT(multiply_float);
+HWY_EXPORT(multiply_double);
+HWY_EXPORT(correlate_float);
+HWY_EXPORT(correlate_double);
+HWY_EXPORT(target_name);
+
+void multiply(const std::complex<float>* kernel, std::complex<float>* image, index_t count) {
+    HWY_DYNAMIC_DISPATCH(multiply_float)
+    (reinterpret_cast<const float*>(kernel), reinterpret_cast<float*>(image), count);
+}
+void multiply(const std::complex<double>* kernel, std::complex<double>* image, index_t count) {
+    HWY_DYNAMIC_DISPATCH(multiply_double)
+    (reinterpret_cast<const double*>(kernel), reinterpret_cast<double*>(image), count);
+}
+
+void correlate_rows(const float* const* rows, index_t row_count, const float* taps,
+                    index_t taps_per_row, bool accumulate, float* out, index_t count) {
+    HWY_DYNAMIC_DISPATCH(correlate_float)
+    (rows, row_count, taps, taps_per_row, accumulate, out, count);
+}
+void correlate_rows(const double* const* rows, index_t row_count, const double* taps,
+                    index_t taps_per_row, bool accumulate, double* out, index_t count) {
+    HWY_DYNAMIC_DISPATCH(correlate_double)
+    (rows, row_count, taps, taps_per_row, accumulate, out, count);
+}
+
+namespace {
+// Complex sums in space are a rarity: left to the compiler. Products are written out, since
+// std::complex's own check every one for infinities.
+template <class Real>
+void correlate_complex(const std::complex<Real>* const* rows, index_t row_count,
+                       const std::complex<Real>* taps, index_t taps_per_row, bool accumulate,
+                       std::complex<Real>* out, index_t count) {
+    for (index_t i = 0; i < count; ++i) {
+        Real re = 0;
+        Real im = 0;
+        for (index_t r = 0; r < row_count; ++r)
+            for (index_t j = 0; j < taps_per_row; ++j) {
+                const std::complex<Real> tap = taps[r * taps_per_row + j];
+                const std::complex<Real> sample = rows[r][i + j];
+                re += tap.real() * sample.real() - tap.imag() * sample.imag();
+                im += tap.real() * sample.imag() + tap.imag() * sample.real();
+            }
+        out[i] = accumulate ? out[i] + std::complex<Real>(re, im) : std::complex<Real>(re, im);
+    }
+}
+}  // namespace
+
+void correlate_rows(const std::complex<float>* const* rows, index_t row_count,
+                    const std::complex<float>* taps, index_t taps_per_row, bool accumulate,
+                    std::complex<float>* out, index_t count) {
+    correlate_complex(rows, row_count, taps, taps_per_row, accumulate, out, count);
+}
+void correlate_rows(const std::complex<double>* const* rows, index_t row_count,
+                    const std::complex<double>* taps, index_t taps_per_row, bool accumulate,
+                    std::complex<double>* out, index_t count) {
+    correlate_complex(rows, row_count, taps, taps_per_row, accumulate, out, count);
+}
+
+const char* simd_target() {
+    return HWY_DYNAMIC_DISPATCH(target_name)();
+}
+
+}  // namespace convolume::cpu
+#endif

@@ -1,0 +1,85 @@
+#include "decompose/part.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace convolume::decompose {
+
+PartShape part_shape(bool complex_data, const PartId& part) {
+    const index_t count = part.count;
+    if (count != 1 && count != 2 && count != 4 && count != 8 && count != 16) {
+        throw InvalidArgument(message("a volume can be split into 1, 2, 4, 8 or 16 parts, not ",
+                                      count, "; choose one of those"));
+    }
+    if (part.index < 0 || part.index >= count) {
+        throw InvalidArgument(message("part ", part.index, " of ", count,
+                                      " does not exist; parts count from 0 to ", count - 1));
+    }
+    const index_t divisor = complex_data || count == 1 ? count : 2 * count;
+    if (part.z_grid < 1 || part.z_grid % divisor != 0) {
+        throw InvalidArgument(message("splitting ", complex_data ? "complex" : "real",
+                                      " data into ", count,
+                                      " parts needs a grid of z planes divisible by ", divisor,
+                                      ", not ", part.z_grid, "; pad z or use fewer parts"));
+    }
+    if (complex_data) return {true, part.z_grid / count};
+    if (part.index == 0) return {false, part.z_grid / count};
+    return {true, part.z_grid / (2 * count)};
+}
+
+PartFrequencies part_frequencies(bool complex_data, int index, int count) {
+    if (complex_data) return {index, count};
+    if (index == 0) return {0, count};
+    // Level by level the first half of the parts belongs to r, the second half to c, whose j-th
+    // part carries 4(ν·half + j) + 1 in units of the level's own frequency step.
+    index_t unit = 1;
+    int half = count / 2;
+    for (; index < half; half /= 2) unit *= 2;
+    return {unit * (4 * (index - half) + 1), 2 * count};
+}
+
+std::complex<double> root_of_unity(index_t k, index_t n) {
+    // Reduced to the first octant in integers: sin and cos then round an exact fraction of π once.
+    k %= n;
+    const bool below = 2 * k > n;
+    index_t octants = 8 * (below ? n - k : k);  // angle = octants · π/4n
+    const bool left = octants > 2 * n;
+    if (left) octants = 4 * n - octants;
+    const bool steep = octants > n;
+    if (steep) octants = 2 * n - octants;
+    const double angle =
+        std::numbers::pi * static_cast<double>(octants) / (4 * static_cast<double>(n));
+    double cosine = std::cos(angle);
+    double sine = std::sin(angle);
+    if (steep) std::swap(cosine, sine);
+    return {left ? -cosine : cosine, below ? sine : -sine};
+}
+
+void check_layout(const SplitLayout& layout) {
+    part_shape(layout.complex_data, {0, layout.parts, layout.z_grid});
+    if (layout.rows < 1 || layout.columns < 1) {
+        throw InvalidArgument(message("a split volume of ", layout.rows, " rows and ",
+                                      layout.columns,
+                                      " columns holds nothing; both must be at least 1"));
+    }
+}
+
+index_t SplitLayout::samples() const {
+    return element_count({z_grid, rows, columns});
+}
+
+ImageView SplitLayout::part(void* data, int index, Precision precision) const {
+    const PartShape part = part_shape(complex_data, {index, parts, z_grid});
+    const bool single = precision == Precision::float32;
+    const PixelType sample = complex_data ? (single ? PixelType::complex64 : PixelType::complex128)
+                                          : (single ? PixelType::float32 : PixelType::float64);
+    const PixelType type =
+        part.complex_data ? (single ? PixelType::complex64 : PixelType::complex128) : sample;
+    const Shape3 shape{part.planes, rows, columns};
+    const index_t bytes_of_part = samples() / parts * static_cast<index_t>(size_of(sample));
+    return {static_cast<char*>(data) + index * bytes_of_part, type, shape,
+            contiguous_strides(shape)};
+}
+
+}  // namespace convolume::decompose

@@ -1,0 +1,71 @@
+#include "convolume/error.hpp"
+#include "deconvolve/runner.hpp"
+
+namespace convolume {
+
+namespace {
+
+std::unique_ptr<deconvolve::Runner> make_runner(const deconvolve::Problem& problem,
+                                                const EngineChoice& choice,
+                                                std::string& why_not_on_device) {
+    if (choice.device != EngineChoice::Device::cpu && gpu_unavailable().empty()) {
+        try {
+            return deconvolve::make_device_runner(problem, choice);
+        } catch (const OutOfMemory& error) {
+            why_not_on_device = error.what();
+        }
+    }
+    return deconvolve::make_host_runner(problem, choice);
+}
+
+}  // namespace
+
+struct Deconvolver::Impl {
+    deconvolve::Problem problem;
+    std::unique_ptr<deconvolve::Runner> runner;
+    DeconvolvePlan plan;
+};
+
+Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
+                         const DeconvolveOptions& options, const EngineChoice& engines)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->problem = deconvolve::resolve_problem(image_shape, psf, options);
+    std::string why_not_on_device;
+    impl_->runner = make_runner(impl_->problem, engines, why_not_on_device);
+    impl_->plan = impl_->runner->plan();
+    impl_->plan.why_not_on_device = why_not_on_device;
+    impl_->problem.psf = {};  // the convolvers have it
+}
+
+Deconvolver::~Deconvolver() = default;
+Deconvolver::Deconvolver(Deconvolver&&) noexcept = default;
+Deconvolver& Deconvolver::operator=(Deconvolver&&) noexcept = default;
+
+const DeconvolvePlan& Deconvolver::plan() const {
+    return impl_->plan;
+}
+double Deconvolver::psf_sum() const {
+    return impl_->problem.psf_sum;
+}
+index_t Deconvolver::negative_psf_samples() const {
+    return impl_->problem.negative_psf_samples;
+}
+
+DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageView& result,
+                                      const ExecutionContext& context,
+                                      const std::function<void(const Iteration&)>& on_iteration) {
+    const auto expect = [&](const char* what, const ConstImageView& view) {
+        if (view.shape != impl_->problem.image)
+            throw InvalidArgument(message("the ", what, " has the shape ", to_string(view.shape),
+                                          " (z×y×x), but this deconvolution was planned for ",
+                                          to_string(impl_->problem.image), ": plan another one"));
+    };
+    expect("image", image);
+    expect("result", result);
+    if (is_complex(result.type))
+        throw InvalidArgument(message("the result is real and is not stored as ",
+                                      name_of(result.type), ": use float32"));
+    return impl_->runner->execute(impl_->problem, image, result, context, on_iteration);
+}
+
+}  // namespace convolume

@@ -1,0 +1,107 @@
+#include <optional>
+#include <thread>
+
+#include "deconvolve/device_arrays.cuh"
+#include "deconvolve/run.hpp"
+#include "deconvolve/runner.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// Convolvers and arrays must leave the driver some room.
+constexpr double usable_share = 0.95;
+// Two convolvers with a workspace for both hold it and a kernel's spectrum each, all about as
+// large.
+constexpr index_t parts = 3;
+
+int device_of(const EngineChoice& choice) {
+    if (!choice.gpus.empty()) return choice.gpus.front();
+    for (const GpuDevice& device : gpu_devices())
+        if (device.usable) return device.number;
+    throw Unavailable("there is no usable GPU: use the CPU (--device cpu)");
+}
+
+index_t memory_limit(int device, const EngineChoice& choice) {
+    for (const GpuDevice& known : gpu_devices()) {
+        if (known.number != device) continue;
+        const auto free_bytes =
+            static_cast<index_t>(usable_share * static_cast<double>(known.free_bytes));
+        return std::min(free_bytes, choice.gpu_memory_bytes.value_or(free_bytes));
+    }
+    throw Unavailable(message("there is no GPU ", device, ": see convolume doctor"));
+}
+
+class DeviceRunner final : public Runner {
+  public:
+    DeviceRunner(const Problem& problem, const EngineChoice& choice)
+        : device_(device_of(choice)),
+          threads_(choice.threads > 0
+                       ? choice.threads
+                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+        const CurrentDevice current(device_);
+        const index_t limit = memory_limit(device_, choice);
+        const index_t arrays = array_bytes(problem);
+        if (arrays >= limit)
+            throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
+                                      format_bytes(limit), " that a GPU may hold"));
+        const index_t rest = limit - arrays;
+        blur_.emplace(make(problem, Operation::convolve, rest / parts * 2, nullptr));
+        back_.emplace(make(problem, Operation::adjoint, rest - blur_->device_bytes(), &*blur_));
+        arrays_.emplace(problem, *blur_, *back_, threads_);
+
+        plan_.on_device = true;
+        plan_.engines = message("gpu:", device_);
+        plan_.object = problem.object;
+        plan_.grid = blur_->grid();
+        plan_.array_bytes = arrays;
+        plan_.device_bytes = arrays + blur_->device_bytes() + back_->device_bytes();
+        plan_.host_bytes =
+            checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
+    }
+
+    ~DeviceRunner() override {
+        try {
+            const CurrentDevice current(device_);
+            arrays_.reset();
+        } catch (const Error&) {  // a lost device: nothing is left to free
+        }
+    }
+
+    const DeconvolvePlan& plan() const override { return plan_; }
+
+    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
+                             const ImageView& result, const ExecutionContext& context,
+                             const std::function<void(const Iteration&)>& told) override {
+        const CurrentDevice current(device_);
+        if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
+        const PhaseTimer timer(context.timeline, Phase::convolve, device_);
+        return run(*arrays_, problem, image, result, context, told);
+    }
+
+  private:
+    DeviceConvolver make(const Problem& problem, Operation operation, index_t limit,
+                         const DeviceConvolver* workspace_of) const {
+        DeviceOptions on_device;
+        on_device.device = device_;
+        on_device.memory_limit_bytes = limit;
+        on_device.workspace_of = workspace_of;
+        return DeviceConvolver(problem.object, problem.psf.view(), problem.blur(operation),
+                               on_device);
+    }
+
+    int device_;
+    int threads_;
+    std::optional<DeviceConvolver> blur_;
+    std::optional<DeviceConvolver> back_;
+    std::optional<DeviceArrays> arrays_;
+    DeconvolvePlan plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {
+    return std::make_unique<DeviceRunner>(problem, choice);
+}
+
+}  // namespace convolume::deconvolve

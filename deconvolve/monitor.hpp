@@ -1,0 +1,32 @@
+#pragma once
+// What a run tells while it runs, and whether it is to stop.
+
+#include "convolume/deconvolver.hpp"
+
+namespace convolume::deconvolve {
+
+class Monitor {
+  public:
+    Monitor(const ExecutionContext& context, const std::function<void(const Iteration&)>& told,
+            int iterations)
+        : context_(context), told_(told), iterations_(iterations) {}
+
+    /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand.
+    void at(double fraction) const {
+        throw_if_stopped(context_);
+        if (context_.progress) context_.progress((done_ + fraction) / iterations_);
+    }
+    void finished(const Iteration& iteration) {
+        done_ = iteration.number;
+        if (told_) told_(iteration);
+        at(0);
+    }
+
+  private:
+    const ExecutionContext& context_;
+    const std::function<void(const Iteration&)>& told_;
+    int iterations_;
+    int done_ = 0;
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,76 @@
+// Names of options, and the plan in words.
+
+#include <array>
+#include <sstream>
+#include <utility>
+
+#include "convolume/deconvolver.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume {
+
+namespace {
+
+constexpr std::array<std::pair<const char*, DeconvolveMethod>, 3> methods{
+    {{"rl", DeconvolveMethod::richardson_lucy},
+     {"rl-tv", DeconvolveMethod::richardson_lucy_tv},
+     {"wiener", DeconvolveMethod::wiener}}};
+
+}  // namespace
+
+const char* to_string(DeconvolveMethod method) {
+    for (const auto& [name, value] : methods)
+        if (value == method) return name;
+    throw InternalError("a method of deconvolution outside its enumeration");
+}
+
+const char* to_string(Acceleration acceleration) {
+    return acceleration == Acceleration::none ? "none" : "biggs-andrews";
+}
+
+DeconvolveMethod parse_deconvolve_method(std::string_view text) {
+    for (const auto& [name, value] : methods)
+        if (text == name) return value;
+    throw InvalidArgument(message("the method of deconvolution is rl, rl-tv or wiener, not \"",
+                                  text, "\"; choose one of these"));
+}
+
+Acceleration parse_acceleration(std::string_view text) {
+    for (const Acceleration value : {Acceleration::none, Acceleration::biggs_andrews})
+        if (text == to_string(value)) return value;
+    throw InvalidArgument(message("the acceleration is none or biggs-andrews, not \"", text,
+                                  "\"; choose one of these"));
+}
+
+std::optional<BoundaryKind> parse_edges(std::string_view text) {
+    if (text == "extend") return {};
+    for (const BoundaryKind kind :
+         {BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect, BoundaryKind::mirror,
+          BoundaryKind::wrap})
+        if (text == to_string(kind)) return kind;
+    throw InvalidArgument(
+        message("the edges are extend, zero, nearest, reflect, mirror or wrap, "
+                "not \"",
+                text, "\"; choose one of these"));
+}
+
+std::string DeconvolvePlan::to_string() const {
+    std::ostringstream text;
+    text << "object      z,y,x " << convolume::to_string(object) << ", transforms of "
+         << convolume::to_string(grid) << "\n";
+    if (on_device)
+        text << "on          " << engines
+             << ", all arrays in its memory: " << format_bytes(array_bytes) << " of "
+             << format_bytes(device_bytes) << " in all\n";
+    else
+        text << "on          " << engines << ", arrays of " << format_bytes(array_bytes)
+             << " in host memory"
+             << (device_bytes > 0 ? ", " + format_bytes(device_bytes) + " of each GPU" : "")
+             << "\n";
+    text << "host memory " << format_bytes(host_bytes) << "\n";
+    if (!why_not_on_device.empty())
+        text << "not in a GPU's memory, since " << why_not_on_device << "\n";
+    return text.str();
+}
+
+}  // namespace convolume

@@ -1,0 +1,100 @@
+#include "deconvolve/pixels.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "convolume/error.hpp"
+#include "core/pixels/rows.hpp"
+
+namespace convolume::deconvolve {
+
+void check_image(const ConstImageView& image, int threads) {
+    if (is_complex(image.type))
+        throw BadData("the image is complex: give its intensity, which is real");
+    if (const auto found = pixels::find_nonfinite(image, threads))
+        throw BadData(message("the image holds ", found->value,
+                              " at z,y,x = ", to_string(found->index, ","), ": repair it first"));
+}
+
+double estimate_background(const ConstImageView& image) {
+    constexpr index_t enough = 1 << 20;
+    const index_t count = element_count(image.shape);
+    const index_t stride = std::max<index_t>(1, count / enough);
+    std::vector<double> values;
+    visit_pixel_type(image.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>)
+            for (index_t i = 0; i < count; i += stride) {
+                const index_t row = i / image.shape.x;
+                values.push_back(static_cast<double>(*static_cast<const T*>(
+                    image.at(row / image.shape.y, row % image.shape.y, i % image.shape.x))));
+            }
+    });
+    std::sort(values.begin(), values.end());
+    const std::size_t width = (values.size() + 3) / 4;
+    std::size_t best = 0;
+    for (std::size_t i = 0; i + width <= values.size(); ++i)
+        if (values[i + width - 1] - values[i] < values[best + width - 1] - values[best]) best = i;
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(best);
+    return std::accumulate(first, first + static_cast<std::ptrdiff_t>(width), 0.0) /
+           static_cast<double>(width);
+}
+
+LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory, int threads,
+                       const std::function<void(const float*, index_t, index_t)>& write) {
+    const Shape3 shape = image.shape;
+    const pixels::RowGather gather(identity_indices(shape.x));
+    Volume plane({1, shape.y, shape.x}, PixelType::float32, memory);
+    float* const values = plane.elements<float>();
+    std::vector<double> sums(static_cast<std::size_t>(shape.y));
+    std::vector<index_t> negatives(sums.size());
+    LoadedImage loaded;
+    double total = 0;
+    for (index_t z = 0; z < shape.z; ++z) {
+#pragma omp parallel for num_threads(threads)
+        for (index_t y = 0; y < shape.y; ++y) {
+            float* const row = values + y * shape.x;
+            pixels::load_row(image, z, y, gather, {}, row);
+            double sum = 0;
+            index_t negative = 0;
+            for (index_t x = 0; x < shape.x; ++x) {
+                negative += row[x] < 0;
+                if (clip) row[x] = std::max(row[x], 0.0F);
+                sum += static_cast<double>(row[x]);
+            }
+            sums[static_cast<std::size_t>(y)] = sum;
+            negatives[static_cast<std::size_t>(y)] = negative;
+        }
+        total = std::accumulate(sums.begin(), sums.end(), total);
+        if (clip)
+            loaded.negative_pixels =
+                std::accumulate(negatives.begin(), negatives.end(), loaded.negative_pixels);
+        write(values, z * shape.y * shape.x, shape.y * shape.x);
+    }
+    loaded.mean = total / static_cast<double>(element_count(shape));
+    return loaded;
+}
+
+void store_result(const ImageView& result, const Shape3& object, const Index3& at,
+                  HostMemory memory, int threads, ExecutionReport& report,
+                  const std::function<void(float*, index_t, index_t)>& read) {
+    const Shape3 shape = result.shape;
+    Volume plane({1, shape.y, object.x}, PixelType::float32, memory);
+    float* const values = plane.elements<float>();
+    index_t low = 0;
+    index_t high = 0;
+    for (index_t z = 0; z < shape.z; ++z) {
+        read(values, ((z + at.z) * object.y + at.y) * object.x, shape.y * object.x);
+#pragma omp parallel for num_threads(threads) reduction(+ : low, high)
+        for (index_t y = 0; y < shape.y; ++y) {
+            const pixels::ClampCount clamped =
+                pixels::store_row(values + y * object.x + at.x, shape.x, 0, result, z, y);
+            low += clamped.low;
+            high += clamped.high;
+        }
+    }
+    report.clamped_low = low;
+    report.clamped_high = high;
+}
+
+}  // namespace convolume::deconvolve

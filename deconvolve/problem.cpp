@@ -1,0 +1,121 @@
+#include "deconvolve/problem.hpp"
+
+#include <cmath>
+
+#include "convolume/convolver.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+void check_number(const char* name, double value, bool zero_allowed) {
+    if (!std::isfinite(value) || value < 0 || (value == 0 && !zero_allowed))
+        throw InvalidArgument(message("the ", name, " is ", value, ": give a finite number ",
+                                      zero_allowed ? "from 0" : "above 0"));
+}
+
+void check_options(const DeconvolveOptions& options) {
+    if (options.iterations < 1)
+        throw InvalidArgument(
+            message(options.iterations, " iterations were asked for: at least 1 is needed"));
+    if (options.boundary == BoundaryKind::constant)
+        throw InvalidArgument(
+            "a constant boundary is no edge of an object: choose extend, or give the constant as "
+            "background");
+    if (options.background && !std::isfinite(*options.background))
+        throw InvalidArgument(
+            message("the background is ", *options.background, ": give a finite number"));
+    const bool poisson = options.method != DeconvolveMethod::wiener;
+    if (poisson && options.background && *options.background < 0)
+        throw InvalidArgument(message("the background is ", *options.background,
+                                      ", but counts of photons start at 0: add a constant to "
+                                      "the image and to it"));
+    check_number("weight of the total variation", options.tv_weight, true);
+    check_number("noise-to-signal ratio", options.noise_to_signal, false);
+    if (options.stop) check_number("stop criterion", *options.stop, true);
+    for (const double size : options.voxel_size) check_number("voxel size", size, false);
+}
+
+// Negative samples of measured PSFs are noise; light is not negative.
+Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
+    if (is_complex(psf.type))
+        throw BadData("the PSF is complex: give its intensity, which is real");
+    for (int a = 0; a < 3; ++a)
+        if (psf.shape[a] < 1)
+            throw InvalidArgument(message("the PSF's extent along ", axis_name(a), " is ",
+                                          psf.shape[a],
+                                          ": it needs at least 1 sample on every axis"));
+    Volume clipped(psf.shape, PixelType::float64);
+    double* out = clipped.elements<double>();
+    visit_pixel_type(psf.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>) {
+            for (index_t z = 0; z < psf.shape.z; ++z)
+                for (index_t y = 0; y < psf.shape.y; ++y)
+                    for (index_t x = 0; x < psf.shape.x; ++x) {
+                        const auto value =
+                            static_cast<double>(*static_cast<const T*>(psf.at(z, y, x)));
+                        if (!std::isfinite(value))
+                            throw BadData(message("the PSF holds ", value, " at z,y,x = ", z, ",",
+                                                  y, ",", x, ": replace it by a finite number"));
+                        sum += value;
+                        negative += value < 0;
+                        *out++ = value < 0 ? 0 : value;
+                    }
+        }
+    });
+    if (negative == element_count(psf.shape))
+        throw BadData(
+            "the PSF has negative samples only, and light is not negative: check its sign");
+    return clipped;
+}
+
+}  // namespace
+
+Options Problem::blur(Operation operation) const {
+    Options convolution;
+    convolution.mode = options.boundary ? Mode::same : Mode::valid;
+    convolution.boundary.kind = options.boundary.value_or(BoundaryKind::zero);
+    convolution.operation = operation;
+    convolution.center = options.center;
+    convolution.normalization = KernelNormalization::sum;
+    convolution.nan = NanPolicy::propagate;  // the image was searched for them
+    return convolution;
+}
+
+Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
+                        const DeconvolveOptions& options) {
+    check_options(options);
+    Problem problem;
+    problem.options = options;
+    problem.image = image;
+    problem.object = image;
+    problem.psf = clipped_psf(psf, problem.psf_sum, problem.negative_psf_samples);
+    const Index3 center = center_index(options.center, psf);
+    problem.options.center = {KernelCenter::Kind::explicit_, center};
+    for (int a = 0; a < 3; ++a) {
+        if (image[a] < 1)
+            throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
+                                          image[a], ": it needs at least 1 sample on every axis"));
+        if (options.boundary) continue;
+        problem.object[a] = checked_add(image[a], psf.shape[a] - 1);
+        problem.image_at[a] = psf.shape[a] - 1 - center[a];
+    }
+    return problem;
+}
+
+ArrayCounts array_counts(const DeconvolveOptions& options) {
+    if (options.method == DeconvolveMethod::wiener) return {4, 1};
+    return {options.acceleration == Acceleration::none ? 3 : 5, 2};
+}
+
+index_t array_bytes(const Problem& problem) {
+    const ArrayCounts counts = array_counts(problem.options);
+    const index_t elements =
+        checked_add(checked_multiply(counts.object, element_count(problem.object)),
+                    checked_multiply(counts.image, element_count(problem.image)));
+    return checked_multiply(elements, static_cast<index_t>(sizeof(float)));
+}
+
+}  // namespace convolume::deconvolve

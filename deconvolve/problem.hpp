@@ -1,0 +1,32 @@
+#pragma once
+// A deconvolution with its options checked and the PSF made ready.
+
+#include "convolume/deconvolver.hpp"
+
+namespace convolume::deconvolve {
+
+struct Problem {
+    DeconvolveOptions options;
+    Shape3 image;
+    Shape3 object;
+    Index3 image_at;  ///< the object's sample that stands at the image's first
+    Volume psf;       ///< float64, not negative
+    double psf_sum = 0;
+    index_t negative_psf_samples = 0;
+
+    /// Options of the convolution from object to image, and of its adjoint.
+    Options blur(Operation operation) const;
+};
+
+Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
+                        const DeconvolveOptions& options);
+
+/// How many float arrays a method holds in each of the two spaces.
+struct ArrayCounts {
+    int object = 0;
+    int image = 0;
+};
+ArrayCounts array_counts(const DeconvolveOptions& options);
+index_t array_bytes(const Problem& problem);
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,169 @@
+#pragma once
+// Richardson and Lucy's iteration, with total variation and extrapolation, on any set of arrays.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "deconvolve/monitor.hpp"
+#include "deconvolve/pixels.hpp"
+#include "deconvolve/problem.hpp"
+#include "deconvolve/stages.hpp"
+
+namespace convolume::deconvolve {
+
+/// The estimate is one of the set's object arrays.
+struct Outcome {
+    const float* estimate = nullptr;
+    DeconvolveReport report;
+};
+
+/// Voxels outside the image that send less than this share of their light into it are left dark:
+/// what float32 transforms leave of their correction is no information (Bertero and Boccacci cut
+/// there, too).
+inline constexpr float least_weight = 1e-2F;
+
+inline Variation variation_of(const Problem& problem, double mean) {
+    Variation variation;
+    const auto& size = problem.options.voxel_size;
+    const double least = *std::min_element(size.begin(), size.end());
+    for (int axis = 0; axis < 3; ++axis) {
+        variation.extent[axis] = problem.object[axis];
+        variation.per_step[axis] = static_cast<float>(least / size[static_cast<std::size_t>(axis)]);
+    }
+    variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
+    return variation;
+}
+
+template <class Arrays>
+class RichardsonLucy {
+  public:
+    RichardsonLucy(Arrays& arrays, const Problem& problem, const LoadedImage& image)
+        : arrays_(arrays),
+          problem_(problem),
+          accelerates_(problem.options.acceleration != Acceleration::none),
+          tv_weight_(problem.options.method == DeconvolveMethod::richardson_lucy_tv
+                         ? static_cast<float>(problem.options.tv_weight)
+                         : 0),
+          background_(static_cast<float>(image.background)),
+          floor_(static_cast<float>(std::max(1e-6 * image.mean, 1e-30))),
+          variation_(variation_of(problem, image.mean)) {
+        estimate_ = arrays.object(0);
+        correction_ = arrays.object(1);
+        weight_ = arrays.object(2);
+        arrays.for_each(pixels_, Fill{model_, 1});
+        arrays.blur_back(model_, weight_);
+        const double start = std::max(image.mean - image.background, 1e-3 * image.mean);
+        arrays.for_each(voxels_, Fill{estimate_, static_cast<float>(start)});
+        if (!accelerates_) return;
+        previous_ = arrays.object(3);
+        change_ = arrays.object(4);
+        arrays.for_each(voxels_, Copy{estimate_, previous_});
+        arrays.for_each(voxels_, Fill{change_, 0});
+    }
+
+    Outcome run(Monitor& monitor) {
+        Outcome outcome;
+        DeconvolveReport& report = outcome.report;
+        const int iterations = problem_.options.iterations;
+        double before = 0;
+        for (int k = 1; k <= iterations; ++k) {
+            const float* const point = starting_point();
+            Fit fit = compare(point);
+            if (factor_ > 0 && fit.objective() > before * (1 + rounding)) {
+                restart();
+                ++report.restarts;
+                fit = compare(point);
+            }
+            if (!std::isfinite(fit.objective()))
+                throw BadData(
+                    "the estimate overflowed float32: scale the image to smaller numbers");
+            monitor.at(0.5);
+            step(point);
+            report.last = {k, iterations, -fit.misfit, 0};
+            report.iterations = k;
+            monitor.finished(report.last);
+            const double gain = before - fit.objective();
+            if (k > 1 && gain < problem_.options.stop.value_or(0) * before) break;
+            before = fit.objective();
+        }
+        outcome.estimate = estimate_;
+        return outcome;
+    }
+
+  private:
+    struct Fit {
+        double misfit = 0;
+        double penalty = 0;
+        double objective() const { return misfit + penalty; }
+    };
+    /// A misfit that grew by less has not grown: float32 transforms are not more exact.
+    static constexpr double rounding = 1e-6;
+
+    /// Where the step is taken from: the estimate, or a point ahead of it.
+    const float* starting_point() {
+        if (!accelerates_) return estimate_;
+        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, factor_});
+        return previous_;
+    }
+
+    Fit compare(const float* point) {
+        Fit fit;
+        arrays_.blur(point, model_);
+        fit.misfit = arrays_.sum(pixels_, Ratio{data_, model_, background_, floor_});
+        if (tv_weight_ > 0)
+            fit.penalty = static_cast<double>(tv_weight_) *
+                          arrays_.sum(Grid{variation_}, TotalVariation{point, variation_});
+        return fit;
+    }
+
+    void restart() {
+        arrays_.for_each(voxels_, Copy{estimate_, previous_});
+        arrays_.for_each(voxels_, Fill{change_, 0});
+    }
+
+    void step(const float* point) {
+        arrays_.blur_back(model_, correction_);
+        const Step plain{point, correction_, weight_, least_weight};
+        if (tv_weight_ > 0)
+            take<Grid>(variation_, SmoothStep{plain, variation_, tv_weight_});
+        else
+            take(voxels_, plain);
+    }
+
+    // Of all voxels: a count, or the grid where steps look at neighbours.
+    template <class Extent, class AnyStep>
+    void take(const Extent& extent, const AnyStep& step) {
+        if (accelerates_) {
+            const Two products = arrays_.sum(extent, Remember<AnyStep>{step, change_});
+            const double factor =
+                products.second > 0 ? products.first / products.second : 0;  // eq. 10
+            factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
+            std::swap(previous_, correction_);  // now: previous is the next estimate
+            std::swap(previous_, estimate_);
+        } else {
+            arrays_.for_each(extent, step);
+            std::swap(estimate_, correction_);
+        }
+    }
+
+    Arrays& arrays_;
+    const Problem& problem_;
+    bool accelerates_;
+    float tv_weight_;
+    float background_;
+    float floor_;
+    Variation variation_;
+    index_t voxels_ = element_count(problem_.object);
+    index_t pixels_ = element_count(problem_.image);
+    const float* data_ = arrays_.image(0);
+    float* model_ = arrays_.image(1);
+    float* estimate_ = nullptr;
+    float* correction_ = nullptr;
+    float* weight_ = nullptr;
+    float* previous_ = nullptr;  ///< the estimate before, then the point ahead
+    float* change_ = nullptr;    ///< what the last step added to its starting point
+    float factor_ = 0;           ///< of the extrapolation
+};
+
+}  // namespace convolume::deconvolve

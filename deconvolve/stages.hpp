@@ -1,0 +1,160 @@
+#pragma once
+// What happens to every element of an array, on the host and on a device alike. A stage is called
+// with the element's index; those with a result are summed.
+
+#include "deconvolve/misfit.hpp"
+#include "deconvolve/variation.hpp"
+
+namespace convolume::deconvolve {
+
+struct Fill {
+    float* target;
+    float value;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] = value; }
+};
+
+struct Copy {
+    const float* source;
+    float* target;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
+};
+
+/// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
+/// negative likelihood relative to a perfect fit.
+struct Ratio {
+    const float* data;
+    float* model;
+    float background;
+    float floor;  ///< below it a model is rounding
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        const float y = data[i];
+        const float sum = model[i] + background;
+        const float m = sum > floor ? sum : floor;
+        const float ratio = y / m;
+        model[i] = ratio;
+        return static_cast<double>(misfit(y, m, ratio));
+    }
+};
+
+/// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
+/// result is what the step adds.
+struct Step {
+    const float* point;
+    float* correction;
+    const float* weight;
+    float least_weight;  ///< voxels that reach the image by less cannot be told from it: 0
+    CONVOLUME_HOST_DEVICE float operator()(index_t i, float slope = 0) const {
+        const float weighed = weight[i];
+        // A strong penalty may turn the divisor's sign: the step then is long, not backwards.
+        const float least = 0.1F * weighed;
+        const float divisor = weighed + slope > least ? weighed + slope : least;
+        const float factor = correction[i] > 0 ? correction[i] : 0;
+        const float next = weighed < least_weight ? 0 : point[i] * factor / divisor;
+        correction[i] = next;
+        return next - point[i];
+    }
+};
+
+/// The same with the slope of the total variation.
+struct SmoothStep {
+    Step step;
+    Variation variation;
+    float tv_weight;
+    CONVOLUME_HOST_DEVICE float operator()(index_t i, const Neighbours& near) const {
+        return step(i, tv_weight * variation.derivative(step.point, i, near));
+    }
+};
+
+struct TotalVariation {
+    const float* point;
+    Variation variation;
+    CONVOLUME_HOST_DEVICE double operator()(index_t i, const Neighbours& near) const {
+        return static_cast<double>(variation.magnitude(point, i, near));
+    }
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        return (*this)(i, variation.around(i));
+    }
+};
+
+/// previous <- estimate + factor (estimate - previous), where light can be.
+struct Extrapolate {
+    const float* estimate;
+    float* previous;
+    float factor;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+        const float ahead = estimate[i] + factor * (estimate[i] - previous[i]);
+        previous[i] = ahead > 0 ? ahead : 0;
+    }
+};
+
+struct Two {
+    double first = 0;
+    double second = 0;
+    CONVOLUME_HOST_DEVICE Two& operator+=(const Two& other) {
+        first += other.first;
+        second += other.second;
+        return *this;
+    }
+};
+
+/// Takes a step and keeps what it adds; sums of that times what the last one added, and of the
+/// latter squared.
+template <class AnyStep>
+struct Remember {
+    AnyStep step;
+    float* change;
+    template <class... Near>
+    CONVOLUME_HOST_DEVICE Two operator()(index_t i, const Near&... near) const {
+        const double old = change[i];
+        change[i] = step(i, near...);
+        return {change[i] * old, old * old};
+    }
+};
+
+/// target <- target + factor source.
+struct AddScaled {
+    float* target;
+    const float* source;
+    float factor;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
+};
+
+struct Shift {
+    float* target;
+    float value;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] += value; }
+};
+
+struct Dot {
+    const float* a;
+    const float* b;
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        return static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    }
+};
+
+/// A step of conjugate gradients: the solution advances, the residual sinks; the sum is its square.
+struct Advance {
+    float* solution;
+    float* residual;
+    const float* direction;
+    const float* image_of_direction;
+    float length;
+    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+        solution[i] += length * direction[i];
+        residual[i] -= length * image_of_direction[i];
+        return static_cast<double>(residual[i]) * static_cast<double>(residual[i]);
+    }
+};
+
+/// direction <- residual + factor direction.
+struct Turn {
+    float* direction;
+    const float* residual;
+    float factor;
+    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+        direction[i] = residual[i] + factor * direction[i];
+    }
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,49 @@
+#include "convolume/engines.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "convolume/convolver.hpp"
+#include "convolume/error.hpp"
+#include "cpu/volumes/cpu_engine.hpp"
+#include "engines/engines.hpp"
+#include "gpu/gpu_engines.hpp"
+
+namespace convolume {
+
+EngineList make_engines(const EngineChoice& choice) {
+    if (choice.cpu_engines < 1)
+        throw InvalidArgument(
+            message(choice.cpu_engines, " engines were asked for: at least 1 must work"));
+    if (choice.threads < 0)
+        throw InvalidArgument(
+            message(choice.threads, " threads were asked for: give at least 1, or 0 for all"));
+    if (choice.engine_memory_bytes && *choice.engine_memory_bytes < 1)
+        throw InvalidArgument("an engine without memory cannot work: give it at least 1 MiB");
+    if (choice.gpu_memory_bytes && *choice.gpu_memory_bytes < 1)
+        throw InvalidArgument("a GPU without memory cannot work: give it at least 64 MiB");
+
+    using Device = EngineChoice::Device;
+    EngineList engines;
+    if (choice.device == Device::gpu ||
+        (choice.device == Device::automatic && gpu_unavailable().empty())) {
+        try {
+            engines = make_gpu_engines(
+                {choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate, choice.threads, 0});
+        } catch (const Error&) {
+            if (choice.device == Device::gpu) throw;  // else the CPU does it
+        }
+    }
+    if (choice.device == Device::gpu) return engines;
+
+    const auto gpus = static_cast<int>(engines.size());
+    const int threads = choice.threads > 0 ? choice.threads : omp_get_max_threads();
+    for (int i = 0; i < choice.cpu_engines; ++i)
+        engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
+                                           std::max(1, threads / choice.cpu_engines),
+                                           choice.engine_memory_bytes.value_or(0)}));
+    return engines;
+}
+
+}  // namespace convolume

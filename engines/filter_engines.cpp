@@ -1,0 +1,36 @@
+#include <omp.h>
+
+#include "convolume/error.hpp"
+#include "convolume/filter_bank.hpp"
+#include "cpu/signals/cpu_filter_engine.hpp"
+#include "engines/engines.hpp"
+#include "gpu/signals/gpu_filter.hpp"
+
+namespace convolume {
+
+FilterEngineList make_filter_engines(const EngineChoice& choice) {
+    if (choice.threads < 0)
+        throw InvalidArgument(
+            message(choice.threads, " threads were asked for: give at least 1, or 0 for all"));
+
+    using Device = EngineChoice::Device;
+    FilterEngineList engines;
+    if (choice.device == Device::gpu ||
+        (choice.device == Device::automatic && gpu_unavailable().empty())) {
+        try {
+            engines = make_gpu_filter_engines(
+                {choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate, choice.threads, 0});
+        } catch (const Error&) {
+            if (choice.device == Device::gpu) throw;  // else the CPU does it
+        }
+    }
+    if (choice.device == Device::gpu) return engines;
+
+    CpuFilterEngineOptions cpu;
+    cpu.index = static_cast<int>(engines.size());
+    cpu.threads = choice.threads > 0 ? choice.threads : omp_get_max_threads();
+    engines.push_back(make_cpu_filter_engine(cpu));
+    return engines;
+}
+
+}  // namespace convolume

@@ -1,0 +1,107 @@
+#include "gpu/fft/device_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "gpu/fft/twiddles.hpp"
+#include "gpu/runtime/check.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+std::mutex mutex;
+
+int current_device() {
+    int device = 0;
+    check(cudaGetDevice(&device), "asking for the current device");
+    return device;
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, device), "asking a device for its limits");
+    return value;
+}
+
+}  // namespace
+
+template <class Real>
+const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream) {
+    using Key = std::tuple<int, int, int, int, int>;
+    static std::map<Key, Complex<Real>*> tables;
+    const std::lock_guard lock(mutex);
+    Complex<Real>*& table =
+        tables[{current_device(), plan.n, plan.radix[0], plan.radix[1], plan.radix[2]}];
+    if (table != nullptr) return table;
+
+    auto host = plan_twiddles<Real>(plan);
+    const auto turns = pair_turns<Real>(plan.n);
+    host.insert(host.end(), turns.begin(), turns.end());
+    const std::size_t bytes = host.size() * sizeof(host[0]);
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes), "twiddle factors");
+    cudaError_t status =
+        cudaMemcpyAsync(memory, host.data(), bytes, cudaMemcpyHostToDevice, stream);
+    if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
+    if (status != cudaSuccess) cudaFree(memory);
+    check(status, "uploading twiddle factors");
+    table = static_cast<Complex<Real>*>(memory);
+    return table;
+}
+
+template const Complex<float>* device_twiddles(const Plan&, cudaStream_t);
+template const Complex<double>* device_twiddles(const Plan&, cudaStream_t);
+
+bool can_run(const void* kernel, index_t shared_bytes, int device) {
+    if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return false;
+    // All passes are compiled alike: one answer a device.
+    static std::map<int, bool> compiled;
+    const std::lock_guard lock(mutex);
+    const auto [entry, added] = compiled.try_emplace(device, false);
+    if (added) {
+        const int before = current_device();
+        check(cudaSetDevice(device), "switching to a device");
+        cudaFuncAttributes attributes{};
+        const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
+        if (status == cudaSuccess) {
+            entry->second = attributes.ptxVersion >= 80;  // empty before, see device.cuh
+        } else {
+            static_cast<void>(cudaGetLastError());  // no code for this device: not an error here
+        }
+        check(cudaSetDevice(before), "switching to a device");
+    }
+    return entry->second;
+}
+
+index_t resident_blocks(const void* kernel, int threads, index_t shared_bytes) {
+    static std::map<std::tuple<int, const void*, index_t>, index_t> known;
+    static std::map<std::pair<int, const void*>, index_t> allowed;  // shared bytes so far
+    const std::lock_guard lock(mutex);
+    const int device = current_device();
+    const auto found = known.find({device, kernel, shared_bytes});
+    if (found != known.end()) return found->second;
+    if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
+
+    index_t& most = allowed[{device, kernel}];
+    most = std::max(most, shared_bytes);
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(most)),
+          "setting the shared memory of a pass");
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared),
+          "setting the shared memory of a pass");
+    int per_unit = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, kernel, threads,
+                                                        static_cast<std::size_t>(shared_bytes)),
+          "asking for the occupancy of a pass");
+    const index_t blocks =
+        static_cast<index_t>(per_unit) * attribute(cudaDevAttrMultiProcessorCount, device);
+    known[{device, kernel, shared_bytes}] = blocks;
+    return blocks;
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,45 @@
+#pragma once
+// The compiled passes of every length.
+
+#include <vector>
+
+#include "gpu/fft/column_kernel.hpp"
+#include "gpu/fft/lengths.hpp"
+#include "gpu/fft/row_kernel.hpp"
+
+namespace convolume::gpu {
+
+template <class Real>
+struct ColumnPass {
+    void (*kernel)(ColumnJob<Real>) = nullptr;
+    Plan plan;
+    int threads = 0;  ///< of a block
+    int columns = 0;  ///< of a block
+    index_t fixed_bytes = 0, staging_bytes = 0;
+};
+
+template <class Real>
+struct RowPass {
+    void (*kernel)(RowJob<Real>) = nullptr;
+    Plan plan;
+    int threads = 0;  ///< of a block
+    int rows = 0;     ///< of a block
+    index_t shared_bytes = 0;
+};
+
+template <class Real>
+struct Passes {
+    int n = 0;
+    ColumnPass<Real> columns;
+    RowPass<Real> rows;
+};
+
+/// The passes of one chunk of lengths<Real>; each is compiled in a file of its own.
+template <class Real, int Chunk>
+std::vector<Passes<Real>> compiled_passes();
+
+/// The passes for columns, or rows of complex samples, of length n; null when there are none.
+template <class Real>
+const Passes<Real>* find_passes(index_t n);
+
+}  // namespace convolume::gpu

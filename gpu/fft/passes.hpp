@@ -1,0 +1,57 @@
+#pragma once
+// The Fourier transforms of a block on one device, as passes over its memory. Each pass reads its
+// samples once and writes them once; transforms live in registers and shared memory. Zero padding,
+// cropping, boundaries and pixel types are part of the passes along x, so that padded images never
+// exist. All calls are asynchronous on `stream`, of the current device, and throw as check() does.
+// The first call of a length on a device uploads its twiddle factors and waits for that.
+
+#include <cuda_runtime_api.h>
+
+#include "gpu/fft/pass_types.hpp"
+
+namespace convolume::gpu {
+
+/// Whether the passes along y and z (columns) and along x (rows) exist for this length on this
+/// device (its shared memory decides; before compute capability 8 there are none). Real rows are
+/// `length` real samples long.
+template <class Real>
+bool has_column_pass(index_t length, int device);
+template <class Real>
+bool has_row_pass(index_t length, bool complex_rows, int device);
+
+/// Whether there are passes for columns, and for rows of that many complex samples (or twice as
+/// many real ones), on devices with shared memory enough.
+bool has_passes(index_t length, bool double_precision = false);
+
+/// The length with a column (row) pass that is at least `least` and costs least, by the length's
+/// own measured or estimated cost; 0 when there is none. `step`: lengths are multiples of it. There
+/// are fewer lengths in double precision.
+index_t good_column_length(index_t least, index_t step = 1, bool double_precision = false);
+index_t good_row_length(index_t least, bool complex_rows, bool double_precision = false);
+
+/// One transform of `length` along the slots of every column and batch. Source and target may be
+/// the same memory when their columns are the same (a block reads its columns before it writes).
+template <class Real>
+void transform_columns(index_t length, Direction direction, const Columns<Real>& source,
+                       const PositionMap& load, const Columns<Real>& target,
+                       const PositionMap& store, cudaStream_t stream);
+
+/// The fused pass: forward, times kernel, inverse, in place. Sample (frequency k, column) of
+/// `kernel` (length slots, one batch, natural order) multiplies frequency k. One batch.
+template <class Real>
+void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
+                      const PositionMap& store, const Columns<Real>& kernel, cudaStream_t stream);
+
+/// Transforms rows 0 … loaded_y-1 of the planes of `source` along x into `target`. Real rows: real
+/// to half-complex of `length`/2+1 samples, length even.
+template <class Real>
+void forward_rows(index_t length, bool complex_rows, const RowSource& source,
+                  const SpectrumPlanes<Real>& target, cudaStream_t stream);
+
+/// Transforms rows kept_begin_y … of the planes back; the spectrum is not changed. Every value is
+/// multiplied by `scale` first.
+template <class Real>
+void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>& source,
+                  const RowTarget& target, double scale, cudaStream_t stream);
+
+}  // namespace convolume::gpu

@@ -1,0 +1,3 @@
+#include "gpu/fft/instances.cuh"
+
+template std::vector<convolume::gpu::Passes<double>> convolume::gpu::compiled_passes<double, 2>();

@@ -1,0 +1,138 @@
+#pragma once
+// One sample in and out of a pixel type, on the device or the host: the meaning that
+// decompose/src/pixel.hpp has on the host.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/image_view.hpp"
+#include "convolume/shape.hpp"
+
+namespace convolume::gpu {
+
+/// Calls f(T{}) with a value of the C++ type of `type`; complex ones are Complex<Real>.
+template <class F>
+CONVOLUME_DEVICE void with_pixel(PixelType type, const F& f) {
+    switch (type) {
+        case PixelType::uint8:
+            return f(std::uint8_t{});
+        case PixelType::int8:
+            return f(std::int8_t{});
+        case PixelType::uint16:
+            return f(std::uint16_t{});
+        case PixelType::int16:
+            return f(std::int16_t{});
+        case PixelType::uint32:
+            return f(std::uint32_t{});
+        case PixelType::int32:
+            return f(std::int32_t{});
+        case PixelType::float32:
+            return f(float{});
+        case PixelType::float64:
+            return f(double{});
+        case PixelType::complex64:
+            return f(Complex<float>{});
+        case PixelType::complex128:
+            return f(Complex<double>{});
+    }
+}
+
+template <class T>
+inline constexpr bool is_complex_pixel = false;
+template <class Real>
+inline constexpr bool is_complex_pixel<Complex<Real>> = true;
+
+/// How samples are loaded.
+template <class Real>
+struct LoadRule {
+    Real subtract = 0;               ///< from real parts
+    bool nonfinite_to_zero = false;  ///< before that: such samples read -subtract
+};
+
+/// Samples that did not fit the target's integer type.
+struct ClampTally {
+    unsigned long long low = 0;  ///< NaN too, stored as 0
+    unsigned long long high = 0;
+};
+
+template <class Real, class S>
+CONVOLUME_DEVICE Complex<Real> load_sample(S sample, const LoadRule<Real>& rule) {
+    if constexpr (is_complex_pixel<S>) {
+        if (rule.nonfinite_to_zero && !(std::isfinite(sample.re) && std::isfinite(sample.im))) {
+            return {-rule.subtract, 0};
+        }
+        return {static_cast<Real>(sample.re) - rule.subtract, static_cast<Real>(sample.im)};
+    } else {
+        if constexpr (!std::is_integral_v<S>) {
+            if (rule.nonfinite_to_zero && !std::isfinite(sample)) return {-rule.subtract, 0};
+        }
+        return {static_cast<Real>(sample) - rule.subtract, 0};
+    }
+}
+
+// As variables, because device code cannot call the functions of numeric_limits.
+template <class S>
+inline constexpr S lowest_value = std::numeric_limits<S>::min();
+template <class S>
+inline constexpr S highest_value = std::numeric_limits<S>::max();
+/// The largest Real that an integer S can hold: float has no 2^31 - 1 nor 2^32 - 1.
+template <class S, class Real>
+inline constexpr Real largest_value = [] {
+    const int spare_bits = std::numeric_limits<S>::digits - std::numeric_limits<Real>::digits;
+    const int dropped = spare_bits > 0 ? spare_bits : 0;
+    return static_cast<Real>((highest_value<S> >> dropped) << dropped);
+}();
+
+/// `value` rounded half to even and clamped to S.
+template <class S, class Real>
+CONVOLUME_DEVICE S to_integer(Real value, ClampTally& tally) {
+    constexpr S lowest = lowest_value<S>, highest = highest_value<S>;
+    constexpr Real largest = largest_value<S, Real>;
+    const Real rounded = std::rint(value);
+    if (rounded > largest) {
+        ++tally.high;
+        return highest;
+    }
+    if (rounded >= static_cast<Real>(lowest)) return static_cast<S>(rounded);
+    ++tally.low;
+    return std::isnan(rounded) ? S{0} : lowest;
+}
+
+/// `value` as a pixel; real pixels keep its real part.
+template <class S, class Real>
+CONVOLUME_DEVICE S store_sample(Complex<Real> value, ClampTally& tally) {
+    if constexpr (is_complex_pixel<S>) {
+        using Part = decltype(S::re);
+        return {static_cast<Part>(value.re), static_cast<Part>(value.im)};
+    } else if constexpr (std::is_integral_v<S>) {
+        return to_integer<S>(value.re, tally);
+    } else {
+        return static_cast<S>(value.re);
+    }
+}
+
+/// Element `index` of an array of pixels of `type`.
+template <class Real>
+CONVOLUME_DEVICE Complex<Real> load_pixel(const void* data, PixelType type, index_t index,
+                                          const LoadRule<Real>& rule) {
+    Complex<Real> value{};
+    with_pixel(type, [&](auto tag) {
+        value = load_sample<Real>(static_cast<const decltype(tag)*>(data)[index], rule);
+    });
+    return value;
+}
+
+/// `value` (nothing is added) as element `index` of an array of pixels of `type`.
+template <class Real>
+CONVOLUME_DEVICE void store_pixel(void* data, PixelType type, index_t index, Complex<Real> value,
+                                  ClampTally& tally) {
+    with_pixel(type, [&](auto tag) {
+        using S = decltype(tag);
+        static_cast<S*>(data)[index] = store_sample<S>(value, tally);
+    });
+}
+
+}  // namespace convolume::gpu

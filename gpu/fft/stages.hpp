@@ -1,0 +1,187 @@
+#pragma once
+// One transform held in the registers of several threads, which exchange samples through shared
+// memory between its stages.
+//
+// Before forward(), butterfly u of a thread holds in its i-th sample position u + i·n/radix[0].
+// After it, frequency u + i·n/radix[last]. back() is the same transform (the DFT matrix is
+// symmetric) with its flow transposed: it starts where forward() ends and ends where it starts.
+
+#include "convolume/cuda/detail/codelets.hpp"
+#include "gpu/fft/plan.hpp"
+
+namespace convolume::gpu {
+
+/// `Lane` is where the threads of one transform meet: exchange(write, read) calls write(put), then
+/// read(get), of samples at places. P::value is the plan. Twiddle factors (twiddles.hpp) are best
+/// in shared memory.
+template <class Real, class P>
+struct Stages {
+    static constexpr Plan plan = P::value;
+    using Held = Samples<Real, plan.elements>;
+
+    /// Calls f(sample, position) for the samples of `thread` before (stage 0) or after
+    /// (plan.last()) the transform.
+    template <int Stage, class F>
+    CONVOLUME_DEVICE static void for_each(int thread, const F& f) {
+        constexpr int radix = plan.radix[Stage], stride = plan.n / radix;
+        each_butterfly<Stage>(thread, [&](int first, int u) {
+            CONVOLUME_UNROLL
+            for (int i = 0; i < radix; ++i) f(first + i, u + stride * i);
+        });
+    }
+
+    template <class Lane>
+    CONVOLUME_DEVICE static void forward(const Lane& lane, int thread, Held& v,
+                                         const Complex<Real>* twiddles) {
+        transform<0>(thread, v);
+        if constexpr (plan.stages > 1) {
+            twiddle<0>(thread, v, twiddles);
+            exchange<0, true>(lane, thread, v);
+            transform<1>(thread, v);
+        }
+        if constexpr (plan.stages > 2) {
+            twiddle<1>(thread, v, twiddles + plan.second_twiddles());
+            exchange<1, true>(lane, thread, v);
+            transform<2>(thread, v);
+        }
+    }
+
+    template <class Lane>
+    CONVOLUME_DEVICE static void back(const Lane& lane, int thread, Held& v,
+                                      const Complex<Real>* twiddles) {
+        if constexpr (plan.stages > 2) {
+            transform<2>(thread, v);
+            exchange<1, false>(lane, thread, v);
+            twiddle<1>(thread, v, twiddles + plan.second_twiddles());
+        }
+        if constexpr (plan.stages > 1) {
+            transform<1>(thread, v);
+            exchange<0, false>(lane, thread, v);
+            twiddle<0>(thread, v, twiddles);
+        }
+        transform<0>(thread, v);
+    }
+
+  private:
+    /// f(its first sample, butterfly) for the butterflies of `thread` in a stage.
+    template <int Stage, class F>
+    CONVOLUME_DEVICE static void each_butterfly(int thread, const F& f) {
+        constexpr int count = plan.butterflies(Stage), threads = plan.threads;
+        constexpr int each = plan.butterflies_per_thread(Stage), radix = plan.radix[Stage];
+        CONVOLUME_UNROLL
+        for (int j = 0; j < each; ++j) {
+            const int u = thread + j * threads;
+            if ((j + 1) * threads <= count || u < count) f(j * radix, u);
+        }
+    }
+
+    template <int Stage>
+    CONVOLUME_DEVICE static void transform(int thread, Held& v) {
+        constexpr int radix = plan.radix[Stage];
+        each_butterfly<Stage>(thread, [&](int first, int) { dft<radix>(&v[first]); });
+    }
+
+    /// Sample i of butterfly u of stage 0 (frequency i of position u in it) turns by u·i/n. In
+    /// stage 1, of transforms of n/radix[0], by the position within that.
+    template <int Stage>
+    CONVOLUME_DEVICE static void twiddle(int thread, Held& v, const Complex<Real>* table) {
+        constexpr int radix = plan.radix[Stage];
+        constexpr int width = Stage == 0 ? plan.n / radix : plan.radix[2];
+        each_butterfly<Stage>(thread, [&](int first, int u) {
+            const Complex<Real>* turns = table + (Stage == 0 ? u : u % width);
+            CONVOLUME_UNROLL
+            for (int i = 1; i < radix; ++i) {
+                v[first + i] = v[first + i] * turns[(i - 1) * width];
+            }
+        });
+    }
+
+    /// Where sample i of butterfly u of `Stage` lies in the exchange before or after that stage.
+    template <int Exchange, int Stage>
+    CONVOLUME_DEVICE static constexpr int place(int u, int i) {
+        constexpr int pitch = plan.pitch(Exchange), width = plan.radix[2], first = plan.radix[0];
+        if constexpr (Exchange == 0 && Stage == 0) {
+            return i * pitch + u;
+        } else if constexpr (Exchange == 0 && plan.stages == 2) {
+            return u * pitch + i;
+        } else if constexpr (Exchange == 0) {
+            // Stage 1 of 3: frequency k1 = u / width, position b + i·width.
+            return (u / width) * pitch + u % width + i * width;
+        } else if constexpr (Stage == 1) {
+            // Frequency (k1, i), position b.
+            return (u % width) * pitch + u / width + first * i;
+        } else {
+            return i * pitch + u;
+        }
+    }
+
+    /// Samples move from stage `Exchange` to the next, or back.
+    template <int Exchange, bool Forward, class Lane>
+    CONVOLUME_DEVICE static void exchange(const Lane& lane, int thread, Held& v) {
+        constexpr int from = Forward ? Exchange : Exchange + 1;
+        constexpr int to = Forward ? Exchange + 1 : Exchange;
+        constexpr int radix_from = plan.radix[from], radix_to = plan.radix[to];
+        lane.exchange(
+            [&](const auto& put) {
+                each_butterfly<from>(thread, [&](int first, int u) {
+                    CONVOLUME_UNROLL
+                    for (int i = 0; i < radix_from; ++i) {
+                        put(place<Exchange, from>(u, i), v[first + i]);
+                    }
+                });
+            },
+            [&](const auto& get) {
+                each_butterfly<to>(thread, [&](int first, int u) {
+                    CONVOLUME_UNROLL
+                    for (int i = 0; i < radix_to; ++i) {
+                        get(place<Exchange, to>(u, i), v[first + i]);
+                    }
+                });
+            });
+    }
+};
+
+/// Exchanges real parts, then imaginary parts, through memory for one of them.
+template <class Real, class Context>
+struct SplitLane {
+    Context context;
+    Real* memory;
+    int stride;
+
+    template <class Write, class Read>
+    CONVOLUME_DEVICE void exchange(const Write& write, const Read& read) const {
+        context.sync();
+        write([&](int place, const Complex<Real>& v) { memory[place * stride] = v.re; });
+        context.sync();
+        // Samples of both orders share registers: real parts move while imaginary ones stay.
+        read([&](int place, Complex<Real>& v) { v.re = memory[place * stride]; });
+        context.sync();
+        write([&](int place, const Complex<Real>& v) { memory[place * stride] = v.im; });
+        context.sync();
+        read([&](int place, Complex<Real>& v) { v.im = memory[place * stride]; });
+    }
+};
+
+/// Exchanges whole samples.
+template <class Real, class Context>
+struct WholeLane {
+    Context context;
+    Complex<Real>* memory;
+
+    template <class Write, class Read>
+    CONVOLUME_DEVICE void exchange(const Write& write, const Read& read) const {
+        context.sync();
+        write([&](int place, const Complex<Real>& v) { memory[place] = v; });
+        context.sync();
+        read([&](int place, Complex<Real>& v) { v = memory[place]; });
+    }
+};
+
+/// Copies `count` samples to shared memory by all threads of a block, for use after a barrier.
+template <class Real, class Context>
+CONVOLUME_DEVICE void copy_table(const Context& context, Complex<Real>* to,
+                                 const Complex<Real>* from, int count, int threads) {
+    for (int i = context.thread(); i < count; i += threads) to[i] = context.load(from + i);
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,117 @@
+// Short measurements of the ways to and on a device.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "convolume/engines.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/stream.hpp"
+
+namespace convolume {
+
+namespace {
+
+using gpu::check;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t bytes = std::size_t{32} << 20;
+
+struct HostDeleter {
+    void operator()(char* data) const { static_cast<void>(cudaFreeHost(data)); }
+};
+using PinnedMemory = std::unique_ptr<char, HostDeleter>;
+
+PinnedMemory pinned_memory() {
+    void* data = nullptr;
+    check(cudaHostAlloc(&data, bytes, cudaHostAllocPortable), "a buffer to measure with");
+    return PinnedMemory(static_cast<char*>(data));
+}
+
+struct Measured {
+    explicit Measured(int number)
+        : scope(number),
+          up(pinned_memory()),
+          down(pinned_memory()),
+          a(number, bytes),
+          b(number, bytes) {}
+
+    void upload() const {
+        check(cudaMemcpyAsync(a.data(), up.get(), bytes, cudaMemcpyHostToDevice, first),
+              "copying to the GPU");
+    }
+    void download() const {
+        check(cudaMemcpyAsync(down.get(), b.data(), bytes, cudaMemcpyDeviceToHost, second),
+              "copying from the GPU");
+    }
+    void copy() const {
+        check(cudaMemcpyAsync(b.data(), a.data(), bytes, cudaMemcpyDeviceToDevice, first),
+              "copying on the GPU");
+    }
+    void wait() const {
+        first.wait();
+        second.wait();
+    }
+
+    gpu::DeviceScope scope;
+    PinnedMemory up, down;
+    gpu::DeviceMemory a, b;
+    gpu::Stream first, second;
+};
+
+// Seconds that `work` takes, the best of a few.
+template <class Work>
+double best_seconds(const Measured& device, const Work& work) {
+    double best = 1e9;
+    for (int run = 0; run < 4; ++run) {
+        const auto start = Clock::now();
+        work();
+        device.wait();
+        best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    return best;
+}
+
+}  // namespace
+
+GpuBandwidth measure_gpu_bandwidth(int number) {
+    const Measured device(number);
+    const auto size = static_cast<double>(bytes);
+    GpuBandwidth result;
+    result.host_to_device = size / best_seconds(device, [&] { device.upload(); });
+    result.device_to_host = size / best_seconds(device, [&] { device.download(); });
+    result.both = 2 * size / best_seconds(device, [&] {
+                      device.upload();
+                      device.download();
+                  });
+    constexpr int copies = 20;
+    result.device = 2 * copies * size / best_seconds(device, [&] {
+                        for (int i = 0; i < copies; ++i) device.copy();
+                    });
+    return result;
+}
+
+double measure_concurrent_upload(const std::vector<int>& devices) {
+    std::vector<std::unique_ptr<Measured>> measured;
+    for (const int number : devices) measured.push_back(std::make_unique<Measured>(number));
+    double best = 0;
+    for (int run = 0; run < 3; ++run) {
+        const auto start = Clock::now();
+        for (std::size_t i = 0; i < devices.size(); ++i) {
+            const gpu::DeviceScope scope(devices[i]);
+            measured[i]->upload();
+        }
+        for (const auto& device : measured) device->wait();
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        best = std::max(best, static_cast<double>(devices.size() * bytes) / seconds);
+    }
+    while (!measured.empty()) measured.pop_back();  // scopes end in reverse order
+    return best;
+}
+
+}  // namespace convolume

@@ -1,0 +1,147 @@
+#include "gpu/runtime/device.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include "convolume/engines.hpp"
+#include "convolume/error.hpp"
+#include "gpu/runtime/check.hpp"
+
+namespace convolume {
+
+namespace gpu {
+
+namespace {
+
+constexpr const char* needs =
+    "convolume needs an NVIDIA GPU of compute capability 7.5 or later and its driver";
+
+int attribute(cudaDeviceAttr which, int device) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, device), "asking the device for its properties");
+    return value;
+}
+
+std::string version_text(int version) {
+    return version > 0 ? message(version / 1000, ".", version % 1000 / 10) : std::string();
+}
+
+}  // namespace
+
+DeviceScope::DeviceScope(int device) {
+    check(cudaGetDevice(&before_), "asking for the current device");
+    check(cudaSetDevice(device), "choosing a device");
+}
+
+DeviceScope::~DeviceScope() {
+    static_cast<void>(cudaSetDevice(before_));  // it was current before
+}
+
+DeviceFacts device_facts(int device) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device), "asking the device for its properties");
+    DeviceFacts facts;
+    facts.number = device;
+    facts.name = properties.name;
+    facts.compute_major = properties.major;
+    facts.compute_minor = properties.minor;
+    facts.processors = properties.multiProcessorCount;
+    facts.memory_bytes = static_cast<index_t>(properties.totalGlobalMem);
+    // Two transfers a clock; the clock is in kHz, the width in bits.
+    facts.memory_bytes_per_s = 2e3 * attribute(cudaDevAttrMemoryClockRate, device) *
+                               attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
+    return facts;
+}
+
+int device_count(std::string* why) {
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status == cudaSuccess && count > 0) return count;
+    static_cast<void>(cudaGetLastError());
+    if (!why) return 0;
+    if (status == cudaSuccess || status == cudaErrorNoDevice)
+        *why = message("there is no NVIDIA GPU here: ", needs);
+    else if (status == cudaErrorInsufficientDriver)
+        *why = message("the GPU's driver is missing or older than this build's CUDA ",
+                       cuda_runtime_version(), ": update the driver");
+    else
+        *why = message("the GPU cannot be used (", cudaGetErrorString(status), "): ", needs);
+    return 0;
+}
+
+void require_device(int device) {
+    std::string why;
+    const int count = device_count(&why);
+    if (count == 0) throw Unavailable(why);
+    if (device < 0 || device >= count)
+        throw Unavailable(
+            message("there is no GPU ", device, ": this machine has ", count, ", numbered from 0"));
+}
+
+index_t free_device_bytes(int device) {
+    const DeviceScope scope(device);
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free device memory");
+    return static_cast<index_t>(free);
+}
+
+}  // namespace gpu
+
+std::string gpu_unavailable() {
+    std::string why;
+    const int count = gpu::device_count(&why);
+    if (count == 0) return why;
+    try {
+        for (int device = 0; device < count; ++device)
+            if (gpu::device_facts(device).usable()) return {};
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return message("the GPU here is too old: ", gpu::needs);
+}
+
+std::vector<GpuDevice> gpu_devices() {
+    std::vector<GpuDevice> devices;
+    const int count = gpu::device_count();
+    for (int number = 0; number < count; ++number) {
+        try {
+            const gpu::DeviceFacts facts = gpu::device_facts(number);
+            GpuDevice device;
+            device.number = number;
+            device.name = facts.name;
+            device.compute_major = facts.compute_major;
+            device.compute_minor = facts.compute_minor;
+            device.usable = facts.usable();
+            device.memory_bytes = facts.memory_bytes;
+            device.free_bytes = gpu::free_device_bytes(number);
+            char bus[32] = {};
+            gpu::check(cudaDeviceGetPCIBusId(bus, sizeof bus, number),
+                       "asking for the PCI address");
+            device.bus_id = bus;
+            for (int other = 0; other < count; ++other) {
+                int reaches = 0;
+                if (other != number)
+                    gpu::check(cudaDeviceCanAccessPeer(&reaches, number, other),
+                               "asking for peer access");
+                if (reaches) device.peers.push_back(other);
+            }
+            devices.push_back(std::move(device));
+        } catch (const Error&) {
+            continue;  // a device that fails is not offered
+        }
+    }
+    return devices;
+}
+
+std::string cuda_driver_version() {
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess ? gpu::version_text(version)
+                                                         : std::string();
+}
+
+std::string cuda_runtime_version() {
+    int version = 0;
+    return cudaRuntimeGetVersion(&version) == cudaSuccess ? gpu::version_text(version)
+                                                          : std::string();
+}
+
+}  // namespace convolume

@@ -1,0 +1,158 @@
+#include "gpu/runtime/device_memory.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "convolume/options.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+std::atomic<index_t> current_bytes{0};
+std::atomic<index_t> peak_bytes{0};
+
+void count(index_t bytes) {
+    const index_t now = current_bytes.fetch_add(bytes) + bytes;
+    index_t peak = peak_bytes.load();
+    while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
+    }
+}
+}  // namespace
+
+DeviceMemoryUse device_memory_use() {
+    return {current_bytes.load(), peak_bytes.load()};
+}
+void reset_device_memory_peak() {
+    peak_bytes.store(current_bytes.load());
+}
+
+DeviceMemory::DeviceMemory(int device, index_t bytes) : device_(device) {
+    if (bytes <= 0) return;
+    const DeviceScope scope(device);
+    bytes = round_up(bytes, alignment);
+    check(fault_due(Fault::allocation) ? cudaErrorMemoryAllocation
+                                       : cudaMalloc(&data_, static_cast<std::size_t>(bytes)),
+          "a workspace");
+    bytes_ = bytes;
+    count(bytes_);
+}
+
+DeviceMemory::~DeviceMemory() {
+    release();
+}
+
+DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
+    : device_(other.device_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+    if (this != &other) {
+        release();
+        device_ = other.device_;
+        data_ = std::exchange(other.data_, nullptr);
+        bytes_ = std::exchange(other.bytes_, 0);
+    }
+    return *this;
+}
+
+void DeviceMemory::release() noexcept {
+    if (!data_) return;
+    static_cast<void>(cudaFree(data_));  // a lost device has nothing to free
+    count(-bytes_);
+    data_ = nullptr;
+    bytes_ = 0;
+}
+
+struct DevicePool::State {
+    int device = 0;
+    mutable std::mutex mutex;
+    index_t limit_bytes = 0;
+    index_t held_bytes = 0;  ///< on loan and idle
+    std::vector<DeviceMemory> idle;
+
+    void free_idle() {
+        for (const DeviceMemory& memory : idle) held_bytes -= memory.bytes();
+        idle.clear();
+    }
+};
+
+DevicePool::DevicePool(int device, index_t limit_bytes) : state_(std::make_shared<State>()) {
+    state_->device = device;
+    state_->limit_bytes = limit_bytes;
+}
+
+DevicePool::~DevicePool() = default;
+
+DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
+    bytes = round_up(std::max<index_t>(bytes, 1), DeviceMemory::alignment);
+    State& state = *state_;
+    const std::lock_guard lock(state.mutex);
+    auto best = state.idle.end();
+    for (auto it = state.idle.begin(); it != state.idle.end(); ++it)
+        // Much larger ones are left for whom they fit.
+        if (it->bytes() >= bytes && it->bytes() <= 2 * bytes + (index_t{1} << 20) &&
+            (best == state.idle.end() || it->bytes() < best->bytes()))
+            best = it;
+    DeviceMemory memory;
+    if (best != state.idle.end()) {
+        memory = std::move(*best);
+        state.idle.erase(best);
+    } else {
+        const auto exceeds = [&] {
+            return state.limit_bytes > 0 && state.held_bytes + bytes > state.limit_bytes;
+        };
+        // Those that are just too small would serve as little the next time.
+        std::erase_if(state.idle, [&](const DeviceMemory& candidate) {
+            const bool outgrown = candidate.bytes() < bytes && candidate.bytes() >= bytes / 2;
+            if (outgrown) state.held_bytes -= candidate.bytes();
+            return outgrown;
+        });
+        if (exceeds()) state.free_idle();
+        if (exceeds())
+            throw OutOfMemory(
+                message(format_bytes(bytes), " for ", purpose, " exceed the GPU's memory limit of ",
+                        format_bytes(state.limit_bytes), ", of which ",
+                        format_bytes(state.held_bytes), " are in use: raise the limit"));
+        try {
+            memory = DeviceMemory(state.device, bytes);
+        } catch (const OutOfMemory&) {
+            if (state.idle.empty()) throw;
+            state.free_idle();
+            memory = DeviceMemory(state.device, bytes);
+        }
+        state.held_bytes += memory.bytes();
+    }
+    char* const data = memory.data();
+    auto holder = std::make_shared<DeviceMemory>(std::move(memory));
+    return Lease(data, [state = state_, holder](char*) mutable {
+        const std::lock_guard back(state->mutex);
+        state->idle.push_back(std::move(*holder));
+    });
+}
+
+void DevicePool::release() {
+    const std::lock_guard lock(state_->mutex);
+    state_->free_idle();
+}
+
+index_t DevicePool::limit_bytes() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->limit_bytes;
+}
+
+void DevicePool::lower_limit() {
+    const std::lock_guard lock(state_->mutex);
+    state_->free_idle();
+    const index_t can_be_had = state_->held_bytes + free_device_bytes(state_->device) / 10 * 9;
+    const index_t smaller = state_->limit_bytes > 0 ? state_->limit_bytes / 4 * 3 : can_be_had;
+    state_->limit_bytes = std::max<index_t>(std::min(can_be_had, smaller), 1);
+}
+
+}  // namespace convolume::gpu

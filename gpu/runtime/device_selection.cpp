@@ -1,0 +1,40 @@
+#include "gpu/runtime/device_selection.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "gpu/runtime/device.hpp"
+
+namespace convolume::gpu {
+
+std::vector<int> choose_devices(const std::vector<int>& asked) {
+    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    const int count = device_count();
+    for (const int device : asked) {
+        if (device < 0 || device >= count)
+            throw InvalidArgument(message("there is no GPU ", device, ": this machine has ", count,
+                                          ", numbered from 0"));
+        if (!device_facts(device).usable())
+            throw Unavailable(message("GPU ", device,
+                                      " is too old: convolume needs compute "
+                                      "capability 7.5 or later"));
+    }
+    if (!asked.empty()) return asked;
+    std::vector<int> usable;
+    for (int device = 0; device < count; ++device)
+        if (device_facts(device).usable()) usable.push_back(device);
+    return usable;
+}
+
+index_t device_limit(const GpuOptions& options, int device) {
+    return options.memory_limit_bytes ? *options.memory_limit_bytes
+                                      : free_device_bytes(device) / 10 * 9;
+}
+
+int threads_each(const GpuOptions& options, std::size_t devices) {
+    const int threads = options.host_threads > 0 ? options.host_threads : omp_get_max_threads();
+    return std::max(1, threads / static_cast<int>(devices));
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,57 @@
+#pragma once
+// Streams and events that end with their owner. Of the current device.
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "gpu/runtime/check.hpp"
+
+namespace convolume::gpu {
+
+class Stream {
+  public:
+    Stream() {
+        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+    }
+    ~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    operator cudaStream_t() const { return stream_; }
+
+    void wait() const { check(cudaStreamSynchronize(stream_), "working on the GPU"); }
+
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+  public:
+    explicit Event(bool timed = false) {
+        check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming),
+              "creating an event");
+    }
+    ~Event() {
+        if (event_) static_cast<void>(cudaEventDestroy(event_));
+    }
+    Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+    Event& operator=(Event&& other) noexcept {
+        std::swap(event_, other.event_);
+        return *this;
+    }
+    operator cudaEvent_t() const { return event_; }
+
+    void record(cudaStream_t stream) const {
+        check(cudaEventRecord(event_, stream), "recording an event");
+    }
+    /// Later work of `stream` waits for what was recorded (nothing yet: does not wait).
+    void hold_back(cudaStream_t stream) const {
+        check(cudaStreamWaitEvent(stream, event_, 0), "waiting for an event");
+    }
+    void wait() const { check(cudaEventSynchronize(event_), "working on the GPU"); }
+
+  private:
+    cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace convolume::gpu

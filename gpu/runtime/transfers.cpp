@@ -1,0 +1,283 @@
+#include "gpu/runtime/transfers.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "gpu/runtime/device.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+// Runs of samples that follow each other along x, for the samples [first, first + count) of a shape
+// in C order: run(z, y, x, samples, offset from `first`).
+template <class Run>
+void for_each_row(const Shape3& shape, index_t first, index_t count, const Run& run) {
+    index_t z = first / (shape.y * shape.x);
+    index_t y = first / shape.x % shape.y;
+    index_t x = first % shape.x;
+    for (index_t done = 0; done < count;) {
+        const index_t here = std::min(count - done, shape.x - x);
+        run(z, y, x, here, done);
+        done += here;
+        x = 0;
+        if (++y == shape.y) {
+            y = 0;
+            ++z;
+        }
+    }
+}
+
+// A share of `count` samples for every thread.
+template <class Work>
+void in_shares(index_t count, int threads, const Work& work) {
+    constexpr index_t least = 1 << 16;  // fewer are not worth a thread
+    const index_t shares = std::clamp<index_t>(count / least, 1, threads);
+#pragma omp parallel for num_threads(static_cast <int>(shares)) schedule(static)
+    for (index_t share = 0; share < shares; ++share) {
+        const index_t begin = count / shares * share + std::min(share, count % shares);
+        const index_t end = begin + count / shares + (share < count % shares ? 1 : 0);
+        work(begin, end - begin);
+    }
+}
+
+template <std::size_t bytes>
+struct Sample {
+    char data[bytes];
+};
+
+// Calls `f` with a type of the size of `type`: moving samples needs no more.
+template <class F>
+void visit_size(PixelType type, const F& f) {
+    switch (size_of(type)) {
+        case 1:
+            return f(Sample<1>{});
+        case 2:
+            return f(Sample<2>{});
+        case 4:
+            return f(Sample<4>{});
+        case 8:
+            return f(Sample<8>{});
+        default:
+            return f(Sample<16>{});
+    }
+}
+
+index_t sample_bytes(const ConstImageView& view) {
+    return static_cast<index_t>(size_of(view.type));
+}
+
+index_t view_bytes(const ConstImageView& view) {
+    return element_count(view.shape) * sample_bytes(view);
+}
+
+// Whether a device can copy the view's rows by itself.
+bool is_reachable(const ConstImageView& view) {
+    const bool rows_in_order = view.strides.x == 1 && view.strides.y >= view.shape.x &&
+                               view.strides.z >= view.strides.y * view.shape.y;
+    const index_t last =
+        (view.shape.z - 1) * view.strides.z + (view.shape.y - 1) * view.strides.y + view.shape.x;
+    return rows_in_order && is_page_locked(view.data, last * sample_bytes(view));
+}
+
+// Copies between a reachable view and compact device memory.
+void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cudaStream_t stream) {
+    const auto size = [&](index_t samples) {
+        return static_cast<std::size_t>(samples * sample_bytes(view));
+    };
+    const auto copy = [&](index_t z, std::size_t width, std::size_t pitch, std::size_t height) {
+        char* const host =
+            static_cast<char*>(const_cast<void*>(view.data)) + size(z * view.strides.z);
+        char* const there = device + size(z * view.shape.y * view.shape.x);
+        const bool up = kind == cudaMemcpyHostToDevice;
+        check(cudaMemcpy2DAsync(up ? there : host, up ? width : pitch, up ? host : there,
+                                up ? pitch : width, width, height, kind, stream),
+              up ? "copying to the GPU" : "copying from the GPU");
+    };
+    if (is_contiguous(view)) {
+        copy(0, size(element_count(view.shape)), size(element_count(view.shape)), 1);
+    } else if (view.strides.y == view.shape.x) {
+        copy(0, size(view.shape.y * view.shape.x), size(view.strides.z),
+             static_cast<std::size_t>(view.shape.z));
+    } else {
+        for (index_t z = 0; z < view.shape.z; ++z)
+            copy(z, size(view.shape.x), size(view.strides.y),
+                 static_cast<std::size_t>(view.shape.y));
+    }
+}
+
+void fail_if_asked() {
+    if (fault_due(Fault::transfer)) check(cudaErrorUnknown, "copying");
+}
+
+}  // namespace
+
+void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
+                    int threads) {
+    visit_size(view.type, [&](auto sample) {
+        using T = decltype(sample);
+        T* const out = reinterpret_cast<T*>(target);
+        in_shares(count, threads, [&](index_t begin, index_t share) {
+            for_each_row(view.shape, first + begin, share,
+                         [&](index_t z, index_t y, index_t x, index_t samples, index_t at) {
+                             const T* const row = static_cast<const T*>(view.at(z, y, x));
+                             T* const to = out + begin + at;
+                             if (view.strides.x == 1)
+                                 std::memcpy(to, row,
+                                             static_cast<std::size_t>(samples) * sizeof(T));
+                             else
+                                 for (index_t i = 0; i < samples; ++i)
+                                     to[i] = row[i * view.strides.x];
+                         });
+        });
+    });
+}
+
+void copy_to_view(const char* source, index_t first, index_t count, const ImageView& view,
+                  int threads) {
+    visit_size(view.type, [&](auto sample) {
+        using T = decltype(sample);
+        const T* const in = reinterpret_cast<const T*>(source);
+        in_shares(count, threads, [&](index_t begin, index_t share) {
+            for_each_row(view.shape, first + begin, share,
+                         [&](index_t z, index_t y, index_t x, index_t samples, index_t at) {
+                             T* const row = static_cast<T*>(view.at(z, y, x));
+                             const T* const from = in + begin + at;
+                             if (view.strides.x == 1)
+                                 std::memcpy(row, from,
+                                             static_cast<std::size_t>(samples) * sizeof(T));
+                             else
+                                 for (index_t i = 0; i < samples; ++i)
+                                     row[i * view.strides.x] = from[i];
+                         });
+        });
+    });
+}
+
+Uploader::~Uploader() {
+    for (const Piece& piece : in_flight_) {
+        static_cast<void>(cudaEventSynchronize(piece.copied));  // failures were met before
+    }
+}
+
+void Uploader::upload(const ConstImageView& source, char* target) {
+    fail_if_asked();
+    if (!is_reachable(source)) return upload_staged(source, target);
+    const Gate::Pass pass = context_.gate->step();
+    context_.timeline->phase(Phase::host_to_device, stream_, view_bytes(source),
+                             [&] { copy_rows(source, target, cudaMemcpyHostToDevice, stream_); });
+    if (pass) check(cudaStreamSynchronize(stream_), "copying to the GPU");
+}
+
+void Uploader::upload_staged(const ConstImageView& source, char* target) {
+    const index_t bytes = sample_bytes(source);
+    const index_t count = element_count(source.shape);
+    const index_t at_once = StagingPool::piece_bytes / bytes;
+    for (index_t first = 0; first < count; first += at_once) {
+        reclaim(3);
+        const index_t here = std::min(at_once, count - first);
+        StagingPool::Piece data = context_.staging->try_take();
+        if (!data) {
+            reclaim(0);  // who waits holds nothing that others wait for
+            data = context_.staging->take();
+        }
+        Piece piece{std::move(data), Event()};
+        copy_from_view(source, first, here, piece.data.get(), context_.host_threads);
+        const Gate::Pass pass = context_.gate->step();
+        context_.timeline->phase(Phase::host_to_device, stream_, here * bytes, [&] {
+            check(cudaMemcpyAsync(target + first * bytes, piece.data.get(),
+                                  static_cast<std::size_t>(here * bytes), cudaMemcpyHostToDevice,
+                                  stream_),
+                  "copying to the GPU");
+        });
+        piece.copied.record(stream_);
+        if (pass) piece.copied.wait();
+        in_flight_.push_back(std::move(piece));
+    }
+}
+
+void Uploader::reclaim(std::size_t keep) {
+    while (in_flight_.size() > keep) {
+        in_flight_.front().copied.wait();
+        in_flight_.pop_front();
+    }
+}
+
+Downloader::~Downloader() {
+    {
+        const std::lock_guard lock(mutex_);
+        ends_ = true;
+    }
+    changed_.notify_all();
+    if (drainer_.joinable()) drainer_.join();
+}
+
+void Downloader::download(const char* source, const ImageView& target) {
+    fail_if_asked();
+    if (!is_reachable(target)) return download_staged(source, target);
+    const Gate::Pass pass = context_.gate->step();
+    context_.timeline->phase(Phase::device_to_host, stream_, view_bytes(target), [&] {
+        copy_rows(target, const_cast<char*>(source), cudaMemcpyDeviceToHost, stream_);
+    });
+    if (pass) check(cudaStreamSynchronize(stream_), "copying from the GPU");
+}
+
+void Downloader::download_staged(const char* source, const ImageView& target) {
+    if (!drainer_.joinable()) drainer_ = std::jthread([this] { drain(); });
+    const index_t bytes = sample_bytes(target);
+    const index_t count = element_count(target.shape);
+    const index_t at_once = StagingPool::piece_bytes / bytes;
+    for (index_t first = 0; first < count; first += at_once) {
+        const index_t here = std::min(at_once, count - first);
+        Piece piece{context_.staging->take(), Event(), target, first, here};
+        const Gate::Pass pass = context_.gate->step();
+        context_.timeline->phase(Phase::device_to_host, stream_, here * bytes, [&] {
+            check(cudaMemcpyAsync(piece.data.get(), source + first * bytes,
+                                  static_cast<std::size_t>(here * bytes), cudaMemcpyDeviceToHost,
+                                  stream_),
+                  "copying from the GPU");
+        });
+        piece.copied.record(stream_);
+        if (pass) piece.copied.wait();
+        {
+            const std::lock_guard lock(mutex_);
+            pieces_.push_back(std::move(piece));
+        }
+        changed_.notify_all();
+    }
+}
+
+void Downloader::finish() {
+    {
+        const std::lock_guard lock(mutex_);
+        ends_ = true;
+    }
+    changed_.notify_all();
+    if (drainer_.joinable()) drainer_.join();
+    if (error_) std::rethrow_exception(error_);
+    check(cudaStreamSynchronize(stream_), "copying from the GPU");
+}
+
+void Downloader::drain() {
+    while (true) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ends_ || !pieces_.empty(); });
+        if (pieces_.empty()) return;
+        Piece piece = std::move(pieces_.front());
+        pieces_.pop_front();
+        lock.unlock();
+        try {
+            const DeviceScope scope(context_.device);
+            piece.copied.wait();
+            copy_to_view(piece.data.get(), piece.first, piece.count, piece.target,
+                         context_.host_threads);
+        } catch (...) {
+            const std::lock_guard error_lock(mutex_);
+            if (!error_) error_ = std::current_exception();
+        }
+    }
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,91 @@
+#pragma once
+// Images between host and device. Page-locked memory is read and written by the device itself;
+// ordinary memory goes through staging pieces, copied by host threads while transfers run.
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <thread>
+
+#include "convolume/image_view.hpp"
+#include "gpu/runtime/device_timeline.hpp"
+#include "gpu/runtime/staging.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/runtime/transfer_gate.hpp"
+
+namespace convolume::gpu {
+
+/// The view's samples in C order as they lie in compact memory.
+void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
+                    int threads);
+void copy_to_view(const char* source, index_t first, index_t count, const ImageView& view,
+                  int threads);
+
+/// What the transfers of one task share.
+struct TransferContext {
+    int device = 0;
+    int host_threads = 1;
+    Gate* gate = nullptr;
+    StagingPool* staging = nullptr;  ///< of this direction
+    DeviceTimeline* timeline = nullptr;
+};
+
+/// Copies views to the device, in order, on a stream of its own.
+class Uploader {
+  public:
+    Uploader(const TransferContext& context, cudaStream_t stream)
+        : context_(context), stream_(stream) {}
+    ~Uploader();
+
+    /// The samples of `source`, compact, to `target`. Returns when `source` was read or will be by
+    /// the device itself.
+    void upload(const ConstImageView& source, char* target);
+    /// Gives back the staging when everything has left it.
+    void finish() { reclaim(0); }
+
+  private:
+    void upload_staged(const ConstImageView& source, char* target);
+    void reclaim(std::size_t keep);
+
+    struct Piece {
+        StagingPool::Piece data;
+        Event copied;
+    };
+    TransferContext context_;
+    cudaStream_t stream_;
+    std::deque<Piece> in_flight_;
+};
+
+/// Copies from the device into views, in order. Ordinary memory is written by a thread of its own.
+class Downloader {
+  public:
+    Downloader(const TransferContext& context, cudaStream_t stream)
+        : context_(context), stream_(stream) {}
+    ~Downloader();
+
+    /// The compact samples at `source` into `target`, on the stream.
+    void download(const char* source, const ImageView& target);
+    /// Returns when all targets are written. Throws what went wrong on the way.
+    void finish();
+
+  private:
+    void download_staged(const char* source, const ImageView& target);
+    void drain();
+
+    struct Piece {
+        StagingPool::Piece data;
+        Event copied;
+        ImageView target;
+        index_t first, count;
+    };
+    TransferContext context_;
+    cudaStream_t stream_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Piece> pieces_;
+    bool ends_ = false;
+    std::exception_ptr error_;
+    std::jthread drainer_;
+};
+
+}  // namespace convolume::gpu

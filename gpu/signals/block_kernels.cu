@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "convolume/cuda/detail/codelets.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/signals/block_kernels.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+constexpr int threads = 256;
+
+unsigned blocks_for(index_t items) {
+    return static_cast<unsigned>(std::clamp<index_t>(ceil_div(items, threads), 1, 1 << 16));
+}
+
+__device__ inline index_t first_item() {
+    return blockIdx.x * index_t{blockDim.x} + threadIdx.x;
+}
+__device__ inline index_t item_step() {
+    return index_t{gridDim.x} * blockDim.x;
+}
+
+template <class Target, class Real>
+__device__ Target as(Real value) {
+    return static_cast<Target>(value);
+}
+template <class Target, class Real>
+__device__ Target as(Complex<Real> value) {
+    using Part = decltype(Target{}.re);
+    return {static_cast<Part>(value.re), static_cast<Part>(value.im)};
+}
+
+template <class Source, class Target>
+__global__ void cut_kernel(const Source* source, index_t first, index_t available, index_t begin,
+                           index_t hop, index_t used, Target* target, index_t rows, index_t pitch) {
+    for (index_t i = first_item(); i < rows * pitch; i += item_step()) {
+        const index_t row = rows == 1 ? 0 : i / pitch, x = i - row * pitch;
+        const index_t at = begin + row * hop + x - first;
+        Target value{};
+        if (x < used && at >= 0 && at < available) value = as<Target>(source[at]);
+        target[i] = value;
+    }
+}
+
+template <class Real>
+__global__ void scale_kernel(const Complex<double>* source, double scale, Complex<Real>* target,
+                             index_t count) {
+    for (index_t i = first_item(); i < count; i += item_step())
+        target[i] = as<Complex<Real>>(scale * source[i]);
+}
+
+/// For `Tile` outputs at once: each factor is read once for all their products.
+template <class Real, int Tile>
+__global__ void sum_kernel(SignalSpectra<Real> signal, const Complex<Real>* filter, index_t bins,
+                           index_t parts, index_t outputs, Complex<Real>* sums) {
+    const index_t groups = (outputs + Tile - 1) / Tile;
+    for (index_t i = first_item(); i < groups * bins; i += item_step()) {
+        const index_t group = i / bins, bin = i - group * bins, k = group * Tile;
+        const auto block = [&](index_t b) {
+            b -= signal.first;
+            return b >= 0 && b < signal.count ? signal.data[b * bins + bin] : Complex<Real>{};
+        };
+        // In step j, signal[k + o + parts - 1 - j] is in slot (o - j) modulo Tile: each step takes
+        // one block more and drops one.
+        Complex<Real> sum[Tile] = {}, window[Tile] = {};
+        unroll<Tile - 1>([&](auto o) { window[o + 1] = block(k + o + 1 + parts - 1); });
+        for (index_t first = 0; first < parts; first += Tile) {
+            unroll<Tile>([&](auto step) {
+                const index_t j = first + step;
+                if (j >= parts) return;
+                constexpr int turn = decltype(step)::value;
+                window[(Tile - turn) % Tile] = block(k + parts - 1 - j);
+                const Complex<Real> h = filter[j * bins + bin];
+                unroll<Tile>([&](auto o) {
+                    constexpr int slot = (decltype(o)::value + Tile - turn) % Tile;
+                    sum[o].re += window[slot].re * h.re - window[slot].im * h.im;
+                    sum[o].im += window[slot].re * h.im + window[slot].im * h.re;
+                });
+            });
+        }
+        unroll<Tile>([&](auto o) {
+            if (k + o < outputs) sums[(k + o) * bins + bin] = sum[o];
+        });
+    }
+}
+
+/// The result n of some rows, as it is stored.
+template <class Real, class Value, bool power>
+__device__ auto result_at(const Value* rows, const RowResults& results, index_t n) {
+    const index_t row = n / results.hop;
+    const Value v = rows[row * results.pitch + results.skip + n - row * results.hop];
+    if constexpr (!power)
+        return v;
+    else if constexpr (std::is_same_v<Value, Real>)
+        return v * v;
+    else
+        return v.re * v.re + v.im * v.im;
+}
+
+template <class Real, class Value, bool power>
+__global__ void store_kernel(const Value* rows, RowResults results, void* target) {
+    using Result = std::conditional_t<power, Real, Value>;
+    const index_t length =
+        results.window.kind == WindowPost::Kind::none ? 1 : results.window.length;
+    const index_t phase = results.before % length;
+    const index_t first = phase == 0 ? 0 : length - phase;
+    auto* const stored = static_cast<Result*>(target) + (results.before + first) / length;
+    for (index_t i = first_item(); first + i * length < results.count; i += item_step())
+        stored[i] = result_at<Real, Value, power>(rows, results, first + i * length);
+}
+
+/// A block of threads for each window, of whose results all are here.
+template <class Real, class Value, bool power>
+__global__ void pick_kernel(const Value* rows, RowResults results, Real* target, index_t* positions,
+                            index_t begin_of_range) {
+    __shared__ Real values[threads];
+    __shared__ index_t places[threads];
+    const index_t length = results.window.length;
+    const int thread = static_cast<int>(threadIdx.x);
+    for (index_t w = blockIdx.x; w * length < results.count; w += gridDim.x) {
+        const index_t begin = w * length;
+        const index_t end = begin + length < results.count ? begin + length : results.count;
+        Real best = result_at<Real, Value, power>(rows, results, begin);
+        index_t place = begin;
+        const auto consider = [&](Real value, index_t at) {
+            const bool first = value == best && at < place;
+            if (value > best || first || (best != best && value == value)) {
+                best = value;
+                place = at;
+            }
+        };
+        for (index_t n = begin + thread; n < end; n += threads)
+            consider(result_at<Real, Value, power>(rows, results, n), n);
+        values[thread] = best;
+        places[thread] = place;
+        __syncthreads();
+        for (int half = threads / 2; half > 0; half /= 2) {
+            if (thread < half) {
+                consider(values[thread + half], places[thread + half]);
+                values[thread] = best;
+                places[thread] = place;
+            }
+            __syncthreads();
+        }
+        if (thread == 0) {
+            const index_t to = results.before / length + w;
+            target[to] = best;
+            if (positions != nullptr) positions[to] = begin_of_range + results.before + place;
+        }
+        __syncthreads();
+    }
+}
+
+}  // namespace
+
+template <class Source, class Target>
+void cut_rows(const Source* source, index_t first, index_t available, index_t begin, index_t hop,
+              index_t used, Target* target, index_t rows, index_t pitch, cudaStream_t stream) {
+    cut_kernel<<<blocks_for(rows * pitch), threads, 0, stream>>>(source, first, available, begin,
+                                                                 hop, used, target, rows, pitch);
+    check(cudaGetLastError(), "cutting samples into blocks");
+}
+
+template <class Real>
+void scale_spectra(const Complex<double>* source, double scale, Complex<Real>* target,
+                   index_t count, cudaStream_t stream) {
+    scale_kernel<<<blocks_for(count), threads, 0, stream>>>(source, scale, target, count);
+    check(cudaGetLastError(), "scaling the spectra of filters");
+}
+
+template <class Real>
+void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter, index_t bins,
+                  index_t parts, index_t outputs, Complex<Real>* sums, cudaStream_t stream) {
+    const auto launch = [&](auto tile) {
+        constexpr int count = decltype(tile)::value;
+        sum_kernel<Real, count>
+            <<<blocks_for(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
+                signal, filter, bins, parts, outputs, sums);
+    };
+    // Larger tiles read less, as long as there are threads enough.
+    constexpr index_t enough_threads = 1 << 17;
+    const auto fits = [&](index_t tile) {
+        return tile <= outputs && ceil_div(outputs, tile) * bins >= enough_threads;
+    };
+    if (parts == 1 || outputs == 1) {
+        launch(Constant<1>{});
+    } else if (fits(16)) {
+        launch(Constant<16>{});
+    } else if (fits(8)) {
+        launch(Constant<8>{});
+    } else {
+        launch(Constant<4>{});
+    }
+    check(cudaGetLastError(), "multiplying spectra");
+}
+
+template <class Real, class Value>
+void store_rows(const Value* rows, const RowResults& results, void* target, index_t* positions,
+                index_t begin, cudaStream_t stream) {
+    const auto store = [&](auto power) {
+        constexpr bool squared = decltype(power)::value;
+        if (results.window.kind != WindowPost::Kind::peak) {
+            store_kernel<Real, Value, squared>
+                <<<blocks_for(results.window.stored(results.count)), threads, 0, stream>>>(
+                    rows, results, target);
+        } else if constexpr (squared || std::is_same_v<Value, Real>) {
+            const index_t windows = results.window.stored(results.count);
+            pick_kernel<Real, Value, squared>
+                <<<static_cast<unsigned>(std::min<index_t>(windows, 1 << 16)), threads, 0,
+                   stream>>>(rows, results, static_cast<Real*>(target), positions, begin);
+        }
+    };
+    results.power ? store(std::true_type{}) : store(std::false_type{});
+    check(cudaGetLastError(), "storing results");
+}
+
+#define CONVOLUME_INSTANTIATE(Real)                                                                \
+    template void cut_rows(const Real*, index_t, index_t, index_t, index_t, index_t, Real*,        \
+                           index_t, index_t, cudaStream_t);                                        \
+    template void cut_rows(const Complex<Real>*, index_t, index_t, index_t, index_t, index_t,      \
+                           Complex<Real>*, index_t, index_t, cudaStream_t);                        \
+    template void scale_spectra(const Complex<double>*, double, Complex<Real>*, index_t,           \
+                                cudaStream_t);                                                     \
+    template void sum_products(const SignalSpectra<Real>&, const Complex<Real>*, index_t, index_t, \
+                               index_t, Complex<Real>*, cudaStream_t);                             \
+    template void store_rows<Real>(const Real*, const RowResults&, void*, index_t*, index_t,       \
+                                   cudaStream_t);                                                  \
+    template void store_rows<Real>(const Complex<Real>*, const RowResults&, void*, index_t*,       \
+                                   index_t, cudaStream_t);
+CONVOLUME_INSTANTIATE(float)
+CONVOLUME_INSTANTIATE(double)
+#undef CONVOLUME_INSTANTIATE
+// Filters are transformed in double precision.
+template void cut_rows(const float*, index_t, index_t, index_t, index_t, index_t, double*, index_t,
+                       index_t, cudaStream_t);
+template void cut_rows(const Complex<float>*, index_t, index_t, index_t, index_t, index_t,
+                       Complex<double>*, index_t, index_t, cudaStream_t);
+
+}  // namespace convolume::gpu

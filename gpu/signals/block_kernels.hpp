@@ -1,0 +1,47 @@
+#pragma once
+// What happens to blocks of signals and their spectra between cuFFT's transforms. Rows are blocks,
+// one after another.
+
+#include <cuda_runtime_api.h>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/filter_options.hpp"
+
+namespace convolume::gpu {
+
+/// target[row·pitch + x] = source[row·hop + begin + x - first] for x < used, as a number of type
+/// Target; 0 where x >= used or the source, samples first … first+available-1, has none.
+template <class Source, class Target>
+void cut_rows(const Source* source, index_t first, index_t available, index_t begin, index_t hop,
+              index_t used, Target* target, index_t rows, index_t pitch, cudaStream_t stream);
+
+/// target[i] = scale · source[i], rounded to target's precision.
+template <class Real>
+void scale_spectra(const Complex<double>* source, double scale, Complex<Real>* target,
+                   index_t count, cudaStream_t stream);
+
+/// Spectra of signal blocks first … first+count-1; the others are zero.
+template <class Real>
+struct SignalSpectra {
+    const Complex<Real>* data = nullptr;
+    index_t first = 0, count = 0;
+};
+/// sums[k][b] = Σ_j signal[k + parts - 1 - j][b] · filter[j][b] for k < outputs, b < bins.
+template <class Real>
+void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter, index_t bins,
+                  index_t parts, index_t outputs, Complex<Real>* sums, cudaStream_t stream);
+
+/// Rows of results: `count` in all, `hop` of each row from `skip` on. `before` results come before
+/// them in their range.
+struct RowResults {
+    index_t hop = 1, skip = 0, pitch = 1, count = 0, before = 0;
+    bool power = false;
+    WindowPost window{};
+};
+/// Stores what the windows leave of them: target and positions are those of the whole range, whose
+/// first result is `begin`. Values are Real or Complex<Real>; peaks are of real ones or of powers.
+template <class Real, class Value>
+void store_rows(const Value* rows, const RowResults& results, void* target, index_t* positions,
+                index_t begin, cudaStream_t stream);
+
+}  // namespace convolume::gpu

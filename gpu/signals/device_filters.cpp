@@ -1,0 +1,59 @@
+#include "gpu/signals/device_filters.hpp"
+
+#include "convolume/error.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/signals/segment_layout.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+// Of an H200, whose rates the models are fitted to: its processors reach this share of its
+// memory's rate by data sheet.
+constexpr double memory_share = 0.83;
+
+}  // namespace
+
+FilterRates filter_rates(const DeviceFacts& facts) {
+    FilterRates rates;
+    rates.processors = facts.processors;
+    rates.memory_bytes_per_s = facts.memory_bytes_per_s * memory_share;
+    int shared = 0;
+    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, facts.number),
+          "asking a device for its limits");
+    // Kernels of segments need compute capability 8, like all of ours.
+    rates.shared_bytes = facts.compute_major >= 8 ? shared : 0;
+    return rates;
+}
+
+std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,
+                                                  index_t outputs, const FilterRates& rates,
+                                                  index_t memory_bytes) {
+    std::optional<FilterCost> best;
+    for (const auto estimate : {estimate_segments, estimate_sums, estimate_blocks}) {
+        const auto cost = estimate(work, signals, outputs, rates);
+        if (cost && memory_bytes > 0 && cost->work_bytes > memory_bytes) continue;
+        if (cost && (!best || cost->seconds < best->seconds)) best = cost;
+    }
+    return best;
+}
+
+std::unique_ptr<DeviceFilters> make_device_filters(const FilterWork& work, const void* taps,
+                                                   const FilterRates& rates, DevicePool& pool,
+                                                   cudaStream_t stream) {
+    if (work.method == FilterMethod::direct) return make_sums_filters(work, taps, pool, stream);
+    if (segment_layout(work, 1, 1, rates) && work.method == FilterMethod::overlap_save)
+        return make_segment_filters(work, taps, rates, pool, stream);
+    return make_block_filters(work, taps, rates, pool, stream);
+}
+
+void copy_to_device(char* target, const void* source, index_t bytes, cudaStream_t stream) {
+    check(fault_due(Fault::transfer)
+              ? cudaErrorUnknown
+              : cudaMemcpyAsync(target, source, static_cast<std::size_t>(bytes),
+                                cudaMemcpyHostToDevice, stream),
+          "copying filters to the GPU");
+    check(cudaStreamSynchronize(stream), "copying filters to the GPU");
+}
+
+}  // namespace convolume::gpu

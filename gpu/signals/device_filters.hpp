@@ -1,0 +1,84 @@
+#pragma once
+// A bank of filters on one device, from device memory to device memory: one class for each way.
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <optional>
+
+#include "core/filter_engine.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/device_memory.hpp"
+
+namespace convolume::gpu {
+
+/// What the cost models know about a device.
+struct FilterRates {
+    int processors = 1;
+    double memory_bytes_per_s = 0;  ///< reached by plain reading and writing
+    double speed = 1;               ///< of one processor, against an H200's
+    index_t shared_bytes = 232448;  ///< that a block may have
+};
+FilterRates filter_rates(const DeviceFacts& facts);
+
+class DeviceFilters : public PreparedFilters {
+  public:
+    /// Device memory that run() needs beside signals and results.
+    virtual index_t workspace_bytes(index_t signals, index_t outputs) const = 0;
+    /// Results are best computed in multiples of this many.
+    virtual index_t outputs_step() const = 0;
+    /// Device memory held.
+    virtual index_t bytes() const = 0;
+
+    /// Enqueues the work on `stream` of the current device; pointers are to device memory.
+    virtual void run(const SignalView& signal, const FilterResult& result, char* workspace,
+                     cudaStream_t stream) const = 0;
+};
+
+/// How long `outputs` results of `signals` signals would take; nothing where the way does not go.
+/// work.segment chooses among the transform lengths of a way, 0 lets the model.
+std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t signals,
+                                            index_t outputs, const FilterRates& rates);
+std::optional<FilterCost> estimate_blocks(const FilterWork& work, index_t signals, index_t outputs,
+                                          const FilterRates& rates);
+std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals, index_t outputs,
+                                        const FilterRates& rates);
+
+/// The least of what work.method and the memory allow; 0: all there is.
+std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,
+                                                  index_t outputs, const FilterRates& rates,
+                                                  index_t memory_bytes = 0);
+
+/// Filters ready to run; `work` has method and segment of an estimate, `taps` are in host memory.
+/// Waits for the stream.
+std::unique_ptr<DeviceFilters> make_segment_filters(const FilterWork& work, const void* taps,
+                                                    const FilterRates& rates, DevicePool& pool,
+                                                    cudaStream_t stream);
+std::unique_ptr<DeviceFilters> make_block_filters(const FilterWork& work, const void* taps,
+                                                  const FilterRates& rates, DevicePool& pool,
+                                                  cudaStream_t stream);
+std::unique_ptr<DeviceFilters> make_sums_filters(const FilterWork& work, const void* taps,
+                                                 DevicePool& pool, cudaStream_t stream);
+std::unique_ptr<DeviceFilters> make_device_filters(const FilterWork& work, const void* taps,
+                                                   const FilterRates& rates, DevicePool& pool,
+                                                   cudaStream_t stream);
+
+/// Bytes of one sample of a filter, and of one stored result.
+inline index_t sample_bytes(const FilterWork& work) {
+    return static_cast<index_t>(size_of(work.sample_type()));
+}
+inline index_t result_bytes(const FilterWork& work) {
+    return static_cast<index_t>(size_of(work.result_type()));
+}
+/// Samples that a function looks at before and after each.
+inline index_t halo_before(const FilterWork& work) {
+    return work.function ? work.function->before : 0;
+}
+inline index_t halo_after(const FilterWork& work) {
+    return work.function ? work.function->after : 0;
+}
+
+/// Host memory to the device, waiting for it.
+void copy_to_device(char* target, const void* source, index_t bytes, cudaStream_t stream);
+
+}  // namespace convolume::gpu

@@ -1,0 +1,146 @@
+#pragma once
+// The kernel of sums in time, for short filters: a tile of samples in shared memory, and a few
+// neighbouring results of a few filters in the registers of each thread, under which samples slide.
+
+#include <type_traits>
+
+#include "convolume/cuda/detail/codelets.hpp"
+#include "convolume/cuda/detail/segment_job.hpp"
+
+namespace convolume::gpu {
+
+template <class Real>
+struct SumsJob {
+    const void* source = nullptr;
+    index_t source_stride = 0, first = 0, count = 0;  ///< as in SegmentJob
+    const void* taps = nullptr;        ///< groups of filters: [group][tap][filter of the group]
+    int filters = 0, taps_padded = 0;  ///< a multiple of SumsShape::results
+    void* target = nullptr;
+    index_t signal_stride = 0, filter_stride = 0;
+    index_t begin = 0, end = 0;
+    index_t tiles_per_signal = 0;
+    bool power = false;
+    index_t window_length = 1;  ///< of decimation; 1: none
+};
+
+template <class Sample>
+struct SumsShape {
+    static constexpr bool complex_data = !std::is_floating_point_v<Sample>;
+    static constexpr int threads = 128;
+    static constexpr int results = complex_data ? 4 : 8;  ///< of a thread for each filter
+    static constexpr int filters = 4;                     ///< summed at once
+    static constexpr int tile = threads * results;
+
+    CONVOLUME_CONSTEXPR static int padded(int i) { return i + i / results; }
+    /// The tile and the samples before it, then the taps of a group or the results of a filter.
+    CONVOLUME_CONSTEXPR static index_t samples_bytes(int taps_padded) {
+        return (index_t{sizeof(Sample)} * padded(tile + taps_padded) + 15) / 16 * 16;
+    }
+    CONVOLUME_CONSTEXPR static index_t shared_bytes(int taps_padded) {
+        return samples_bytes(taps_padded) +
+               (index_t{sizeof(Sample)} * padded(tile) + 15) / 16 * 16 +
+               index_t{sizeof(Sample)} * filters * taps_padded;
+    }
+};
+
+template <class Real>
+CONVOLUME_DEVICE void add_product(Real& sum, Real a, Real b) {
+    sum += a * b;
+}
+template <class Real>
+CONVOLUME_DEVICE void add_product(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
+    sum.re += a.re * b.re;
+    sum.im += a.re * b.im;
+    sum.re -= a.im * b.im;
+    sum.im += a.im * b.re;
+}
+
+template <class Real, class Sample, class Context>
+CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& job) {
+    using Shape = SumsShape<Sample>;
+    constexpr int results = Shape::results, filters = Shape::filters, threads = Shape::threads;
+    const int thread = context.thread();
+    char* const memory = context.shared();
+    auto* const samples = reinterpret_cast<Sample*>(memory);
+    auto* const summed = reinterpret_cast<Sample*>(memory + Shape::samples_bytes(job.taps_padded));
+    auto* const taps =
+        reinterpret_cast<Sample*>(memory + Shape::shared_bytes(job.taps_padded) -
+                                  index_t{sizeof(Sample)} * filters * job.taps_padded);
+
+    const index_t signal = context.block() / job.tiles_per_signal;
+    const index_t tile = context.block() - signal * job.tiles_per_signal;
+    const index_t first = job.begin + tile * Shape::tile;  // result
+    const int count =
+        job.end - first < Shape::tile ? static_cast<int>(job.end - first) : Shape::tile;
+
+    // samples[i] is x[first - taps_padded + i].
+    const auto* const source = static_cast<const Sample*>(job.source) + signal * job.source_stride;
+    for (int i = thread; i < Shape::tile + job.taps_padded; i += threads) {
+        const index_t at = first - job.taps_padded + i - job.first;
+        samples[Shape::padded(i)] =
+            at >= 0 && at < job.count ? context.load(source + at) : Sample{};
+    }
+
+    for (int group = 0; group * filters < job.filters; ++group) {
+        context.sync();
+        const auto* const from = static_cast<const Sample*>(job.taps) +
+                                 static_cast<index_t>(group) * filters * job.taps_padded;
+        for (int i = thread; i < filters * job.taps_padded; i += threads)
+            taps[i] = context.load(from + i);
+        context.sync();
+
+        Sample sums[static_cast<unsigned>(filters)][static_cast<unsigned>(results)] = {};
+        // Before step q, near[i] is x[n - q·results + i] for the thread's first result n, and
+        // far[i] the `results` samples before.
+        Sample near[static_cast<unsigned>(results)], far[static_cast<unsigned>(results)];
+        int at = job.taps_padded + thread * results;
+        unroll<results>([&](auto i) { near[i] = samples[Shape::padded(at) + i]; });
+        for (int tap = 0; tap < job.taps_padded; tap += results) {
+            at -= results;
+            unroll<results>([&](auto i) { far[i] = samples[Shape::padded(at) + i]; });
+            unroll<results>([&](auto k) {
+                Sample h[static_cast<unsigned>(filters)];
+                unroll<filters>([&](auto f) { h[f] = taps[(tap + k) * filters + f]; });
+                unroll<results>([&](auto r) {
+                    constexpr int i = decltype(r)::value - decltype(k)::value;
+                    const Sample x = i >= 0 ? near[i >= 0 ? i : 0] : far[i < 0 ? results + i : 0];
+                    unroll<filters>([&](auto f) { add_product(sums[f][r], h[f], x); });
+                });
+            });
+            unroll<results>([&](auto i) { near[i] = far[i]; });
+        }
+
+        // Through shared memory, so that neighbours store neighbours.
+        unroll<filters>([&](auto f) {
+            const int filter = group * filters + f;
+            if (filter >= job.filters) return;
+            context.sync();
+            unroll<results>(
+                [&](auto r) { summed[Shape::padded(thread * results) + r] = sums[f][r]; });
+            context.sync();
+            const index_t start = signal * job.signal_stride + filter * job.filter_stride;
+            const index_t before = first - job.begin;
+            const auto store = [&](auto* target, const auto& value) {
+                if (job.window_length == 1) {
+                    for (int i = thread; i < count; i += threads)
+                        context.store(target + start + before + i, value(summed[Shape::padded(i)]));
+                    return;
+                }
+                for (int i = thread; i < count; i += threads)
+                    if ((before + i) % job.window_length == 0)
+                        context.store(target + start + (before + i) / job.window_length,
+                                      value(summed[Shape::padded(i)]));
+            };
+            if (!job.power) {
+                store(static_cast<Sample*>(job.target), [](Sample y) { return y; });
+            } else if constexpr (Shape::complex_data) {
+                store(static_cast<Real*>(job.target),
+                      [](Sample y) { return y.re * y.re + y.im * y.im; });
+            } else {
+                store(static_cast<Real*>(job.target), [](Sample y) { return y * y; });
+            }
+        });
+    }
+}
+
+}  // namespace convolume::gpu

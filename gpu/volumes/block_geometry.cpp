@@ -1,0 +1,286 @@
+#include "gpu/volumes/block_geometry.hpp"
+
+#include <algorithm>
+
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/volumes/direct/direct_transform.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+constexpr index_t mebi = index_t{1} << 20;
+
+// Bytes of a chunk on its way and of the kernel's spectra along z made at a time: as large as
+// memory allows, down to one plane and one tile. Kernels' spectra are read back at once, so that
+// more than stays in the cache gains nothing.
+struct Amounts {
+    index_t chunk, batch, chunks;
+};
+constexpr Amounts amounts[] = {
+    {64 * mebi, 64 * mebi, 3},
+    {32 * mebi, 32 * mebi, 3},
+    {8 * mebi, 8 * mebi, 3},
+    {2 * mebi, 2 * mebi, 2},
+    {0, 0, 2},
+};
+
+index_t aligned(index_t bytes) {
+    return round_up(bytes, DeviceMemory::alignment);
+}
+
+index_t bytes_of(PixelType type) {
+    return static_cast<index_t>(size_of(type));
+}
+
+bool has_columns(const Block& block, index_t length, int device) {
+    const bool twice = block.precision == Precision::float64;
+    if (device == any_device) return has_passes(length, twice);
+    return block.precision == Precision::float32 ? has_column_pass<float>(length, device)
+                                                 : has_column_pass<double>(length, device);
+}
+
+bool has_rows(const Block& block, int device) {
+    const index_t length = block.axes[2].grid;
+    if (device == any_device)
+        return has_passes(block.complex_data ? length : length / 2,
+                          block.precision == Precision::float64);
+    return block.precision == Precision::float32
+               ? has_row_pass<float>(length, block.complex_data, device)
+               : has_row_pass<double>(length, block.complex_data, device);
+}
+
+index_t tile_of(const Block& block) {
+    return block.precision == Precision::float32 ? tile_columns<float> : tile_columns<double>;
+}
+
+bool in_space(const Block& block) {
+    return block.algorithm == Algorithm::direct;
+}
+
+// What does not depend on how much memory there is.
+BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device) {
+    BlockGeometry g;
+    g.pixels = pixels;
+    if (in_space(block)) {
+        describe_direct(block, g);
+        return g;
+    }
+    const index_t tile = tile_of(block);
+    const BlockAxis& z = block.axes[0];
+    g.sample_bytes = block.precision == Precision::float32 ? 8 : 16;
+    g.half_x = block.complex_data ? block.axes[2].grid : block.axes[2].grid / 2 + 1;
+    g.rows = block.axes[1].grid;
+    g.kernel_planes = std::min(z.kernel, z.grid);
+    g.z_length = z.grid;
+    g.on_cufft = !has_rows(block, device) || !has_columns(block, g.rows, device) ||
+                 (!block.walks && !has_columns(block, z.grid, device));
+    g.pitch = g.on_cufft ? g.half_x : round_up(g.half_x, tile);
+    g.plane = checked_multiply(g.rows, g.pitch);
+    g.lists_bytes =
+        aligned(4 * (block.axes[1].loaded + block.axes[2].loaded)) + DeviceMemory::alignment;
+    return g;
+}
+
+// Fills in what the choice of `z_length` (and slab) and the amounts decide.
+void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
+    const BlockAxis& z = block.axes[0];
+    const index_t tile = tile_of(block);
+    const index_t planes = std::max(z.loaded, z.kept);
+    g.ring = g.on_cufft ? z.grid : g.slab > 0 && g.slab < z.kept ? g.z_length : planes;
+    if (in_space(block)) g.ring = g.z_length;
+    g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
+    g.chunks = amount.chunks;
+    const auto chunk = [&](index_t plane_bytes, index_t count) {
+        if (plane_bytes == 0) return index_t{0};  // images on the device are used in place
+        return aligned(std::min(checked_multiply(plane_bytes, count),
+                                std::max(plane_bytes, amount.chunk / plane_bytes * plane_bytes)));
+    };
+    g.source_chunk_bytes = chunk(g.pixels.source, z.loaded);
+    g.target_chunk_bytes = chunk(g.pixels.target, z.kept);
+    if (in_space(block)) return;
+    const index_t taps = checked_multiply(
+        checked_multiply(z.kernel, checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
+        g.sample_bytes);
+    // Compact taps and the part's, which is no larger, then the planes' gathers.
+    g.prepare_bytes = checked_add(2 * aligned(taps), aligned(16 * z.kernel));
+    g.taps_bytes = std::min(g.prepare_bytes, checked_add(aligned(taps), 16 * mebi));
+    if (g.on_cufft) {
+        g.batch_columns = g.plane;
+        g.batch_bytes = g.ring_bytes;  // cuFFT's work area
+        g.kernel_bytes = g.ring_bytes;
+    } else {
+        g.batch_columns = std::min(
+            g.plane, std::max(tile, amount.batch / (g.z_length * g.sample_bytes) / tile * tile));
+        g.batch_bytes = aligned(
+            checked_multiply(checked_multiply(g.batch_columns, g.z_length), g.sample_bytes));
+        if (g.keeps_spectrum) g.batch_bytes = 0;
+        g.kernel_bytes = aligned(
+            checked_multiply(g.keeps_spectrum ? g.z_length : g.kernel_planes, g.plane_bytes()));
+    }
+}
+
+index_t total_bytes(const BlockGeometry& g) {
+    return checked_add(checked_add(g.workspace_bytes(), g.taps_bytes), g.kernel_bytes);
+}
+
+}  // namespace
+
+index_t BlockGeometry::workspace_bytes() const {
+    const index_t running = checked_add(
+        checked_add(ring_bytes, batch_bytes),
+        checked_add(checked_multiply(chunks, checked_add(source_chunk_bytes, target_chunk_bytes)),
+                    lists_bytes));
+    return std::max(running, prepare_bytes);
+}
+
+std::vector<ZWindow> BlockGeometry::windows(const BlockAxis& z) const {
+    if (slab == 0)
+        return {{0, z.loaded, 0, z.kept, {0, z.loaded, 0, ring}, {z.kept_begin, z.kept, 0, ring}}};
+    std::vector<ZWindow> windows;
+    const index_t reach = kernel_planes - 1;
+    for (index_t done = 0; done < z.kept; done += slab) {
+        ZWindow window;
+        window.kept_begin = done;
+        window.kept = std::min(slab, z.kept - done);
+        const index_t first = z.kept_begin + done - reach;
+        window.first = first;
+        const index_t begin = std::clamp<index_t>(first, 0, z.loaded);
+        const index_t end = std::clamp<index_t>(first + reach + window.kept, begin, z.loaded);
+        window.loaded_end = end;
+        window.load = {begin - first, end - begin, begin % ring, ring};
+        // Outputs take the slots of the planes that leave the window.
+        window.store = {reach, window.kept, ((first % ring) + ring) % ring, ring};
+        windows.push_back(window);
+    }
+    return windows;
+}
+
+PlaneBytes expected_plane_bytes(const Block& block) {
+    const BlockAxis &y = block.axes[1], &x = block.axes[2];
+    const index_t source =
+        block.source_plane > 0 ? block.source_plane : checked_multiply(y.loaded, x.loaded);
+    return {checked_multiply(source, bytes_of(block.source_type)),
+            checked_multiply(checked_multiply(y.kept, x.kept), bytes_of(block.target_type))};
+}
+
+BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
+                             const DeviceRates& rates, bool keep_spectrum) {
+    BlockGeometry base = planes_of(block, pixels, rates.device);
+    base.keeps_spectrum = keep_spectrum && !base.on_cufft;
+    BlockGeometry best;
+    double best_s = -1;
+    const auto fits = [&](const BlockGeometry& g) {
+        return limit_bytes == 0 || total_bytes(g) <= limit_bytes;
+    };
+    const auto consider = [&](BlockGeometry g) {
+        for (const Amounts& amount : amounts) {
+            lay_out(block, amount, g);
+            if (fits(g)) break;
+        }
+        const double seconds = block_times(block, g, rates).alone_s;
+        const bool better = best_s < 0 || (fits(g) != fits(best) ? fits(g)
+                                           : fits(g)             ? seconds < best_s
+                                                     : total_bytes(g) < total_bytes(best));
+        if (!better) return;
+        best = g;
+        best_s = seconds;
+    };
+    const BlockAxis& z = block.axes[0];
+    if (in_space(block)) {
+        for (index_t slab = 8;; slab *= 2) {  // fewer planes do not fill a device
+            base.slab = std::min(slab, z.kept);
+            base.z_length = base.slab + z.kernel - 1;
+            consider(base);
+            if (slab >= z.kept) return best;
+        }
+    }
+    if (!block.walks || base.on_cufft) {
+        consider(base);
+        return best;
+    }
+    const index_t whole = z.kept + z.kernel - 1;
+    const auto next_length = [&](index_t least) {
+        return good_column_length(least, 1, block.precision == Precision::float64);
+    };
+    for (index_t length = next_length(z.kernel + 1); length > 0; length = next_length(length + 1)) {
+        if (!has_columns(block, length, rates.device)) continue;
+        BlockGeometry g = base;
+        g.z_length = length;
+        g.slab = std::min(length - z.kernel + 1, z.kept);
+        consider(g);
+        if (length >= whole) break;
+    }
+    if (best_s < 0) {
+        // A kernel taller than every pass: held whole.
+        base.on_cufft = true;
+        base.keeps_spectrum = false;
+        base.pitch = base.half_x;
+        base.plane = checked_multiply(base.rows, base.pitch);
+        consider(base);
+    }
+    return best;
+}
+
+BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceRates& rates) {
+    constexpr double launch_s = 6e-6;
+    // A piece of a row travels as if it were that much longer (H200: rows of 1 KiB reach 0.71 of
+    // the rate).
+    constexpr double row_overhead_bytes = 400;
+    const BlockAxis& y = block.axes[1];
+    const auto in = static_cast<double>(block.axes[0].loaded);
+    const auto out = static_cast<double>(block.axes[0].kept);
+    const auto plane = static_cast<double>(g.plane_bytes());
+    const auto source = static_cast<double>(g.pixels.source);
+    const auto target = static_cast<double>(g.pixels.target);
+    const auto row = static_cast<double>(g.pitch * g.sample_bytes);
+    const auto length = static_cast<double>(g.z_length);
+    const double windows =
+        g.slab > 0 ? static_cast<double>(ceil_div(block.axes[0].kept, g.slab)) : 1;
+
+    BlockTimes times{};
+    const BlockAxis& x = block.axes[2];
+    const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
+        const double row_bytes = static_cast<double>(samples * bytes_of(type));
+        return bytes / rate * (block.whole_rows ? 1 : 1 + row_overhead_bytes / row_bytes);
+    };
+    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, rates.to_device);
+    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, rates.to_host);
+    // Every pass reads and writes its samples once.
+    const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
+    const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;
+    double z_pass = windows * plane *
+                    (std::min(length, in) + std::min(length, out) + 2 * length +
+                     static_cast<double>(g.kernel_planes));
+    double bytes = in * planes_in + out * planes_out + z_pass;
+    double z_launches = windows * 2 * static_cast<double>(ceil_div(g.plane, g.batch_columns));
+    if (in_space(block)) {  // sums are made as results leave
+        z_pass = z_launches = 0;
+        bytes = in * (source + plane) + out * (plane + target);
+    }
+    if (g.on_cufft) bytes = static_cast<double>(g.ring) * plane * 20;  // three transforms each way
+    const double launches =
+        z_launches +
+        2 * (in * source / static_cast<double>(std::max<index_t>(g.source_chunk_bytes, 1)) +
+             out * target / static_cast<double>(std::max<index_t>(g.target_chunk_bytes, 1)));
+    times.compute_s = bytes / rates.memory + launches * launch_s;
+    if (in_space(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
+
+    // The first window's planes come alone, the last one's results leave alone.
+    const double up_first =
+        times.to_device_s *
+        (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab + g.kernel_planes / 2) / in) : 1);
+    const double down_last =
+        times.to_host_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
+    const double z_s = z_pass / windows / rates.memory;
+    // What runs side by side is hidden behind the slowest, but never wholly.
+    const double up = times.to_device_s - up_first;
+    const double down = times.to_host_s - down_last;
+    const double passes = times.compute_s - z_s;
+    const double slowest = std::max({up, down, passes});
+    times.alone_s = up_first + z_s + down_last + slowest +
+                    BlockCost::hidden_share * (up + down + passes - slowest);
+    return times;
+}
+
+}  // namespace convolume::gpu

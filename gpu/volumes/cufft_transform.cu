@@ -1,0 +1,264 @@
+// The fallback for lengths without passes of our own: the padded block and the padded kernel
+// transformed by cuFFT in place, with 64-bit sizes and a work area of ours.
+
+#include <cufftXt.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "convolume/error.hpp"
+#include "convolume/options.hpp"
+#include "gpu/fft/pixel.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/volumes/block_transform.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+constexpr int threads = 256;
+
+unsigned blocks_for(index_t samples) {
+    return static_cast<unsigned>(std::clamp<index_t>(ceil_div(samples, threads), 1, 1 << 16));
+}
+
+/// Padded planes: rows of `length` samples (Real, or complex where Sample is) `pitch` apart.
+struct PaddedPlanes {
+    void* data;
+    index_t rows, length, pitch;  ///< in samples
+};
+
+template <class Real, class Sample>
+__global__ void pad(RowSource source, PaddedPlanes target, LoadRule<Real> rule) {
+    const index_t count = source.planes * target.rows * target.pitch;
+    for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
+         i += index_t{gridDim.x} * blockDim.x) {
+        const index_t x = i % target.pitch;
+        const index_t row = i / target.pitch;
+        const index_t y = row % target.rows;
+        const index_t z = row / target.rows;
+        Complex<Real> value{};
+        if (y < source.loaded_y && x < source.loaded_x) {
+            const index_t from_y = source.gather_y ? source.gather_y[y] : y;
+            const index_t from_x = source.gather_x ? source.gather_x[x] : x;
+            if (from_y >= 0 && from_x >= 0)
+                value = load_pixel<Real>(
+                    source.pixels.data, source.pixels.type,
+                    z * source.pixels.plane_stride + from_y * source.pixels.row_stride + from_x,
+                    rule);
+        }
+        if constexpr (is_complex_pixel<Sample>)
+            static_cast<Sample*>(target.data)[i] = value;
+        else
+            static_cast<Sample*>(target.data)[i] = value.re;
+    }
+}
+
+template <class Real, class Sample>
+__global__ void crop(PaddedPlanes source, RowTarget target, double scale) {
+    const index_t count = target.planes * target.kept_y * target.kept_x;
+    ClampTally tally;
+    for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
+         i += index_t{gridDim.x} * blockDim.x) {
+        const index_t x = i % target.kept_x;
+        const index_t row = i / target.kept_x;
+        const index_t y = row % target.kept_y;
+        const index_t z = row / target.kept_y;
+        const index_t at =
+            (z * source.rows + y + target.kept_begin_y) * source.pitch + x + target.kept_begin_x;
+        Complex<Real> value{};
+        if constexpr (is_complex_pixel<Sample>)
+            value = static_cast<const Sample*>(source.data)[at];
+        else
+            value.re = static_cast<const Sample*>(source.data)[at];
+        value.re = value.re * static_cast<Real>(scale) + static_cast<Real>(target.add_real);
+        value.im = value.im * static_cast<Real>(scale) + static_cast<Real>(target.add_imaginary);
+        store_pixel(target.pixels.data, target.pixels.type,
+                    z * target.pixels.plane_stride + y * target.pixels.row_stride + x, value,
+                    tally);
+    }
+    if (target.clamped && tally.low) atomicAdd(&target.clamped[0], tally.low);
+    if (target.clamped && tally.high) atomicAdd(&target.clamped[1], tally.high);
+}
+
+template <class Real>
+__global__ void multiply(Complex<Real>* data, const Complex<Real>* kernel, index_t count) {
+    for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
+         i += index_t{gridDim.x} * blockDim.x)
+        data[i] = data[i] * kernel[i];
+}
+
+/// cuFFT's plans of one grid; execution takes turns: a plan has one stream at a time.
+class Plans {
+  public:
+    Plans(const Shape3& grid, bool complex_data, bool single) : complex_data_(complex_data) {
+        long long n[3] = {grid.z, grid.y, grid.x};
+        long long spectrum[3] = {grid.z, grid.y, complex_data ? grid.x : grid.x / 2 + 1};
+        long long real[3] = {grid.z, grid.y, 2 * spectrum[2]};
+        const auto plan = [&](cufftHandle& handle, cufftType type, long long* in, long long* out) {
+            std::size_t bytes = 0;
+            check(cufftCreate(&handle), "a cuFFT plan");
+            check(cufftSetAutoAllocation(handle, 0), "a cuFFT plan");
+            check(cufftMakePlanMany64(handle, 3, n, in, 1, in[0] * in[1] * in[2], out, 1,
+                                      out[0] * out[1] * out[2], type, 1, &bytes),
+                  "a cuFFT plan");
+            work_bytes_ = std::max(work_bytes_, static_cast<index_t>(bytes));
+        };
+        if (complex_data) {
+            plan(forward_, single ? CUFFT_C2C : CUFFT_Z2Z, spectrum, spectrum);
+        } else {
+            plan(forward_, single ? CUFFT_R2C : CUFFT_D2Z, real, spectrum);
+            plan(inverse_, single ? CUFFT_C2R : CUFFT_Z2D, spectrum, real);
+        }
+    }
+    ~Plans() {
+        for (const cufftHandle handle : {forward_, inverse_})
+            if (handle) static_cast<void>(cufftDestroy(handle));
+    }
+    Plans(const Plans&) = delete;
+    Plans& operator=(const Plans&) = delete;
+
+    index_t work_bytes() const { return work_bytes_; }
+
+    void execute(bool forward, void* data, void* work, cudaStream_t stream) {
+        const std::lock_guard lock(mutex_);
+        const cufftHandle handle = forward || complex_data_ ? forward_ : inverse_;
+        check(cufftSetStream(handle, stream), "a cuFFT transform");
+        check(cufftSetWorkArea(handle, work), "a cuFFT transform");
+        check(cufftXtExec(handle, data, data, forward ? CUFFT_FORWARD : CUFFT_INVERSE),
+              "a cuFFT transform");
+    }
+
+  private:
+    bool complex_data_;
+    cufftHandle forward_ = 0, inverse_ = 0;
+    index_t work_bytes_ = 0;
+    std::mutex mutex_;
+};
+
+// Planning takes long: the last few plans are kept.
+std::shared_ptr<Plans> plans_for(int device, const Shape3& grid, bool complex_data, bool single) {
+    using Key = std::tuple<int, index_t, index_t, index_t, bool, bool>;
+    static std::mutex mutex;
+    static std::map<Key, std::shared_ptr<Plans>> known;
+    constexpr std::size_t most = 8;
+    const std::lock_guard lock(mutex);
+    const Key key{device, grid.z, grid.y, grid.x, complex_data, single};
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+    if (known.size() >= most) known.clear();
+    return known[key] = std::make_shared<Plans>(grid, complex_data, single);
+}
+
+template <class Real>
+class CufftTransform : public BlockTransform {
+  public:
+    CufftTransform(const Block& block, const BlockGeometry& geometry, int device)
+        : block_(block),
+          geometry_(geometry),
+          plans_(plans_for(device, block.grid(), block.complex_data, sizeof(Real) == 4)) {
+        if (plans_->work_bytes() > geometry.batch_bytes)
+            throw OutOfMemory(message("cuFFT needs ", format_bytes(plans_->work_bytes()),
+                                      " beside a grid of ", to_string(block.grid()),
+                                      ": use method tiled, or more parts"));
+    }
+
+    void prepare(const DeviceTaps& taps, const BlockMemory& memory,
+                 cudaStream_t stream) const override {
+        check(cudaMemsetAsync(memory.kernel, 0, static_cast<std::size_t>(geometry_.kernel_bytes),
+                              stream),
+              "clearing the kernel");
+        RowSource source;
+        source.pixels = taps.pixels;
+        source.planes = taps.shape.z;
+        source.loaded_y = taps.gather_y ? geometry_.rows : taps.shape.y;
+        source.loaded_x = taps.gather_x ? block_.axes[2].grid : taps.shape.x;
+        source.gather_y = taps.gather_y;
+        source.gather_x = taps.gather_x;
+        // Turned along z plane by plane: rare, and planes are what memory is made of.
+        const index_t length = geometry_.z_length;
+        RowSource plane = source;
+        plane.planes = 1;
+        for (index_t z = 0; z < source.planes; ++z) {
+            const index_t slot = (z - geometry_.kernel_shift % length + length) % length;
+            pad_planes(plane, memory.kernel + slot * geometry_.plane_bytes(), stream);
+            plane.pixels.data =
+                static_cast<char*>(plane.pixels.data) +
+                source.pixels.plane_stride * static_cast<index_t>(size_of(source.pixels.type));
+        }
+        plans_->execute(true, memory.kernel, memory.batch, stream);
+    }
+
+    void load(const RowSource& source, index_t first_slot, const BlockMemory& memory,
+              cudaStream_t stream) const override {
+        pad_planes(source, memory.ring + first_slot * geometry_.plane_bytes(), stream);
+    }
+
+    void load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
+                    cudaStream_t stream) const override {
+        check(cudaMemsetAsync(memory.ring + first_slot * geometry_.plane_bytes(), 0,
+                              static_cast<std::size_t>(planes * geometry_.plane_bytes()), stream),
+              "clearing planes");
+    }
+
+    void convolve(const ZWindow& window, const BlockMemory& memory,
+                  cudaStream_t stream) const override {
+        load_zeros(window.loaded_end, geometry_.ring - window.loaded_end, memory, stream);
+        plans_->execute(true, memory.ring, memory.batch, stream);
+        const index_t count = geometry_.ring * geometry_.plane;
+        multiply<Real><<<blocks_for(count), threads, 0, stream>>>(
+            reinterpret_cast<Complex<Real>*>(memory.ring),
+            reinterpret_cast<const Complex<Real>*>(memory.kernel), count);
+        check(cudaGetLastError(), "multiplying spectra");
+        plans_->execute(false, memory.ring, memory.batch, stream);
+    }
+
+    void store(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
+               cudaStream_t stream) const override {
+        const Shape3 grid = block_.grid();
+        const double scale = 1 / (static_cast<double>(grid.z) * static_cast<double>(grid.y) *
+                                  static_cast<double>(grid.x));
+        // Results stand at their own positions, not from slot 0 on.
+        const index_t plane = block_.axes[0].kept_begin + first_slot;
+        const PaddedPlanes from = planes(memory.ring + plane * geometry_.plane_bytes());
+        const unsigned blocks = blocks_for(target.planes * target.kept_y * target.kept_x);
+        if (block_.complex_data)
+            crop<Real, Complex<Real>><<<blocks, threads, 0, stream>>>(from, target, scale);
+        else
+            crop<Real, Real><<<blocks, threads, 0, stream>>>(from, target, scale);
+        check(cudaGetLastError(), "storing results");
+    }
+
+  private:
+    PaddedPlanes planes(void* data) const {
+        const index_t pitch = geometry_.pitch * (block_.complex_data ? 1 : 2);
+        return {data, geometry_.rows, block_.axes[2].grid, pitch};
+    }
+
+    void pad_planes(const RowSource& source, void* data, cudaStream_t stream) const {
+        const PaddedPlanes target = planes(data);
+        const LoadRule<Real> rule{static_cast<Real>(source.subtract), source.nonfinite_to_zero};
+        const unsigned blocks = blocks_for(source.planes * target.rows * target.pitch);
+        if (block_.complex_data)
+            pad<Real, Complex<Real>><<<blocks, threads, 0, stream>>>(source, target, rule);
+        else
+            pad<Real, Real><<<blocks, threads, 0, stream>>>(source, target, rule);
+        check(cudaGetLastError(), "loading planes");
+    }
+
+    Block block_;
+    BlockGeometry geometry_;
+    std::shared_ptr<Plans> plans_;
+};
+
+}  // namespace
+
+std::unique_ptr<BlockTransform> make_cufft_transform(const Block& block,
+                                                     const BlockGeometry& geometry, int device) {
+    if (block.precision == Precision::float32)
+        return std::make_unique<CufftTransform<float>>(block, geometry, device);
+    return std::make_unique<CufftTransform<double>>(block, geometry, device);
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,297 @@
+// A block kept ready on a device: the same transforms as the engine's, without transfers.
+
+#include "gpu/volumes/device_program.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "convolume/error.hpp"
+#include "core/fft_size.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/volumes/block_transform.hpp"
+#include "gpu/volumes/fold.hpp"
+#include "gpu/volumes/transform_lengths.hpp"
+
+namespace convolume {
+
+namespace gpu {
+
+namespace {
+
+// What convolutions overwrite; grows to what the largest of its programs needs.
+class Workspace {
+  public:
+    char* ring() const { return ring_.data(); }
+    char* batch() const { return batch_.data(); }
+    index_t bytes() const { return ring_.bytes() + batch_.bytes(); }
+    index_t missing(const BlockGeometry& geometry) const {
+        return std::max<index_t>(0, geometry.ring_bytes - ring_.bytes()) +
+               std::max<index_t>(0, geometry.batch_bytes - batch_.bytes());
+    }
+    void grow(const BlockGeometry& geometry, int device) {
+        grow(ring_, geometry.ring_bytes, device);
+        grow(batch_, geometry.batch_bytes, device);
+    }
+
+  private:
+    // The new before the old is freed: where there is no room the others still have theirs. Freeing
+    // waits for what uses the memory.
+    static void grow(DeviceMemory& memory, index_t bytes, int device) {
+        if (bytes > memory.bytes()) memory = DeviceMemory(device, bytes);
+    }
+
+    DeviceMemory ring_, batch_;
+};
+
+class Program : public DeviceProgram {
+  public:
+    explicit Program(const DeviceProgramSpec& spec)
+        : spec_(spec),
+          device_(spec.device),
+          workspace_(spec.workspace_of ? static_cast<const Program*>(spec.workspace_of)->workspace_
+                                       : std::make_shared<Workspace>()),
+          geometry_(choose_geometry(spec, *workspace_)),
+          workspace_bytes_(workspace_->missing(geometry_)) {
+        spec_.taps = {};
+        spec_.workspace_of = nullptr;
+        const DeviceScope scope(device_);
+        transform_ = make_block_transform(spec.block, geometry_, device_);
+        workspace_->grow(geometry_, device_);
+        kernel_ = DeviceMemory(device_, geometry_.kernel_bytes);
+        gather_y_ = gather_list(spec.gather[1]);
+        gather_x_ = gather_list(spec.gather[2]);
+        if (!spec.fold_sources[0].empty()) prepare_fold();
+        // All at once: fewer at a time would pass from pass to pass through the cache, but small
+        // launches cost more than that saves.
+        planes_at_once_ = spec.planes_at_once > 0 ? spec.planes_at_once : geometry_.ring;
+        prepare_kernel(spec);
+    }
+
+    void run(const void* input, void* output, void* stream_handle) override {
+        const DeviceScope scope(device_);
+        const auto stream = static_cast<cudaStream_t>(stream_handle);
+        load(input, stream);
+        const ZWindow window = geometry_.windows(spec_.block.axes[0]).front();
+        transform_->convolve(window, memory(), stream);
+        const bool folds = extended_.bytes() > 0;
+        store(folds ? extended_.data() : output, stream);
+        if (!folds) return;
+        fold_.extended = extended_.data();
+        fold_.target = output;
+        gpu::fold(fold_, stream);
+    }
+
+    index_t bytes() const override {
+        return workspace_bytes_ + kernel_.bytes() + gather_y_.bytes() + gather_x_.bytes() +
+               extended_.bytes() + fold_lists_.bytes();
+    }
+    bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
+
+  private:
+    static BlockGeometry choose_geometry(const DeviceProgramSpec& spec,
+                                         const Workspace& workspace) {
+        DeviceRates rates;
+        rates.device = spec.device;
+        index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
+                                                    : free_device_bytes(spec.device) / 10 * 9;
+        if (!spec.fold_sources[0].empty())  // the continued image
+            limit -= checked_multiply(element_count(spec.block.kept()),
+                                      static_cast<index_t>(size_of(spec.block.target_type)));
+        limit = std::max<index_t>(limit, 1);
+        for (const bool keep : {true, false}) {
+            if (keep && !spec.keep_spectrum) continue;
+            BlockGeometry geometry =
+                block_geometry(spec.block, {0, 0}, limit + workspace.bytes(), rates, keep);
+            geometry.kernel_shift = spec.kernel_shift.z;
+            const index_t there =
+                geometry.ring_bytes + geometry.batch_bytes - workspace.missing(geometry);
+            if (geometry.workspace_bytes() - there + geometry.kernel_bytes <= limit)
+                return geometry;
+        }
+        throw OutOfMemory(message("this convolution does not fit ", format_bytes(limit),
+                                  " of device memory: free some, or convolve from host memory, "
+                                  "where images may be larger than the device"));
+    }
+
+    BlockMemory memory() const { return {workspace_->ring(), workspace_->batch(), kernel_.data()}; }
+
+    // Empty for what is read as it is.
+    DeviceMemory gather_list(const std::vector<index_t>& indices) const {
+        bool identity = true;
+        std::vector<std::int32_t> list;
+        for (const index_t i : indices) {
+            if (i > std::numeric_limits<std::int32_t>::max())
+                throw InvalidArgument("a row of more than 2^31 samples is too long for a GPU");
+            identity = identity && i == static_cast<index_t>(list.size());
+            list.push_back(static_cast<std::int32_t>(i));
+        }
+        return identity ? DeviceMemory() : upload(list);
+    }
+
+    template <class T>
+    DeviceMemory upload(const std::vector<T>& values) const {
+        const std::size_t bytes = values.size() * sizeof(T);
+        DeviceMemory memory(device_, static_cast<index_t>(bytes));
+        check(cudaMemcpy(memory.data(), values.data(), bytes, cudaMemcpyHostToDevice),
+              "copying a gather");
+        return memory;
+    }
+
+    static const std::int32_t* list_of(const DeviceMemory& memory) {
+        return reinterpret_cast<const std::int32_t*>(memory.data());
+    }
+
+    // On a periodic grid the kernel is turned instead of the image.
+    DeviceMemory turned_axis(index_t grid, index_t taps, index_t shift) const {
+        if (shift == 0) return {};
+        std::vector<std::int32_t> list(static_cast<std::size_t>(grid), -1);
+        for (index_t tap = 0; tap < taps; ++tap)
+            list[static_cast<std::size_t>(((tap - shift) % grid + grid) % grid)] =
+                static_cast<std::int32_t>(tap);
+        return upload(list);
+    }
+
+    void prepare_kernel(const DeviceProgramSpec& spec) {
+        const auto bytes =
+            element_count(spec.taps.shape) * static_cast<index_t>(size_of(spec.taps.type));
+        const DeviceMemory taps(device_, bytes);
+        check(cudaMemcpy(taps.data(), spec.taps.data, static_cast<std::size_t>(bytes),
+                         cudaMemcpyHostToDevice),
+              "copying the kernel");
+        const Shape3 grid = spec.block.grid();
+        const DeviceMemory turned_y = turned_axis(grid.y, spec.taps.shape.y, spec.kernel_shift.y);
+        const DeviceMemory turned_x = turned_axis(grid.x, spec.taps.shape.x, spec.kernel_shift.x);
+        DeviceTaps source;
+        source.pixels = {taps.data(), spec.taps.type, spec.taps.shape.y * spec.taps.shape.x,
+                         spec.taps.shape.x};
+        source.shape = spec.taps.shape;
+        source.gather_y = list_of(turned_y);
+        source.gather_x = list_of(turned_x);
+        const Stream stream;
+        // Copies from ordinary memory may still be on their way when they return.
+        check(cudaDeviceSynchronize(), "copying the kernel");
+        transform_->prepare(source, memory(), stream);
+        // Once on whatever is there: all tables of the passes are made here, none in run().
+        transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory(), stream);
+        stream.wait();
+    }
+
+    void prepare_fold() {
+        extended_ = DeviceMemory(
+            device_, checked_multiply(element_count(spec_.block.kept()),
+                                      static_cast<index_t>(size_of(spec_.block.target_type))));
+        std::vector<std::int64_t> lists;
+        std::array<std::size_t, 3> begins{};
+        for (std::size_t a = 0; a < 3; ++a) {
+            const index_t extent = spec_.folded[static_cast<int>(a)];
+            std::vector<std::vector<std::int64_t>> positions(static_cast<std::size_t>(extent));
+            const auto& sources = spec_.fold_sources[a];
+            for (std::size_t i = 0; i < sources.size(); ++i)
+                if (sources[i] >= 0)
+                    positions[static_cast<std::size_t>(sources[i])].push_back(
+                        static_cast<std::int64_t>(i));
+            begins[a] = lists.size();
+            std::int64_t start = 0;
+            for (const auto& of_target : positions) {
+                lists.push_back(start);
+                start += static_cast<std::int64_t>(of_target.size());
+            }
+            lists.push_back(start);
+            for (const auto& of_target : positions)
+                lists.insert(lists.end(), of_target.begin(), of_target.end());
+        }
+        fold_lists_ = upload(lists);
+        const auto* const at = reinterpret_cast<const std::int64_t*>(fold_lists_.data());
+        for (std::size_t a = 0; a < 3; ++a) {
+            const auto extent = static_cast<std::size_t>(spec_.folded[static_cast<int>(a)]);
+            fold_.axes[a] = {at + begins[a], at + begins[a] + extent + 1};
+        }
+        fold_.extended_type = spec_.block.target_type;
+        fold_.extended_shape = spec_.block.kept();
+        fold_.target_type = spec_.folded_type;
+        fold_.target_shape = spec_.folded;
+    }
+
+    // Planes in runs that follow each other in the input, no longer than the cache holds.
+    void load(const void* input, cudaStream_t stream) const {
+        const std::vector<index_t>& planes = spec_.gather[0];
+        const auto count = static_cast<index_t>(planes.size());
+        const index_t plane_samples = spec_.source.y * spec_.source.x;
+        const PixelType type = spec_.block.source_type;
+        for (index_t begin = 0; begin < count;) {
+            const index_t first = planes[static_cast<std::size_t>(begin)];
+            index_t run = 1;
+            while (begin + run < count && run < planes_at_once_ &&
+                   planes[static_cast<std::size_t>(begin + run)] == (first < 0 ? -1 : first + run))
+                ++run;
+            if (first < 0) {
+                transform_->load_zeros(begin, run, memory(), stream);
+            } else {
+                RowSource source;
+                source.pixels = {const_cast<char*>(static_cast<const char*>(input)) +
+                                     first * plane_samples * static_cast<index_t>(size_of(type)),
+                                 type, plane_samples, spec_.source.x};
+                source.planes = run;
+                source.loaded_y = spec_.block.axes[1].loaded;
+                source.loaded_x = spec_.block.axes[2].loaded;
+                source.gather_y = list_of(gather_y_);
+                source.gather_x = list_of(gather_x_);
+                source.subtract = spec_.subtract;
+                source.nonfinite_to_zero = spec_.nonfinite_to_zero;
+                transform_->load(source, begin, memory(), stream);
+            }
+            begin += run;
+        }
+    }
+
+    void store(void* output, cudaStream_t stream) const {
+        const BlockAxis &z = spec_.block.axes[0], &y = spec_.block.axes[1],
+                        &x = spec_.block.axes[2];
+        const PixelType type = spec_.block.target_type;
+        for (index_t begin = 0; begin < z.kept; begin += planes_at_once_) {
+            RowTarget target;
+            target.pixels = {static_cast<char*>(output) +
+                                 begin * y.kept * x.kept * static_cast<index_t>(size_of(type)),
+                             type, y.kept * x.kept, x.kept};
+            target.planes = std::min(planes_at_once_, z.kept - begin);
+            target.kept_begin_y = y.kept_begin;
+            target.kept_y = y.kept;
+            target.kept_begin_x = x.kept_begin;
+            target.kept_x = x.kept;
+            target.add_real = spec_.add.real();
+            target.add_imaginary = spec_.add.imag();
+            transform_->store(begin, target, memory(), stream);
+        }
+    }
+
+    DeviceProgramSpec spec_;
+    int device_;
+    std::shared_ptr<Workspace> workspace_;
+    BlockGeometry geometry_;
+    index_t workspace_bytes_;  ///< that the workspace has got for this program
+    std::unique_ptr<BlockTransform> transform_;
+    DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
+    Fold fold_;
+    index_t planes_at_once_ = 1;
+};
+
+}  // namespace
+
+}  // namespace gpu
+
+std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec) {
+    gpu::require_device(spec.device);
+    return std::make_unique<gpu::Program>(spec);
+}
+
+index_t good_device_length(int device, int axis, index_t least, bool complex_data,
+                           Precision precision) {
+    gpu::require_device(device);
+    const index_t own = gpu::own_length(device, axis, least, 1, complex_data, precision);
+    return own > 0 ? own : good_fft_size(least, length_step(axis, 1, complex_data));
+}
+
+}  // namespace convolume

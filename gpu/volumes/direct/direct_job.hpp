@@ -1,0 +1,169 @@
+#pragma once
+// What the kernels of sums in space are told, and how they share an image out.
+//
+// Samples are stored as widely as sums reach: output (z, y, x) is the sum of samples (z + k, y + i,
+// x + j) times flipped taps (k, i, j), and nothing has to be asked about borders.
+
+#include <type_traits>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "gpu/fft/pass_types.hpp"
+
+namespace convolume::gpu {
+
+/// Samples that are read and written together.
+inline constexpr int pack_bytes = 16;
+template <class T>
+inline constexpr int pack_size = pack_bytes / static_cast<int>(sizeof(T));
+template <class T>
+struct alignas(pack_bytes) Pack {
+    T v[static_cast<unsigned>(pack_size<T>)];
+};
+template <class T>
+CONVOLUME_CONSTEXPR index_t packs_of(index_t samples) {
+    return (samples + pack_size<T> - 1) / pack_size<T>;
+}
+
+/// A block of threads computes a tile of outputs: each thread a pack in each of some rows of some
+/// planes, so that a sample in a register serves many sums. The packs of a warp follow each other.
+struct DirectTile {
+    static constexpr int lanes = 32, warps = 8, threads = lanes * warps;
+    static constexpr int thread_rows = 4, planes = 2;
+    static constexpr int rows = thread_rows * warps;
+    /// Of the sums of all threads.
+    static constexpr index_t sums_bytes = index_t{threads} * thread_rows * planes * pack_bytes;
+};
+
+/// Taps, cut into pieces of `width` × `height` that are summed by one stretch of code. Zeros fill
+/// the last ones, so that a NaN spreads as far as they do. In memory: planes, pieces along y,
+/// pieces along x, a piece's rows of whole packs.
+struct TapLayout {
+    int width = 1, height = 1;
+    index_t pieces_y = 1, pieces_x = 1, planes = 1;
+
+    /// Rows and packs of samples that a sum reads beyond its own.
+    index_t reach_y() const { return height * pieces_y - 1; }
+    template <class T>
+    index_t reach_packs() const {
+        return (pieces_x - 1) * (width / pack_size<T>)+packs_of<T>(width + pack_size<T> - 1) - 1;
+    }
+    template <class T>
+    index_t packs() const {
+        return planes * pieces_y * pieces_x * height * packs_of<T>(width);
+    }
+    /// Whether they are ConstantTaps; else GlobalTaps.
+    template <class T>
+    bool are_constant() const;
+};
+
+/// Widened planes in device memory: plane p in slot (first_slot + p) mod ring.
+template <class T>
+struct DirectSamples {
+    const Pack<T>* data = nullptr;
+    index_t plane_packs = 0, row_packs = 0, rows = 0;
+    index_t first_slot = 0, ring = 1;
+    index_t last_row = 0, last_pack = 0;  ///< the last thread's first output
+    int reach_rows = 0, reach_packs = 0;
+};
+
+/// Taps in device memory.
+template <class T>
+struct GlobalTaps {
+    const Pack<T>* packs = nullptr;
+
+    template <class Context>
+    CONVOLUME_DEVICE Pack<T> load(const Context& context, index_t i) const {
+        return context.load(packs + i);
+    }
+};
+
+/// Taps among the parameters of a launch, which are constant memory of its own: launches side by
+/// side do not share any. A launch takes 4 KiB of parameters.
+template <class T>
+struct ConstantTaps {
+    static constexpr index_t capacity = 232;
+    Pack<T> packs[static_cast<unsigned>(capacity)];
+
+    template <class Context>
+    CONVOLUME_DEVICE Pack<T> load(const Context&, index_t i) const {
+        return packs[i];
+    }
+};
+
+template <class T>
+bool TapLayout::are_constant() const {
+    return packs<T>() <= ConstantTaps<T>::capacity;
+}
+
+/// Sums for `planes` planes of outputs.
+template <class T, class Taps = GlobalTaps<T>>
+struct DirectJob {
+    DirectSamples<T> samples;
+    Taps taps;
+    int kernel_planes = 1, pieces_y = 1, pieces_x = 1;
+    /// Pieces whose products are summed before they join the total, because the error of a sum
+    /// grows with its length; 0: all of them.
+    int stretch = 0;
+    index_t planes = 1, kept_y = 1, kept_x = 1;
+    index_t tiles_y = 1, tiles_x = 1;
+    PixelRows target;
+    bool whole_packs = false;  ///< the target takes packs as they are
+    T add{};
+    unsigned long long* clamped = nullptr;
+};
+
+static_assert(sizeof(DirectJob<Complex<double>, ConstantTaps<Complex<double>>>) <= 4096);
+
+/// Fills in the layout's taps and what kept_y × kept_x outputs take.
+template <class T, class Taps>
+void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, DirectJob<T, Taps>& job) {
+    constexpr index_t longest_sum = 256;  // of products
+    job.kernel_planes = static_cast<int>(layout.planes);
+    job.pieces_y = static_cast<int>(layout.pieces_y);
+    job.pieces_x = static_cast<int>(layout.pieces_x);
+    const index_t piece = index_t{layout.width} * layout.height;
+    if (piece * layout.pieces_y * layout.pieces_x * layout.planes > 2 * longest_sum)
+        job.stretch = static_cast<int>(ceil_div(longest_sum, piece));
+    job.kept_y = kept_y;
+    job.kept_x = kept_x;
+    job.tiles_y = ceil_div(kept_y, index_t{DirectTile::rows});
+    job.tiles_x = ceil_div(packs_of<T>(kept_x), index_t{DirectTile::lanes});
+    job.samples.last_row = (kept_y - 1) / DirectTile::thread_rows * DirectTile::thread_rows;
+    job.samples.last_pack = packs_of<T>(kept_x) - 1;
+    job.samples.reach_rows = static_cast<int>(layout.reach_y());
+    job.samples.reach_packs = static_cast<int>(layout.reach_packs<T>());
+}
+
+/// Blocks that a job takes.
+template <class T, class Taps>
+index_t tiles(const DirectJob<T, Taps>& job) {
+    return job.tiles_x * job.tiles_y * ceil_div(job.planes, index_t{DirectTile::planes});
+}
+
+/// The real type of a sample.
+template <class T>
+struct RealPart {
+    using type = T;
+};
+template <class Real>
+struct RealPart<Complex<Real>> {
+    using type = Real;
+};
+template <class T>
+using real_part_t = typename RealPart<T>::type;
+
+/// Whether a job for that target may store packs as they are.
+template <class T>
+bool takes_packs(const RowTarget& target) {
+    using Real = real_part_t<T>;
+    constexpr PixelType real =
+        std::is_same_v<Real, float> ? PixelType::float32 : PixelType::float64;
+    constexpr PixelType complex =
+        std::is_same_v<Real, float> ? PixelType::complex64 : PixelType::complex128;
+    return target.pixels.type == (std::is_same_v<T, Real> ? real : complex) &&
+           target.kept_x % pack_size<T> == 0 && target.pixels.row_stride % pack_size<T> == 0 &&
+           target.pixels.plane_stride % pack_size<T> == 0 &&
+           reinterpret_cast<std::uintptr_t>(target.pixels.data) % pack_bytes == 0;
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,209 @@
+#pragma once
+// The bodies of the kernels of sums in space.
+
+#include "gpu/fft/pixel.hpp"
+#include "gpu/volumes/direct/sample_source.hpp"
+
+namespace convolume::gpu {
+
+template <class Real>
+CONVOLUME_DEVICE void multiply_add(Real& sum, Real a, Real b) {
+    sum += a * b;
+}
+template <class Real>
+CONVOLUME_DEVICE void multiply_add(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
+    sum.re += a.re * b.re;
+    sum.im += a.re * b.im;
+    sum.re -= a.im * b.im;
+    sum.im += a.im * b.re;
+}
+template <class Real>
+CONVOLUME_DEVICE void add_to(Real& sum, Real value) {
+    sum += value;
+}
+template <class Real>
+CONVOLUME_DEVICE void add_to(Complex<Real>& sum, Complex<Real> value) {
+    sum = sum + value;
+}
+
+/// A thread's sums: in registers, every index being known at compile time.
+template <class T>
+struct ThreadSums {
+    static constexpr int planes = DirectTile::planes, rows = DirectTile::thread_rows;
+    Pack<T> values[static_cast<unsigned>(planes)][static_cast<unsigned>(rows)];
+
+    CONVOLUME_DEVICE void clear() {
+        CONVOLUME_UNROLL
+        for (int p = 0; p < planes; ++p) {
+            CONVOLUME_UNROLL
+            for (int r = 0; r < rows; ++r) {
+                CONVOLUME_UNROLL
+                for (int i = 0; i < pack_size<T>; ++i) values[p][r].v[i] = T{};
+            }
+        }
+    }
+    /// Moves the sums to `total` (the first time), or adds them.
+    CONVOLUME_DEVICE void flush(Pack<T>* total, bool first) {
+        CONVOLUME_UNROLL
+        for (int p = 0; p < planes; ++p) {
+            CONVOLUME_UNROLL
+            for (int r = 0; r < rows; ++r) {
+                Pack<T>& slot = total[(p * rows + r) * DirectTile::threads];
+                CONVOLUME_UNROLL
+                for (int i = 0; i < pack_size<T>; ++i) {
+                    if (!first) add_to(values[p][r].v[i], slot.v[i]);
+                    slot.v[i] = values[p][r].v[i];
+                }
+            }
+        }
+    }
+};
+
+/// Adds the products of one piece with one plane of samples to the sums of the first plane of
+/// outputs, of the second, or of both. `tap(which, i)` is pack i of the piece that they meet there.
+template <class T, int Width, int Height, bool first, bool second, class Source, class Tap>
+CONVOLUME_DEVICE void add_piece(ThreadSums<T>& sums, const Source& source, const Tap& tap) {
+    constexpr int size = pack_size<T>, packs = static_cast<int>(packs_of<T>(Width + size - 1));
+    constexpr int tap_packs = static_cast<int>(packs_of<T>(Width));
+    constexpr int thread_rows = DirectTile::thread_rows;
+    struct {
+        Pack<T> packs[static_cast<unsigned>(tap_packs)];
+    } taps[2][static_cast<unsigned>(Height)];
+    CONVOLUME_UNROLL
+    for (int row = 0; row < thread_rows + Height - 1; ++row) {
+        if (row < Height) {
+            CONVOLUME_UNROLL
+            for (int i = 0; i < tap_packs; ++i) {
+                if (first) taps[0][row].packs[i] = tap(0, row * tap_packs + i);
+                if (second) taps[1][row].packs[i] = tap(1, row * tap_packs + i);
+            }
+        }
+        Pack<T> window[static_cast<unsigned>(packs)];
+        CONVOLUME_UNROLL
+        for (int i = 0; i < packs; ++i) window[i] = source.load(row, i);
+        CONVOLUME_UNROLL
+        for (int out = 0; out < thread_rows; ++out) {
+            const int of = row - out;  // row of the taps
+            if (of < 0 || of >= Height) continue;
+            CONVOLUME_UNROLL
+            for (int w = 0; w < Width; ++w) {
+                CONVOLUME_UNROLL
+                for (int i = 0; i < size; ++i) {
+                    const T sample = window[(i + w) / size].v[(i + w) % size];
+                    if (first)
+                        multiply_add(sums.values[0][out].v[i], sample,
+                                     taps[0][of].packs[w / size].v[w % size]);
+                    if (second)
+                        multiply_add(sums.values[1][out].v[i], sample,
+                                     taps[1][of].packs[w / size].v[w % size]);
+                }
+            }
+        }
+    }
+}
+
+/// A pack of results, one by one, as pixels of any type.
+template <class T>
+CONVOLUME_NOINLINE void store_pixels(const PixelRows& target, index_t at, Pack<T> pack, int count,
+                                     unsigned long long (&clamped)[2]) {
+    using Real = real_part_t<T>;
+    ClampTally tally;
+    for (int i = 0; i < count; ++i) {
+        Complex<Real> value{};
+        if constexpr (is_complex_pixel<T>)
+            value = pack.v[i];
+        else
+            value = {pack.v[i], 0};
+        store_pixel(target.data, target.type, at + i, value, tally);
+    }
+    clamped[0] += tally.low;
+    clamped[1] += tally.high;
+}
+
+template <class T, class Taps>
+CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const DirectPlace& place,
+                                 const ThreadSums<T>& sums, unsigned long long (&clamped)[2]) {
+    const index_t x = place.pack() * pack_size<T>;
+    const index_t count = least(job.kept_x - x, pack_size<T>);
+    if (count <= 0) return;
+    CONVOLUME_UNROLL
+    for (int p = 0; p < DirectTile::planes; ++p) {
+        CONVOLUME_UNROLL
+        for (int r = 0; r < DirectTile::thread_rows; ++r) {
+            const index_t plane = place.plane + p, y = place.row() + r;
+            if (plane >= job.planes || y >= job.kept_y) continue;
+            Pack<T> pack = sums.values[p][r];
+            CONVOLUME_UNROLL
+            for (int i = 0; i < pack_size<T>; ++i) add_to(pack.v[i], job.add);
+            const index_t at = plane * job.target.plane_stride + y * job.target.row_stride + x;
+            if (job.whole_packs)
+                *reinterpret_cast<Pack<T>*>(static_cast<T*>(job.target.data) + at) = pack;
+            else
+                store_pixels(job.target, at, pack, static_cast<int>(count), clamped);
+        }
+    }
+}
+
+/// The part of a source that a piece sees.
+template <class Source>
+struct PieceSource {
+    const Source& source;
+    int row, pack;
+    CONVOLUME_DEVICE auto load(int r, int p) const { return source.load(row + r, pack + p); }
+};
+
+/// The body of the kernel for taps in pieces of Width × Height: sums for one tile. `Source` is one
+/// of sample_source.hpp; `shared` memory holds the totals of stretches, where there are any, and
+/// what the source takes.
+template <int Width, int Height, template <class, class> class Source, class T, class Taps,
+          class Context>
+CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Taps>& job) {
+    constexpr index_t piece_packs = Height * packs_of<T>(Width);
+    const DirectPlace place(context, job.tiles_x, job.tiles_y);
+    const bool both = place.plane + 1 < job.planes;
+    const int planes = job.kernel_planes + (both ? 1 : 0);
+    char* const shared = context.shared();
+    Source<T, Context> source(context, shared + (job.stretch > 0 ? DirectTile::sums_bytes : 0),
+                              job.samples, place, planes);
+    auto* const total = reinterpret_cast<Pack<T>*>(shared) + context.thread();
+
+    ThreadSums<T> sums;
+    sums.clear();
+    int pieces = 0;
+    bool flushed = false;
+    const index_t plane_packs = piece_packs * job.pieces_y * job.pieces_x;
+    for (int plane = 0; plane < planes; ++plane) {
+        source.enter(plane);
+        const bool first = plane < job.kernel_planes, second = both && plane > 0;
+        index_t at = plane * plane_packs;
+        for (int y = 0; y < job.pieces_y; ++y) {
+            for (int x = 0; x < job.pieces_x; ++x, at += piece_packs) {
+                const PieceSource<Source<T, Context>> piece{source, y * Height,
+                                                            x * (Width / pack_size<T>)};
+                const auto tap = [&](int which, int i) {
+                    return job.taps.load(context, (which == 0 ? at : at - plane_packs) + i);
+                };
+                if (first && second)
+                    add_piece<T, Width, Height, true, true>(sums, piece, tap);
+                else if (first)
+                    add_piece<T, Width, Height, true, false>(sums, piece, tap);
+                else
+                    add_piece<T, Width, Height, false, true>(sums, piece, tap);
+                if (job.stretch > 0 && ++pieces == job.stretch) {
+                    sums.flush(total, !flushed);
+                    sums.clear();
+                    flushed = true;
+                    pieces = 0;
+                }
+            }
+        }
+    }
+    if (flushed) sums.flush(total, false);
+
+    unsigned long long clamped[2] = {0, 0};
+    store_sums(job, place, sums, clamped);
+    if (clamped[0] > 0) context.add(job.clamped, clamped[0]);
+    if (clamped[1] > 0) context.add(job.clamped + 1, clamped[1]);
+}
+
+}  // namespace convolume::gpu

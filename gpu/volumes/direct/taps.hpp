@@ -1,0 +1,72 @@
+#pragma once
+// Which pieces a kernel's taps are cut into, and the taps in that order.
+
+#include <array>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "core/engine.hpp"
+#include "gpu/volumes/direct/direct_job.hpp"
+
+namespace convolume::gpu {
+
+/// Widths and heights of pieces that kernels are compiled for: cubes of microscopy to the tap, and
+/// something near for all others. More than one piece along x takes whole packs.
+template <class T>
+inline constexpr std::array piece_widths{1, 3, 4};
+template <class T>
+inline constexpr std::array piece_heights{1, 3};
+template <>
+inline constexpr std::array piece_widths<float>{1, 3, 4, 5, 7, 8, 9};
+template <>
+inline constexpr std::array piece_heights<float>{1, 3, 4, 5, 7};
+template <>
+inline constexpr std::array piece_widths<double>{1, 3, 4, 5, 7};
+template <>
+inline constexpr std::array piece_heights<double>{1, 3, 5};
+
+/// Calls f(T{}) with the type of a block's samples.
+template <class F>
+decltype(auto) with_sample(const Block& block, const F& f) {
+    const bool single = block.precision == Precision::float32;
+    if (block.complex_data) return single ? f(Complex<float>{}) : f(Complex<double>{});
+    return single ? f(float{}) : f(double{});
+}
+
+/// Calls f(w, h) with the width and height as constants.
+template <class T, class F>
+void with_piece(const TapLayout& layout, const F& f) {
+    constexpr auto widths = piece_widths<T>;
+    constexpr auto heights = piece_heights<T>;
+    bool found = false;
+    const auto consider = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
+        constexpr int width = widths[i % widths.size()], height = heights[i / widths.size()];
+        if (width != layout.width || height != layout.height) return;
+        found = true;
+        f(std::integral_constant<int, width>{}, std::integral_constant<int, height>{});
+    };
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+        (consider(std::integral_constant<std::size_t, i>{}), ...);
+    }
+    (std::make_index_sequence<widths.size() * heights.size()>{});
+    if (!found)
+        throw InternalError(
+            message("no kernel for taps in pieces of ", layout.height, " × ", layout.width));
+}
+
+/// The layout that takes the fewest cycles for a kernel of that shape.
+template <class T>
+TapLayout tap_layout(const Shape3& kernel);
+
+/// Cycles of a multiprocessor that a warp takes for the sums of its tile's plane with one plane of
+/// taps. Within 15 % of what an H200 takes for cubes of 3 to 7 taps, memory apart.
+template <class T>
+double piece_cycles(const TapLayout& layout);
+
+/// `taps` (contiguous samples of type T) flipped and in the layout's order.
+template <class T>
+std::vector<Pack<T>> arrange_taps(const TapLayout& layout, const void* taps, const Shape3& shape);
+
+}  // namespace convolume::gpu

@@ -1,0 +1,155 @@
+#pragma once
+// Discrete Fourier transforms of a few samples in registers, composed at compile time.
+
+#include <utility>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/cuda/detail/roots.hpp"
+
+namespace convolume::gpu {
+
+/// A compile-time integer that device code may use as a value.
+template <int Value>
+struct Constant {
+    static constexpr int value = Value;
+    CONVOLUME_DEVICE constexpr operator int() const { return Value; }
+};
+
+template <class F, int... I>
+CONVOLUME_DEVICE void unroll_over(const F& f, std::integer_sequence<int, I...>) {
+    (f(Constant<I>{}), ...);
+}
+/// f(Constant<0>{}), …, f(Constant<Count - 1>{})
+template <int Count, class F>
+CONVOLUME_DEVICE void unroll(const F& f) {
+    unroll_over(f, std::make_integer_sequence<int, Count>{});
+}
+
+/// v · e^{-2πi K/N}
+template <int K, int N, class Real>
+CONVOLUME_DEVICE Complex<Real> rotate(Complex<Real> v) {
+    constexpr int eighths = (8 * K) % N == 0 ? (8 * K) / N % 8 : -1;
+    if constexpr (eighths == 0) {
+        return v;
+    } else if constexpr (eighths == 2) {
+        return {v.im, -v.re};
+    } else if constexpr (eighths == 4) {
+        return {-v.re, -v.im};
+    } else if constexpr (eighths == 6) {
+        return {-v.im, v.re};
+    } else if constexpr (eighths > 0) {
+        constexpr Real h = static_cast<Real>(0.70710678118654752440);
+        constexpr Real re = eighths == 1 || eighths == 7 ? h : -h;
+        constexpr Real im = eighths == 1 || eighths == 3 ? -h : h;
+        // (re, im) is (±h, ±h): two additions and two products.
+        constexpr bool same = (re > 0) == (im > 0);
+        if constexpr (same) return {re * (v.re - v.im), re * (v.re + v.im)};
+        return {re * (v.re + v.im), re * (v.im - v.re)};
+    } else {
+        constexpr Complex<double> w = root(K, N);
+        constexpr Real re = static_cast<Real>(w.re), im = static_cast<Real>(w.im);
+        return {v.re * re - v.im * im, v.re * im + v.im * re};
+    }
+}
+
+namespace codelet_detail {
+
+CONVOLUME_CONSTEXPR int gcd(int a, int b) {
+    return b == 0 ? a : gcd(b, a % b);
+}
+CONVOLUME_CONSTEXPR int least_factor(int n) {
+    for (int p = 2; p * p <= n; ++p)
+        if (n % p == 0) return p;
+    return n;
+}
+/// The factor A of n = A·B to split by: coprime to B where n is no power of a prime.
+CONVOLUME_CONSTEXPR int split_factor(int n) {
+    const int p = least_factor(n);
+    int power = p;
+    while (n % (power * p) == 0) power *= p;
+    if (power < n) return power;
+    if (n == 16 || n == 32) return 4;
+    return p;
+}
+/// a^{-1} mod m
+CONVOLUME_CONSTEXPR int inverse_mod(int a, int m) {
+    for (int x = 1; x < m; ++x)
+        if (a * x % m == 1) return x;
+    return 0;
+}
+
+template <int P, class Real>
+CONVOLUME_DEVICE void prime_dft(Complex<Real>* v) {
+    constexpr int half = (P - 1) / 2;
+    Samples<Real, half> sum, difference;
+    const Complex<Real> first = v[0];
+    unroll<half>([&](auto j) {
+        sum[j] = v[j + 1] + v[P - 1 - j];
+        difference[j] = v[j + 1] - v[P - 1 - j];
+        v[0] = v[0] + sum[j];
+    });
+    unroll<half>([&](auto k) {
+        Complex<Real> even = first, odd{0, 0};
+        unroll<half>([&](auto j) {
+            constexpr Complex<double> w =
+                root((decltype(j)::value + 1) * (decltype(k)::value + 1), P);
+            constexpr Real c = static_cast<Real>(w.re), s = static_cast<Real>(-w.im);
+            even = {even.re + c * sum[j].re, even.im + c * sum[j].im};
+            odd = {odd.re + s * difference[j].re, odd.im + s * difference[j].im};
+        });
+        v[k + 1] = {even.re + odd.im, even.im - odd.re};
+        v[P - 1 - k] = {even.re - odd.im, even.im + odd.re};
+    });
+}
+
+}  // namespace codelet_detail
+
+/// v[k] becomes Σ_n v[n] e^{-2πi nk/N}.
+template <int N, class Real>
+CONVOLUME_DEVICE void dft(Complex<Real>* v) {
+    using namespace codelet_detail;
+    if constexpr (N == 1) {
+        return;
+    } else if constexpr (N == 2) {
+        const Complex<Real> a = v[0];
+        v[0] = a + v[1];
+        v[1] = a - v[1];
+    } else if constexpr (N == 4) {
+        const Complex<Real> a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = v[1] - v[3];
+        v[0] = a + c;
+        v[2] = a - c;
+        v[1] = {b.re + d.im, b.im - d.re};
+        v[3] = {b.re - d.im, b.im + d.re};
+    } else if constexpr (least_factor(N) == N) {
+        prime_dft<N>(v);
+    } else {
+        // A × B, with twiddle factors only where A and B share a factor.
+        constexpr int A = split_factor(N), B = N / A;
+        constexpr bool coprime = gcd(A, B) == 1;
+        Samples<Real, A> columns[static_cast<unsigned>(B)];
+        unroll<B>([&](auto b) {
+            unroll<A>([&](auto a) {
+                constexpr int i = decltype(a)::value, j = decltype(b)::value;
+                columns[j][i] = v[coprime ? (B * i + A * j) % N : j + B * i];
+            });
+            dft<A>(&columns[b][0]);
+        });
+        unroll<A>([&](auto a) {
+            Samples<Real, B> row;
+            unroll<B>([&](auto b) {
+                constexpr int i = decltype(a)::value, j = decltype(b)::value;
+                row[j] = rotate < coprime ? 0 : i * j, N > (columns[j][i]);
+            });
+            dft<B>(&row[0]);
+            unroll<B>([&](auto b) {
+                constexpr int i = decltype(a)::value, j = decltype(b)::value;
+                constexpr int k =
+                    coprime ? (i * B * inverse_mod(B % A, A) + j * A * inverse_mod(A % B, B)) % N
+                            : i + A * j;
+                v[k] = row[j];
+            });
+        });
+    }
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,69 @@
+#pragma once
+// The kernels over segments, and the block that a device gives them.
+
+#include "convolume/cuda/detail/segment_kernel.hpp"
+#include "gpu/fft/device.cuh"
+
+namespace convolume::gpu {
+
+template <class Real>
+struct SamplePair {
+    Complex<Real> first, second;
+};
+
+struct SegmentBlock : DeviceBlock {
+    /// A barrier for `threads` threads that follow each other.
+    template <int threads>
+    __device__ __forceinline__ void sync_some() const {
+        if constexpr (threads <= 32) {
+            __syncwarp();
+        } else {
+            __syncthreads();
+        }
+    }
+    using DeviceBlock::forget;
+    __device__ __forceinline__ void forget(Complex<float>& v) const {
+        asm volatile("" : "+f"(v.re), "+f"(v.im));
+    }
+    __device__ __forceinline__ void forget(Complex<double>& v) const {
+        asm volatile("" : "+d"(v.re), "+d"(v.im));
+    }
+    template <class T>
+    __device__ __forceinline__ void forget(const T*& p) const {
+        asm volatile("" : "+l"(p));
+    }
+    __device__ __forceinline__ SamplePair<float> load_pair(const Complex<float>* p) const {
+        const float4 v = __ldg(reinterpret_cast<const float4*>(p));
+        return {{v.x, v.y}, {v.z, v.w}};
+    }
+    __device__ __forceinline__ SamplePair<double> load_pair(const Complex<double>* p) const {
+        return {load(p), load(p + 1)};
+    }
+    /// Writes what nobody reads soon.
+    template <class T>
+    __device__ __forceinline__ void store(T* p, T value) const {
+        if constexpr (std::is_same_v<T, Complex<float>>) {
+            __stcs(reinterpret_cast<float2*>(p), make_float2(value.re, value.im));
+        } else if constexpr (std::is_same_v<T, Complex<double>>) {
+            __stcs(reinterpret_cast<double2*>(p), make_double2(value.re, value.im));
+        } else {
+            __stcs(p, value);
+        }
+    }
+};
+
+template <class Real, int N, bool complex_data, class Function>
+__global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
+                                  SegmentShape<Real, N, complex_data>::blocks_per_unit)
+    segment_kernel(const __grid_constant__ SegmentJob<Real> job, const Function function) {
+    CONVOLUME_PASS(
+        (filter_segments<Real, N, complex_data, Function>(SegmentBlock{}, job, function)));
+}
+
+template <class Real, int N, bool complex_data>
+__global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads)
+    spectra_kernel(const __grid_constant__ SpectraJob<Real> job) {
+    CONVOLUME_PASS((transform_filters<Real, N, complex_data>(SegmentBlock{}, job)));
+}
+
+}  // namespace convolume::gpu

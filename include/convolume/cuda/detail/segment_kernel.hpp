@@ -1,0 +1,166 @@
+#pragma once
+// The kernel of overlap-save in shared memory: a segment is read and transformed once; for every
+// filter it is multiplied by the filter's spectrum, transformed back, stripped of aliased samples,
+// post-processed and stored (Adámek et al., ACM TACO 17(3):18, 2020). A complex transform carries
+// two real segments: the filters are real, so that real and imaginary parts stay apart.
+
+#include "convolume/cuda/detail/segment_post.hpp"
+
+namespace convolume::gpu {
+
+/// Calls f(i, sample) for the samples of a thread; zero outside the signal. Sample is Real or
+/// Complex<Real>.
+template <class Sample, class Real, class Transform, class Context, class F>
+CONVOLUME_DEVICE void read_segment(const Context& context, const SegmentJob<Real>& job,
+                                   const SegmentPlace& place, int thread, const F& f) {
+    const index_t offset = place.first - job.skip - job.first;
+    const auto* const source =
+        static_cast<const Sample*>(job.source) + place.signal * job.source_stride + offset;
+    const bool inside = offset >= 0 && offset + Transform::plan.n <= job.count;
+    unroll<Transform::elements>([&](auto i) {
+        const int position = thread + i * Transform::threads;
+        Sample sample{};
+        const index_t at = offset + position;
+        if (place.count > 0 && (inside || (at >= 0 && at < job.count)))
+            sample = context.load(source + position);
+        f(i, sample);
+    });
+}
+
+/// The body of the kernel. Function is NoFunction, or a caller's with present = true and
+/// operator()(const Sample*).
+template <class Real, int N, bool complex_data, class Function, class Context>
+CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<Real>& job,
+                                      const Function& function) {
+    using Shape = SegmentShape<Real, N, complex_data>;
+    using Transform = SegmentTransform<Real, Shape>;
+    using Memory = SegmentMemory<Real, Shape, Context>;
+    using Held = typename Transform::Held;
+    constexpr int elements = Transform::elements, threads = Transform::threads;
+
+    const int lane = context.thread() / threads;
+    const int thread = context.thread() % threads;
+    char* const memory = context.shared() + lane * Shape::segment_bytes;
+    const Memory exchange{context, memory};
+
+    // Blocks that follow each other share filters, and so the caches.
+    constexpr int together = complex_data ? 1 : 2, per_block = Shape::segments * together;
+    const index_t blocks_per_filters = (job.segments + per_block - 1) / per_block;
+    const index_t filters_block = context.block() / blocks_per_filters;
+    const index_t segments_block = context.block() - filters_block * blocks_per_filters;
+    const int first_filter = static_cast<int>(filters_block) * job.filters_per_block;
+    const int end_filter = first_filter + job.filters_per_block < job.filters
+                               ? first_filter + job.filters_per_block
+                               : job.filters;
+    const index_t segment = (segments_block * Shape::segments + lane) * together;
+
+    Held v;
+    SegmentTarget targets[static_cast<unsigned>(together)];
+    unroll<together>([&](auto part) { targets[part] = segment_target(job, segment + part); });
+    if constexpr (complex_data) {
+        read_segment<Complex<Real>, Real, Transform>(context, job, segment_place(job, segment),
+                                                     thread,
+                                                     [&](auto i, Complex<Real> x) { v[i] = x; });
+    } else {
+        read_segment<Real, Real, Transform>(context, job, segment_place(job, segment), thread,
+                                            [&](auto i, Real x) { v[i].re = x; });
+        read_segment<Real, Real, Transform>(context, job, segment_place(job, segment + 1), thread,
+                                            [&](auto i, Real x) { v[i].im = x; });
+    }
+    typename Transform::Turns turns(context, thread, job.turns);
+    Transform::forward(exchange, thread, v, turns);
+
+    // The spectrum, in registers or in places of shared memory that are this thread's alone.
+    Samples<Real, Shape::spectrum_in_registers ? elements : 1> held;
+    auto* const kept =
+        reinterpret_cast<Complex<Real>*>(memory + Shape::segment_bytes - Shape::spectrum_bytes) +
+        thread;
+    unroll<elements>([&](auto i) {
+        if constexpr (Shape::spectrum_in_registers) {
+            held[i] = v[i];
+        } else {
+            kept[i * threads] = v[i];
+        }
+    });
+
+    int turn = 0;  // of the memory for exchanges
+    for (int filter = first_filter; filter < end_filter; ++filter) {
+        const Complex<Real>* const spectrum = job.spectra + static_cast<index_t>(filter) * N;
+        unroll<elements / 2>([&](auto pair) {
+            constexpr int i = 2 * decltype(pair)::value;
+            const auto h = context.load_pair(spectrum + i * threads + 2 * thread);
+            const auto product = [&](auto element, Complex<Real> response) {
+                constexpr int e = decltype(element)::value;
+                if constexpr (Shape::spectrum_in_registers) {
+                    v[e] = conjugate(held[e] * response);
+                } else {
+                    v[e] = conjugate(kept[e * threads] * response);
+                }
+            };
+            product(Constant<i>{}, h.first);
+            product(Constant<i + 1>{}, h.second);
+        });
+        turns.forget(context);
+        turn = (turn + 1) % Shape::exchanges;
+        char* const exchange_memory = memory + turn * Shape::exchange_bytes;
+        Transform::back(Memory{context, exchange_memory}, thread, v, turns);
+        const SegmentStore<Real, Shape, Context> storing(context, exchange_memory, job, thread);
+        const auto store = [&](int part, const auto& value) {
+            storing.store(targets[part], filter, function, value);
+        };
+
+        // A function comes instead of the power.
+        const bool power = !Function::present && job.power;
+        if constexpr (complex_data) {
+            if constexpr (!Function::present) {
+                if (power) store(0, [&](auto i) { return v[i].re * v[i].re + v[i].im * v[i].im; });
+            }
+            if (!power) store(0, [&](auto i) { return conjugate(v[i]); });
+        } else if (power) {
+            store(0, [&](auto i) { return v[i].re * v[i].re; });
+            store(1, [&](auto i) { return v[i].im * v[i].im; });
+        } else {
+            store(0, [&](auto i) { return v[i].re; });
+            store(1, [&](auto i) { return -v[i].im; });
+        }
+    }
+}
+
+/// The body of the kernel that makes spectra: scaled by 1/N, in the order that filter_segments
+/// reads them.
+template <class Real, int N, bool complex_data, class Context>
+CONVOLUME_DEVICE void transform_filters(const Context& context, const SpectraJob<Real>& job) {
+    using Shape = SegmentShape<Real, N, complex_data>;
+    using Transform = SegmentTransform<Real, Shape>;
+    using Sample = std::conditional_t<complex_data, Complex<Real>, Real>;
+    constexpr int threads = Transform::threads;
+
+    const int lane = context.thread() / threads;
+    const int thread = context.thread() % threads;
+    char* const memory = context.shared() + lane * Shape::segment_bytes;
+    const index_t filter = context.block() * Shape::segments + lane;
+    const bool inside = filter < job.filters;
+    const auto* const taps = static_cast<const Sample*>(job.taps) + filter * job.taps_each;
+    typename Transform::Held v;
+    unroll<Transform::elements>([&](auto i) {
+        const int position = thread + i * threads;
+        Sample tap{};
+        if (inside && position < job.taps_each) tap = context.load(taps + position);
+        constexpr Real scale = Real(1) / N;
+        if constexpr (complex_data) {
+            v[i] = scale * tap;
+        } else {
+            v[i] = {scale * tap, 0};
+        }
+    });
+    typename Transform::Turns turns(context, thread, job.turns);
+    Transform::forward(SegmentMemory<Real, Shape, Context>{context, memory}, thread, v, turns);
+    if (!inside) return;
+    auto* const target = job.spectra + filter * N + 2 * thread;
+    unroll<Transform::elements>([&](auto i) {
+        constexpr int e = decltype(i)::value;
+        target[e / 2 * 2 * threads + e % 2] = v[i];
+    });
+}
+
+}  // namespace convolume::gpu

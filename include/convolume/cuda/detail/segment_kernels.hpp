@@ -1,0 +1,42 @@
+#pragma once
+// The compiled kernels over segments, without their types.
+
+#include <cuda_runtime_api.h>
+
+#include <vector>
+
+#include "convolume/cuda/detail/segment_job.hpp"
+
+namespace convolume::gpu {
+
+/// The kernels of one segment length. `filter` takes a SegmentJob<Real> and the function object,
+/// `spectra` a SpectraJob<Real>; the blocks of both are alike. They are set up and launched where
+/// they were compiled: a caller's program may have another copy of the CUDA runtime.
+struct SegmentKernel {
+    int n = 0;
+    int threads = 0;   ///< of a block
+    int segments = 0;  ///< side by side in a block, or pairs of real ones
+    int blocks_per_unit = 0;
+    index_t shared_bytes = 0;
+    const void* filter = nullptr;
+    const void* spectra = nullptr;
+    cudaError_t (*set_up)(const SegmentKernel& self) = nullptr;  ///< on the current device
+    cudaError_t (*launch)(const SegmentKernel& self, const void* kernel, unsigned blocks,
+                          void** arguments, cudaStream_t stream) = nullptr;
+};
+
+/// What a caller's function brings along: SampleFunction::device_kernels() points to one.
+struct FunctionKernels {
+    std::vector<SegmentKernel> segments;
+    const void* function = nullptr;  ///< the object itself
+    /// Applied to `count` samples from `from` on that are in device memory, for filters too long
+    /// for segments.
+    cudaError_t (*apply)(const FunctionKernels& self, const void* from, void* to, index_t count,
+                         cudaStream_t stream) = nullptr;
+};
+
+/// Those without a function, by rising length. Each is compiled in a file of its own.
+template <class Real, bool complex_data>
+const std::vector<SegmentKernel>& plain_segment_kernels();
+
+}  // namespace convolume::gpu

@@ -1,0 +1,218 @@
+#pragma once
+// The transform of a segment, held by the threads of a block: decimation in frequency, in place.
+// forward() takes samples t, t + threads, … of a thread and leaves frequencies in an order of its
+// own; back() is the transposed flow (the DFT matrix is symmetric), so that nothing is reordered:
+// it takes that order and leaves samples where forward() took them.
+
+#include <type_traits>
+
+#include "convolume/cuda/detail/codelets.hpp"
+#include "convolume/cuda/detail/segment_shape.hpp"
+
+namespace convolume::gpu {
+
+/// Where the twiddle factors of a stage begin in their table: rows i = 1 … radix-1 of width(stage)
+/// columns p, e^{-2πi ip/length}.
+CONVOLUME_CONSTEXPR int first_turn(const SegmentPlan& plan, int stage) {
+    int first = 0;
+    for (int s = 0; s < stage; ++s) first += (plan.radix[s] - 1) * plan.width(s);
+    return first;
+}
+
+/// The twiddle factors of one thread, loaded when they are needed.
+template <class Real, class Shape>
+class LoadedTurns {
+  public:
+    static constexpr SegmentPlan plan = Shape::plan;
+
+    template <class Context>
+    CONVOLUME_DEVICE LoadedTurns(const Context&, int thread, const Complex<Real>* table) {
+        unroll<plan.last()>([&](auto s) {
+            constexpr int stage = decltype(s)::value;
+            rows_[stage] = table + first_turn(plan, stage) + thread % plan.width(stage);
+        });
+    }
+    /// The compiler knows nothing of them any more: it would keep them all in registers from filter
+    /// to filter.
+    template <class Context>
+    CONVOLUME_DEVICE void forget(const Context& context) {
+        unroll<plan.last()>([&](auto s) { context.forget(rows_[s]); });
+    }
+    /// f(Constant<i>, factor) for rows i of a stage.
+    template <int Stage, class Context, class F>
+    CONVOLUME_DEVICE void each(const Context& context, const F& f) const {
+        constexpr int rows = plan.radix[Stage] - 1, width = plan.width(Stage);
+        unroll<rows>([&](auto row) {
+            constexpr int i = decltype(row)::value;
+            f(Constant<i + 1>{}, context.load(rows_[Stage] + i * width));
+        });
+    }
+
+  private:
+    const Complex<Real>* rows_[3];
+};
+
+/// The twiddle factors of one thread: those of rows 1, 2, 4, …, in registers, of which the others
+/// are products. Each is correct to a few roundings.
+template <class Real, class Shape>
+class HeldTurns {
+  public:
+    static constexpr SegmentPlan plan = Shape::plan;
+
+    template <class Context>
+    CONVOLUME_DEVICE HeldTurns(const Context& context, int thread, const Complex<Real>* table) {
+        const LoadedTurns<Real, Shape> all(context, thread, table);
+        each_power([&](auto which, auto power) {
+            constexpr int stage = decltype(which)::value, row = 1 << decltype(power)::value;
+            all.template each<stage>(context, [&](auto i, Complex<Real> factor) {
+                if constexpr (decltype(i)::value == row) powers_[stage][power] = factor;
+            });
+        });
+    }
+    template <class Context>
+    CONVOLUME_DEVICE void forget(const Context& context) {
+        each_power([&](auto stage, auto power) { context.forget(powers_[stage][power]); });
+    }
+    template <int Stage, class Context, class F>
+    CONVOLUME_DEVICE void each(const Context&, const F& f) const {
+        constexpr int radix = plan.radix[Stage];
+        Samples<Real, radix> factors;
+        unroll<radix - 1>([&](auto row) {
+            constexpr int i = decltype(row)::value + 1, top = highest_bit(i), rest = i - (1 << top);
+            factors[i] = powers_[Stage][top];
+            if constexpr (rest > 0) factors[i] = factors[i] * factors[rest];
+            f(Constant<i>{}, factors[i]);
+        });
+    }
+
+  private:
+    static constexpr int most_powers = 5;
+
+    CONVOLUME_CONSTEXPR static int highest_bit(int i) {
+        int bit = 0;
+        while (i >> (bit + 1)) ++bit;
+        return bit;
+    }
+    template <class F>
+    CONVOLUME_DEVICE static void each_power(const F& f) {
+        unroll<plan.last()>([&](auto stage) {
+            constexpr int radix = plan.radix[decltype(stage)::value];
+            unroll<most_powers>([&](auto power) {
+                if constexpr ((1 << decltype(power)::value) < radix) f(stage, power);
+            });
+        });
+    }
+
+    Samples<Real, most_powers> powers_[3];
+};
+
+template <class Real, class Shape>
+class SegmentTransform {
+  public:
+    static constexpr SegmentPlan plan = Shape::plan;
+    static constexpr int elements = plan.elements(), threads = plan.threads();
+    using Held = Samples<Real, elements>;
+    using Turns =
+        std::conditional_t<Shape::turns_loaded, LoadedTurns<Real, Shape>, HeldTurns<Real, Shape>>;
+
+    template <class Memory>
+    CONVOLUME_DEVICE static void forward(const Memory& memory, int thread, Held& v,
+                                         const Turns& turns) {
+        unroll<plan.stages - 1>([&](auto s) {
+            constexpr int stage = decltype(s)::value;
+            transform<stage>(v);
+            twiddle<stage>(memory.context, v, turns);
+            if constexpr (stage == 0) memory.sync();
+            memory.template exchange<stage, stage + 1>(thread, v);
+        });
+        transform<plan.last()>(v);
+    }
+
+    /// `memory` is not that of the transform before, or there is one barrier more.
+    template <class Memory>
+    CONVOLUME_DEVICE static void back(const Memory& memory, int thread, Held& v,
+                                      const Turns& turns) {
+        transform<plan.last()>(v);
+        if constexpr (Shape::exchanges == 1) memory.sync();
+        unroll<plan.stages - 1>([&](auto s) {
+            constexpr int stage = plan.last() - 1 - decltype(s)::value;
+            memory.template exchange<stage + 1, stage>(thread, v);
+            twiddle<stage>(memory.context, v, turns);
+            transform<stage>(v);
+        });
+    }
+
+    /// Place, less padding, of butterfly 0 of `thread` in a stage.
+    template <int Stage>
+    CONVOLUME_DEVICE static int place(int thread) {
+        constexpr int width = plan.width(Stage), length = plan.length(Stage);
+        return thread / width * length + thread % width;
+    }
+    /// From there to the place of sample i of butterfly q, held at i + q·radix.
+    template <int Stage>
+    CONVOLUME_CONSTEXPR static int step(int held) {
+        constexpr int width = plan.width(Stage), length = plan.length(Stage);
+        const int i = held % plan.radix[Stage], q = held / plan.radix[Stage];
+        return i * width + q * (threads / width) * length;
+    }
+
+  private:
+    template <int Stage>
+    CONVOLUME_DEVICE static void transform(Held& v) {
+        constexpr int radix = plan.radix[Stage];
+        unroll<elements / radix>([&](auto q) { dft<radix>(&v[q * radix]); });
+    }
+
+    template <int Stage, class Context>
+    CONVOLUME_DEVICE static void twiddle(const Context& context, Held& v, const Turns& turns) {
+        constexpr int radix = plan.radix[Stage];
+        turns.template each<Stage>(context, [&](auto i, Complex<Real> factor) {
+            unroll<elements / radix>([&](auto q) { v[i + q * radix] = v[i + q * radix] * factor; });
+        });
+    }
+};
+
+/// The shared memory of one segment, where samples move from the places of a stage to those of the
+/// next. A thread writes the places it has read before: only reading what others wrote takes a
+/// barrier, and the first writing.
+template <class Real, class Shape, class Context>
+struct SegmentMemory {
+    using Transform = SegmentTransform<Real, Shape>;
+    using Held = typename Transform::Held;
+
+    Context context;
+    char* memory;
+
+    CONVOLUME_DEVICE void sync() const { context.template sync_some<Shape::threads_each>(); }
+
+    template <int From, int To>
+    CONVOLUME_DEVICE void exchange(int thread, Held& v) const {
+        const int from = Shape::padded(Transform::template place<From>(thread));
+        const int to = Shape::padded(Transform::template place<To>(thread));
+        const auto each = [&](const auto& f) { unroll<Transform::elements>(f); };
+        if constexpr (Shape::whole) {
+            auto* const whole = reinterpret_cast<Complex<Real>*>(memory);
+            each([&](auto i) { whole[from + at<From>(i)] = v[i]; });
+            sync();
+            each([&](auto i) { v[i] = whole[to + at<To>(i)]; });
+        } else {
+            auto* const half = reinterpret_cast<Real*>(memory);
+            each([&](auto i) { half[from + at<From>(i)] = v[i].re; });
+            sync();
+            each([&](auto i) { v[i].re = half[to + at<To>(i)]; });
+            sync();
+            each([&](auto i) { half[from + at<From>(i)] = v[i].im; });
+            sync();
+            each([&](auto i) { v[i].im = half[to + at<To>(i)]; });
+        }
+    }
+
+  private:
+    template <int Stage, class I>
+    CONVOLUME_DEVICE static constexpr int at(I) {
+        constexpr int step = Shape::padded(Transform::template step<Stage>(I::value));
+        return step;
+    }
+};
+
+}  // namespace convolume::gpu

@@ -1,0 +1,121 @@
+#pragma once
+// Convolution between images that are in a GPU's memory already: for loops on the device, such as
+// deconvolution.
+// Banks of filters over signals that are in a GPU's memory already: for work that stays on the
+// device.
+
+#include <memory>
+#include <vector>
+
+#include "convolume/filter_bank.hpp"
+#include "convolume/image_view.hpp"
+#include "convolume/options.hpp"
+
+namespace convolume {
+
+/// A cudaStream_t; null is the default stream.
+using DeviceStream = void*;
+
+class DeviceConvolver;
+
+struct DeviceOptions {
+    int device = 0;
+    PixelType image_type = PixelType::float32;
+    /// Nothing: the natural type of the computation.
+    std::optional<PixelType> output_type;
+    /// The kernel's whole spectrum is kept: fastest. Without it (or when memory is short) only the
+    /// spectra of the kernel's own planes are, and every execution takes a little longer.
+    bool keep_kernel_spectrum = true;
+    /// Of what the convolver holds beside the caller's images; nothing: most of what is free.
+    std::optional<index_t> memory_limit_bytes;
+    /// A convolver of the same device to share a workspace with; nothing: one of its own.
+    const DeviceConvolver* workspace_of = nullptr;
+    index_t planes_at_once = 0;  ///< of the passes over planes, for measurements; 0: all
+};
+
+/// Convolves images of one shape with one kernel on one GPU. For the adjoint in the same loop make
+/// a second one with Operation::adjoint: both may share a stream, and a workspace
+/// (DeviceOptions::workspace_of), which takes most of the memory. Those that share one may be
+/// destroyed in any order, and their executions must follow each other on the device.
+class DeviceConvolver {
+  public:
+    /// `image_shape` is the image's (z, y, x), whatever the operation; `kernel` is in host memory
+    /// and is copied. Everything that waits for the device happens here. Options::method is not
+    /// used, and under NanPolicy::error images are not searched for NaN: they propagate.
+    /// Throws as Convolver does, InvalidArgument when the workspace is another device's, and
+    /// Unavailable when there is no such device.
+    DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
+                    const Options& options = {}, const DeviceOptions& device = {});
+    ~DeviceConvolver();
+    DeviceConvolver(DeviceConvolver&&) noexcept;
+    DeviceConvolver& operator=(DeviceConvolver&&) noexcept;
+
+    const Shape3& input_shape() const;
+    const Shape3& output_shape() const;
+    PixelType output_type() const;
+    /// Device memory held, beside the caller's images; of a shared workspace, what it has grown by
+    /// for this convolver.
+    index_t device_bytes() const;
+    /// Padded size of the transforms.
+    const Shape3& grid() const;
+
+    /// Enqueues one convolution on `stream` and returns: no synchronisation, no allocation. Images
+    /// are contiguous, in C order, of input_shape() and the image type, output_shape() and
+    /// output_type(); where they have the same bytes they may be the same memory. Executions share
+    /// a workspace, so that those on different streams must be kept apart by events. Integer
+    /// outputs are rounded and clamped. Throws DeviceFailure.
+    void execute(const void* input, void* output, DeviceStream stream = nullptr);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+struct DeviceFilterOptions {
+    int device = 0;
+    /// As for FilterBank: with complex signals, or a complex filter, everything is complex.
+    PixelType signal_type = PixelType::float32;
+};
+
+/// Filters signals of one shape with a bank of filters on one GPU.
+class DeviceFilterBank {
+  public:
+    /// `filters` are in host memory, as FilterBank takes them, and are copied. Everything that
+    /// waits for the device happens here. Of the options, max_host_bytes is not used; under
+    /// NanPolicy::error signals are not searched for NaN: they propagate; NanPolicy::zero is
+    /// refused. A function must be one that device_sample_function() made. Throws as FilterBank
+    /// does, and Unavailable when there is no such device or it has no such method.
+    DeviceFilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
+                     const FilterOptions& options = {}, const DeviceFilterOptions& device = {});
+    ~DeviceFilterBank();
+    DeviceFilterBank(DeviceFilterBank&&) noexcept;
+    DeviceFilterBank& operator=(DeviceFilterBank&&) noexcept;
+
+    const SignalShape& signal_shape() const;
+    index_t filters() const;
+    index_t taps() const;            ///< as FilterBank::taps()
+    SampleRange range() const;       ///< of the full result, before windows
+    index_t result_samples() const;  ///< stored for each filter of each signal
+    PixelType sample_type() const;   ///< that signals are in: float or complex, of the precision
+    PixelType result_type() const;
+    /// Device memory held, beside the caller's signals and results.
+    index_t device_bytes() const;
+    /// The way chosen; its seconds are those of one execution on the device.
+    const FilterCost& cost() const;
+
+    /// Enqueues the filtering on `stream` and returns: no synchronisation, no allocation (but for
+    /// plans of cuFFT in a first execution, where filters are too long for shared memory). Arrays
+    /// are in the device's memory, contiguous and apart from each other: `signals` is signals ×
+    /// samples of sample_type(), `results` signals × filters × result_samples() of result_type(),
+    /// `peak_positions` as many indices in the full result, or null. Executions share a workspace,
+    /// so that those on different streams must be kept apart by events. Throws InvalidArgument
+    /// (positions of what are no peaks), DeviceFailure.
+    void execute(const void* signals, void* results, index_t* peak_positions = nullptr,
+                 DeviceStream stream = nullptr);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace convolume

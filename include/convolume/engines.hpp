@@ -1,0 +1,72 @@
+#pragma once
+// Which processors compute: the choice a caller makes, and the GPUs this machine has.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convolume/shape.hpp"
+
+namespace convolume {
+
+/// How many transfers between host and devices run at a time. Karas and Svoboda's bus lock (EURASIP
+/// J. Adv. Signal Process. 2011:120) is `global`.
+enum class TransferGate {
+    automatic,  ///< per_link, or global where a measurement finds that devices share one link
+    global,     ///< one transfer at a time over all devices and directions
+    per_link,   ///< one task at a time for each device and direction
+    off,        ///< as many as there are tasks
+};
+const char* to_string(TransferGate);
+/// "auto", "global", "per-link", "off"; throws InvalidArgument that lists them.
+TransferGate parse_transfer_gate(std::string_view);
+
+/// Which engines to use.
+struct EngineChoice {
+    enum class Device {
+        automatic,  ///< CPU and GPUs: the plan takes whichever it predicts to be faster
+        cpu,
+        gpu
+    };
+    Device device = Device::automatic;
+    std::vector<int> gpus;  ///< device numbers; empty: all
+    int cpu_engines = 1;    ///< several stand in for several small GPUs
+    int threads = 0;        ///< of all CPU engines together; 0: what OpenMP would use
+    std::optional<index_t> engine_memory_bytes;  ///< limit of each CPU engine
+    std::optional<index_t> gpu_memory_bytes;     ///< limit of each GPU
+    TransferGate transfer_gate = TransferGate::automatic;
+};
+
+/// One sentence on why there are no GPU engines here; empty when there are.
+std::string gpu_unavailable();
+
+/// A device as `convolume doctor` reports it.
+struct GpuDevice {
+    int number = 0;
+    std::string name;
+    int compute_major = 0, compute_minor = 0;
+    bool usable = false;  ///< compute capability 7.5 at least
+    index_t memory_bytes = 0;
+    index_t free_bytes = 0;
+    std::string bus_id;      ///< PCI address
+    std::vector<int> peers;  ///< devices whose memory it can reach directly
+};
+/// Empty where there is none; never throws.
+std::vector<GpuDevice> gpu_devices();
+/// Versions of driver and runtime as "13.0", empty where unknown.
+std::string cuda_driver_version();
+std::string cuda_runtime_version();
+
+/// Bytes a second between page-locked host memory and a device, and within the device.
+struct GpuBandwidth {
+    double host_to_device = 0;
+    double device_to_host = 0;
+    double both = 0;    ///< sum of the two directions at once
+    double device = 0;  ///< a copy, bytes read plus written
+};
+GpuBandwidth measure_gpu_bandwidth(int device);
+/// Sum over devices of host-to-device transfers that run at once.
+double measure_concurrent_upload(const std::vector<int>& devices);
+
+}  // namespace convolume

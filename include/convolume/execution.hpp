@@ -1,0 +1,99 @@
+#pragma once
+// What a caller may pass along with an execution (progress, cancellation, a timeline), and what it
+// learns from it.
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "convolume/shape.hpp"
+
+namespace convolume {
+
+enum class Phase {
+    read,
+    pad,
+    decompose,
+    allocate,
+    host_to_device,
+    convolve,
+    device_to_host,
+    compose,
+    write
+};
+const char* to_string(Phase);
+
+/// Thread-safe recorder. Times are seconds since the timeline's construction.
+class Timeline {
+  public:
+    struct Event {
+        Phase phase;
+        int engine;  ///< index of the engine; -1 is the host
+        int task;    ///< index of the part or tile; -1 where there is none
+        double begin_s;
+        double end_s;
+        index_t bytes;  ///< bytes moved, 0 where it is no transfer
+    };
+
+    double now_s() const;
+    void record(const Event& event);
+    /// What rows of that engine are called, such as "gpu:0".
+    void name_engine(int engine, const std::string& name);
+    std::vector<Event> events() const;  ///< ordered by begin
+    /// Seconds spent in `phase`, summed over engines.
+    double total_s(Phase phase) const;
+    /// Chrome trace format ("traceEvents"): opens in Perfetto and chrome://tracing.
+    std::string to_json() const;
+
+  private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    mutable std::mutex mutex_;
+    std::vector<Event> events_;
+    std::map<int, std::string> engine_names_;
+};
+
+/// Records the span of its own life. `timeline` may be null.
+class PhaseTimer {
+  public:
+    PhaseTimer(Timeline* timeline, Phase phase, int engine = -1, int task = -1, index_t bytes = 0)
+        : timeline_(timeline), event_{phase, engine, task, timeline ? timeline->now_s() : 0,
+                                      0,     bytes} {}
+    ~PhaseTimer() {
+        if (!timeline_) return;
+        event_.end_s = timeline_->now_s();
+        timeline_->record(event_);
+    }
+    PhaseTimer(const PhaseTimer&) = delete;
+    PhaseTimer& operator=(const PhaseTimer&) = delete;
+
+  private:
+    Timeline* timeline_;
+    Timeline::Event event_;
+};
+
+/// Passed by reference to every stage of one execution.
+struct ExecutionContext {
+    Timeline* timeline = nullptr;
+    /// Called with the fraction done, from any thread, one call at a time.
+    std::function<void(double)> progress;
+    /// When a stop is requested the execution throws Cancelled soon after; outputs are then
+    /// undefined.
+    std::stop_token stop;
+};
+
+/// Throws Cancelled when a stop was requested.
+void throw_if_stopped(const ExecutionContext& context);
+
+/// Facts about one finished execution.
+struct ExecutionReport {
+    double seconds = 0;
+    index_t clamped_low = 0;       ///< outputs below the integer type's range (NaN counts here)
+    index_t clamped_high = 0;      ///< outputs above it
+    index_t nonfinite_inputs = 0;  ///< NaN and infinities read as 0 (NanPolicy::zero)
+};
+
+}  // namespace convolume

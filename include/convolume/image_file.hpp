@@ -1,0 +1,117 @@
+#pragma once
+// Image files: TIFF (plain, ImageJ, OME), HDF5, NPY. One reader and one writer interface for all.
+// In this interface axes are always t, c, z, y, x.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convolume/image_view.hpp"
+
+namespace convolume::io {
+
+/// What a file says about its pixels.
+struct ImageMetadata {
+    std::string format;    ///< "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY", …
+    index_t frames = 1;    ///< t
+    index_t channels = 1;  ///< c
+    Shape3 shape;          ///< z, y, x of one channel at one time
+    PixelType type = PixelType::float32;
+    std::string axes = "ZYX";  ///< axes the file names or implies, slowest first
+
+    /// z, y, x in µm; nothing where the file does not say.
+    std::array<std::optional<double>, 3> voxel_size_um;
+    std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
+    std::optional<double> frame_interval_s;
+    std::vector<std::string> channel_names;  ///< empty or one per channel
+
+    // Carried from input to output as they are, where the formats allow.
+    std::string ome_xml;
+    std::string imagej_description;
+    std::vector<std::uint8_t> imagej_metadata;  ///< TIFF tag 50839, in this machine's byte order
+    std::vector<std::uint32_t> imagej_metadata_counts;  ///< TIFF tag 50838
+    std::map<std::string, std::string> text;            ///< other text attributes by name
+
+    /// Bytes of all pixels; throws InvalidArgument beyond 64 bits.
+    index_t bytes() const;
+};
+
+/// What people want to know of a file, one "name: value" a line: format, type, shape, voxel size, …
+std::string describe(const ImageMetadata& metadata);
+
+struct OpenOptions {
+    /// Overrides what the axes of a stack mean, one letter of T, C, Z, Y, X for each dimension,
+    /// slowest first, e.g. "TYX" or "CZYX". Empty: what the file says; where it says nothing, z for
+    /// the pages of a TIFF, and X, YX, ZYX, CZYX, TCZYX for arrays of 1 … 5 dimensions.
+    std::string axes;
+};
+
+class ImageReader {
+  public:
+    virtual ~ImageReader() = default;
+    virtual const ImageMetadata& metadata() const = 0;
+    /// Reads planes z_begin … z_begin + target.shape.z - 1 of channel c at time t; `target` has the
+    /// image's type, y and x, and any strides. Throws BadData or IoError.
+    virtual void read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target) = 0;
+    /// Reads channel c at time t into `target` (same shape and type, any strides).
+    void read(index_t t, index_t c, const ImageView& target);
+};
+
+/// Opens `path` by its content ("file.h5:/dataset" for HDF5). Throws InputNotFound, BadData
+/// (corrupt or unsupported; sizes are checked against the file's size before anything is
+/// allocated), or Unavailable (format not built in). Without a dataset, HDF5 files give
+/// BigDataViewer or Imaris stacks whole, else their only dataset, or /data, /t0/channel0, /Data,
+/// /exported_data.
+std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options = {});
+
+enum class Compression { none, deflate, lzw, zstd, packbits };
+
+struct CreateOptions {
+    bool overwrite = false;
+    Compression compression = Compression::none;
+    /// Text stored as the file's provenance (TIFF Software tag, HDF5 attribute).
+    std::string software;
+};
+
+class ImageWriter {
+  public:
+    /// Without commit(), whatever was written is removed.
+    virtual ~ImageWriter() = default;
+    /// Writes planes z_begin … z_begin + source.shape.z - 1 of channel c at time t; every plane
+    /// once, in order: t slowest, then c, then z. `source` has the type, y and x given at creation.
+    /// Formats in chunks are written fastest by many planes at a time.
+    virtual void write_planes(index_t t, index_t c, index_t z_begin,
+                              const ConstImageView& source) = 0;
+    /// Writes channel c at time t, all of it.
+    void write(index_t t, index_t c, const ConstImageView& source);
+    /// Completes the file and gives it its final name. Throws IoError.
+    virtual void commit() = 0;
+
+  protected:
+    virtual const ImageMetadata& metadata() const = 0;
+};
+
+/// Creates `path` under a temporary name beside it. The extension decides: .ome.tif, .ome.tiff,
+/// .ome.tf2, .ome.tf8, .ome.btf write OME-TIFF; .tif, .tiff, .btf, .tf8 write ImageJ's TIFF where
+/// that holds the pixels (uint8, uint16, float32, uncompressed) and OME-XML where not, both as
+/// BigTIFF from 4 GiB on; .h5, .hdf5[:/dataset] HDF5 (dataset /data); .npy NPY. Throws
+/// OutputExists, CannotCreate, IoError (no space), InvalidArgument (unknown extension, compression
+/// the format lacks), Unavailable.
+std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& metadata,
+                                          const CreateOptions& options = {});
+
+/// "file.h5:/a/b" → {"file.h5", "/a/b"}; the second is empty where there is none.
+struct PathSpec {
+    std::string file;
+    std::string dataset;
+};
+PathSpec parse_path(const std::string& path);
+
+/// Removes all outputs of the process that are not committed; async-signal-safe (for Ctrl-C).
+void remove_uncommitted_outputs() noexcept;
+
+}  // namespace convolume::io

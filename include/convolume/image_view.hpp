@@ -1,0 +1,160 @@
+#pragma once
+// Views of 3D arrays in memory, which callers pass in: pixel type, shape and strides. Also the
+// pixel types, and the dispatch from a run-time type to a C++ type.
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "convolume/shape.hpp"
+
+namespace convolume {
+
+enum class PixelType {
+    uint8,
+    int8,
+    uint16,
+    int16,
+    uint32,
+    int32,
+    float32,
+    float64,
+    complex64,   ///< two float32: real, imaginary
+    complex128,  ///< two float64: real, imaginary
+};
+
+/// Bytes of one element.
+std::size_t size_of(PixelType type);
+/// "uint16", "float32", … as in NumPy.
+const char* name_of(PixelType type);
+/// The type with that name; throws InvalidArgument that lists the names otherwise.
+PixelType pixel_type_from_name(std::string_view name);
+
+bool is_complex(PixelType type);
+bool is_integer(PixelType type);
+
+template <class T>
+struct pixel_type_of;
+template <>
+struct pixel_type_of<std::uint8_t> {
+    static constexpr auto value = PixelType::uint8;
+};
+template <>
+struct pixel_type_of<std::int8_t> {
+    static constexpr auto value = PixelType::int8;
+};
+template <>
+struct pixel_type_of<std::uint16_t> {
+    static constexpr auto value = PixelType::uint16;
+};
+template <>
+struct pixel_type_of<std::int16_t> {
+    static constexpr auto value = PixelType::int16;
+};
+template <>
+struct pixel_type_of<std::uint32_t> {
+    static constexpr auto value = PixelType::uint32;
+};
+template <>
+struct pixel_type_of<std::int32_t> {
+    static constexpr auto value = PixelType::int32;
+};
+template <>
+struct pixel_type_of<float> {
+    static constexpr auto value = PixelType::float32;
+};
+template <>
+struct pixel_type_of<double> {
+    static constexpr auto value = PixelType::float64;
+};
+template <>
+struct pixel_type_of<std::complex<float>> {
+    static constexpr auto value = PixelType::complex64;
+};
+template <>
+struct pixel_type_of<std::complex<double>> {
+    static constexpr auto value = PixelType::complex128;
+};
+template <class T>
+inline constexpr PixelType pixel_type_of_v = pixel_type_of<T>::value;
+
+template <class T>
+struct type_tag {
+    using type = T;
+};
+
+/// Calls `f(type_tag<T>{})` with the C++ type of `type`, and returns what it returns.
+template <class F>
+decltype(auto) visit_pixel_type(PixelType type, F&& f) {
+    switch (type) {
+        case PixelType::uint8:
+            return std::forward<F>(f)(type_tag<std::uint8_t>{});
+        case PixelType::int8:
+            return std::forward<F>(f)(type_tag<std::int8_t>{});
+        case PixelType::uint16:
+            return std::forward<F>(f)(type_tag<std::uint16_t>{});
+        case PixelType::int16:
+            return std::forward<F>(f)(type_tag<std::int16_t>{});
+        case PixelType::uint32:
+            return std::forward<F>(f)(type_tag<std::uint32_t>{});
+        case PixelType::int32:
+            return std::forward<F>(f)(type_tag<std::int32_t>{});
+        case PixelType::float32:
+            return std::forward<F>(f)(type_tag<float>{});
+        case PixelType::float64:
+            return std::forward<F>(f)(type_tag<double>{});
+        case PixelType::complex64:
+            return std::forward<F>(f)(type_tag<std::complex<float>>{});
+        case PixelType::complex128:
+            return std::forward<F>(f)(type_tag<std::complex<double>>{});
+    }
+    throw InternalError("a pixel type outside its enumeration");
+}
+
+/// A read-only 3D array somewhere in memory. Strides are in elements and may be zero or negative.
+struct ConstImageView {
+    const void* data = nullptr;
+    PixelType type = PixelType::float32;
+    Shape3 shape;
+    Index3 strides;
+
+    /// Address of element (z, y, x).
+    const void* at(index_t z, index_t y, index_t x) const {
+        return static_cast<const char*>(data) + (z * strides.z + y * strides.y + x * strides.x) *
+                                                    static_cast<index_t>(size_of(type));
+    }
+};
+
+/// The same, writable.
+struct ImageView {
+    void* data = nullptr;
+    PixelType type = PixelType::float32;
+    Shape3 shape;
+    Index3 strides;
+
+    void* at(index_t z, index_t y, index_t x) const {
+        return static_cast<char*>(data) + (z * strides.z + y * strides.y + x * strides.x) *
+                                              static_cast<index_t>(size_of(type));
+    }
+    operator ConstImageView() const { return {data, type, shape, strides}; }
+};
+
+/// View of contiguous memory in C order.
+template <class T>
+auto view_of(T* data, const Shape3& shape) {
+    using View = std::conditional_t<std::is_const_v<T>, ConstImageView, ImageView>;
+    return View{data, pixel_type_of_v<std::remove_const_t<T>>, shape, contiguous_strides(shape)};
+}
+
+/// The part of `view` inside `box`, which must lie within the view's shape.
+ConstImageView subview(const ConstImageView& view, const Box3& box);
+ImageView subview(const ImageView& view, const Box3& box);
+
+/// Whether elements follow each other in C order without gaps.
+bool is_contiguous(const ConstImageView& view);
+
+}  // namespace convolume

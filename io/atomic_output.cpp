@@ -1,0 +1,136 @@
+#include "io/atomic_output.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "convolume/error.hpp"
+#include "convolume/options.hpp"
+#include "io/pending_outputs.hpp"
+
+namespace convolume::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const std::string& path) {
+    const std::string parent = fs::path(path).parent_path().string();
+    return parent.empty() ? "." : parent;
+}
+
+/// Bytes that may still be written beside `path`; -1 where the system does not say.
+index_t free_bytes(const std::string& path) {
+    struct statvfs status {};
+    if (::statvfs(folder_of(path).c_str(), &status) != 0) return -1;
+    return checked_multiply(static_cast<index_t>(status.f_bavail),
+                            static_cast<index_t>(status.f_frsize));
+}
+
+std::string exists_text(const std::string& path) {
+    return message(path,
+                   " exists already; choose another name or allow it to be overwritten "
+                   "(--overwrite)");
+}
+
+/// A name beside the target that no other output of any process uses.
+std::string temporary_name(const std::string& target) {
+    static std::atomic<unsigned> counter{0};
+    const fs::path path(target);
+    // Names end at 255 bytes on Linux.
+    const std::string name = path.filename().string().substr(0, 200);
+    return (path.parent_path() /
+            message(".", name, ".partial-", ::getpid(), "-", counter.fetch_add(1)))
+        .string();
+}
+
+/// rename() that never replaces: 0, or an errno.
+int rename_to_new(const std::string& from, const std::string& to) {
+    constexpr unsigned no_replace = 1;  // RENAME_NOREPLACE of linux/fs.h
+    if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), no_replace) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+    // File systems without it mostly have hard links, which never replace either.
+    if (::link(from.c_str(), to.c_str()) == 0) return ::unlink(from.c_str()) == 0 ? 0 : errno;
+    if (errno == EEXIST) return EEXIST;
+    if (::access(to.c_str(), F_OK) == 0) return EEXIST;
+    return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+AtomicOutput::AtomicOutput(const std::string& target, bool overwrite, index_t expected_bytes)
+    : target_(target), overwrite_(overwrite), expected_bytes_(expected_bytes) {
+    struct stat status {};
+    if (::stat(target.c_str(), &status) == 0) {
+        // Renaming over a device or a folder would destroy it.
+        if (!S_ISREG(status.st_mode))
+            throw CannotCreate(message("cannot create ", target,
+                                       ": it is not a regular file; choose another name"));
+        if (!overwrite) throw OutputExists(exists_text(target));
+        // Replace what a symbolic link points to, not the link.
+        target_ = fs::canonical(target).string();
+    }
+    const index_t available = free_bytes(target_);
+    if (available >= 0 && expected_bytes > available)
+        throw IoError(message("cannot write ", target, ": it needs ", format_bytes(expected_bytes),
+                              " and ", folder_of(target_), " has ", format_bytes(available),
+                              " free; free some space or write elsewhere"));
+    temporary_ = temporary_name(target_);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0)
+        throw CannotCreate(message("cannot create ", target, ": ", std::strerror(errno),
+                                   "; check that the folder exists and may be written"));
+    slot_ = register_pending(temporary_);
+}
+
+AtomicOutput::~AtomicOutput() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+    unregister_pending(slot_);
+}
+
+std::string AtomicOutput::failure(const std::string& reason) const {
+    const index_t available = free_bytes(target_);
+    return message("writing ", target_, " failed: ", reason, "; it needs ",
+                   expected_bytes_ > 0 ? format_bytes(expected_bytes_) : "an unknown size",
+                   " in all and ", folder_of(target_), " has ",
+                   available >= 0 ? format_bytes(available) : "an unknown space", " free");
+}
+
+void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
+    const auto* from = static_cast<const char*>(data);
+    while (bytes > 0) {
+        const auto piece = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
+        const ssize_t done = ::pwrite(descriptor_, from, piece, offset);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) throw IoError(failure(std::strerror(errno)));
+        from += done;
+        offset += done;
+        bytes -= done;
+    }
+}
+
+void AtomicOutput::commit() {
+    // Delayed write errors show up here at the latest.
+    if (::fsync(descriptor_) != 0) throw IoError(failure(std::strerror(errno)));
+    const int error = overwrite_
+                          ? (std::rename(temporary_.c_str(), target_.c_str()) == 0 ? 0 : errno)
+                          : rename_to_new(temporary_, target_);
+    if (error == EEXIST) throw OutputExists(exists_text(target_));
+    if (error != 0) throw IoError(failure(std::strerror(error)));
+    unregister_pending(slot_);
+    ::close(descriptor_);
+    descriptor_ = -1;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,106 @@
+#include "io/hdf5_attributes.hpp"
+
+#include "convolume/error.hpp"
+
+namespace convolume::io {
+namespace {
+
+constexpr hssize_t most_characters = 1 << 16;
+
+std::optional<std::string> variable_text(hid_t attribute, hid_t type, hid_t space) {
+    char* value = nullptr;
+    if (H5Sget_simple_extent_npoints(space) != 1 || H5Aread(attribute, type, &value) < 0 ||
+        value == nullptr)
+        return std::nullopt;
+    std::string text(value);
+    H5Dvlen_reclaim(type, space, H5P_DEFAULT, &value);
+    return text;
+}
+
+void check(bool done, const std::string& name) {
+    if (!done)
+        throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_reason()));
+}
+
+}  // namespace
+
+std::optional<std::string> text_attribute(hid_t object, const std::string& name) {
+    if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
+    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
+    if (!attribute) return std::nullopt;
+    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
+    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
+    if (!type || !space || H5Tget_class(type.get()) != H5T_STRING) return std::nullopt;
+    if (H5Tis_variable_str(type.get()) > 0)
+        return variable_text(attribute.get(), type.get(), space.get());
+    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    const std::size_t bytes = H5Tget_size(type.get());
+    if (count < 1 || bytes < 1 || bytes > most_characters ||
+        count > most_characters / static_cast<hssize_t>(bytes))
+        return std::nullopt;
+    std::string text(static_cast<std::size_t>(count) * bytes, '\0');
+    if (H5Aread(attribute.get(), type.get(), text.data()) < 0) return std::nullopt;
+    return text.substr(0, text.find('\0'));
+}
+
+std::vector<double> number_attribute(hid_t object, const std::string& name) {
+    if (H5Aexists(object, name.c_str()) <= 0) return {};
+    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
+    if (!attribute) return {};
+    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
+    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
+    if (!type || !space) return {};
+    const H5T_class_t kind = H5Tget_class(type.get());
+    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || count < 1 || count > 64) return {};
+    std::vector<double> values(static_cast<std::size_t>(count));
+    if (H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, values.data()) < 0) return {};
+    return values;
+}
+
+std::map<std::string, std::string> text_attributes(hid_t object) {
+    std::map<std::string, std::string> texts;
+    H5O_info_t info{};
+    if (H5Oget_info(object, &info) < 0) return texts;
+    for (hsize_t i = 0; i < info.num_attrs; ++i) {
+        std::string name(256, '\0');
+        const ssize_t length = H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i,
+                                                  name.data(), name.size(), H5P_DEFAULT);
+        if (length < 1 || length >= static_cast<ssize_t>(name.size())) continue;
+        name.resize(static_cast<std::size_t>(length));
+        if (auto text = text_attribute(object, name)) texts.emplace(name, std::move(*text));
+    }
+    return texts;
+}
+
+void write_text_attribute(hid_t object, const std::string& name, const std::string& value) {
+    const Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+    // h5py gives texts of variable length as str, others as bytes.
+    check(type && H5Tset_size(type.get(), H5T_VARIABLE) >= 0 &&
+              H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0,
+          name);
+    const char* text = value.c_str();
+    const Hdf5Id space(H5Screate(H5S_SCALAR), H5Sclose);
+    const Hdf5Id attribute(
+        H5Acreate2(object, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
+        H5Aclose);
+    check(attribute && H5Awrite(attribute.get(), type.get(), &text) >= 0, name);
+}
+
+void write_number_attribute(hid_t object, const std::string& name, hid_t type,
+                            const std::vector<double>& values) {
+    const hsize_t count = values.size();
+    const Hdf5Id space(H5Screate_simple(1, &count, nullptr), H5Sclose);
+    const Hdf5Id attribute(
+        H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    check(attribute && H5Awrite(attribute.get(), H5T_NATIVE_DOUBLE, values.data()) >= 0, name);
+}
+
+std::optional<std::string> text_attribute_at(hid_t file, const std::string& path,
+                                             const std::string& name) {
+    const Hdf5Id object(H5Oopen(file, path.c_str(), H5P_DEFAULT), H5Oclose);
+    if (!object) return std::nullopt;
+    return text_attribute(object.get(), name);
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,195 @@
+#include "io/hdf5_dataset.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "io/hdf5_types.hpp"
+#include "io/strided.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// Deflate, the best of HDF5's own filters, makes at most this many bytes of one.
+constexpr index_t expansion_limit = 1032;
+constexpr index_t slack_bytes = 1 << 16;
+constexpr index_t slab_bytes = index_t{64} << 20;
+// One row of chunks (twice that for ragged ends) is read once; more than 256 MiB is not worth it.
+constexpr index_t least_cache_bytes = index_t{1} << 20;
+constexpr index_t largest_cache_bytes = index_t{256} << 20;
+
+index_t bytes_of(const std::vector<index_t>& dims, PixelType type) {
+    index_t bytes = static_cast<index_t>(size_of(type));
+    for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
+    return bytes;
+}
+
+/// Opens `name` with a chunk cache of that size, or HDF5's own default for 0.
+Hdf5Id open_dataset(hid_t file, const std::string& name, index_t cache_bytes) {
+    const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+    if (cache_bytes > 0)
+        H5Pset_chunk_cache(access.get(), 12421,
+                           static_cast<std::size_t>(std::max(cache_bytes, least_cache_bytes)),
+                           H5D_CHUNK_CACHE_W0_DEFAULT);
+    return {H5Dopen2(file, name.c_str(), access.get()), H5Dclose};
+}
+
+}  // namespace
+
+Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
+                         bool allow_wide)
+    : dataset_(open_dataset(file_id, name, 0)),
+      full_name_(file.path() + ":" + (name[0] == '/' ? "" : "/") + name) {
+    if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
+    const Hdf5Id file_type(H5Dget_type(id()), H5Tclose);
+    const Hdf5Id space(H5Dget_space(id()), H5Sclose);
+    const Hdf5Id properties(H5Dget_create_plist(id()), H5Pclose);
+    if (!file_type || !space || !properties)
+        throw BadData(message(full_name_, " is damaged: ", hdf5_reason()));
+    auto type = pixel_type_of_hdf5(file_type.get());
+    if (!type && allow_wide && H5Tget_class(file_type.get()) == H5T_INTEGER &&
+        H5Tget_size(file_type.get()) == 8)
+        type = PixelType::float64;
+    if (!type)
+        throw BadData(
+            message(full_name_,
+                    " holds elements of a type that is not supported; store integers of up "
+                    "to 32 bits, float32, float64, or complex {r, i}"));
+    type_ = *type;
+    const int rank = H5Sget_simple_extent_ndims(space.get());
+    if (H5Sget_simple_extent_type(space.get()) != H5S_SIMPLE || rank < 1)
+        throw BadData(
+            message(full_name_, " is a single value, not an array; name another dataset"));
+    std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
+    H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
+    for (const hsize_t extent : extents) {
+        if (extent == 0) throw BadData(message(full_name_, " is empty: one of its extents is 0"));
+        dims_.push_back(static_cast<index_t>(std::min<hsize_t>(extent, INT64_MAX)));
+    }
+    chunk_.assign(dims_.size(), 1);
+    check_storage(properties.get(), file);
+
+    double row_bytes = static_cast<double>(size_of(type_)) * static_cast<double>(chunk_[0]);
+    for (std::size_t d = 1; d < dims_.size(); ++d)
+        row_bytes *= static_cast<double>(std::max(dims_[d], chunk_[d]));
+    dataset_ = open_dataset(
+        file_id, name,
+        static_cast<index_t>(std::min(2 * row_bytes, static_cast<double>(largest_cache_bytes))));
+    if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
+}
+
+void Hdf5Dataset::check_storage(hid_t properties, const RawFile& file) {
+    const H5D_layout_t layout = H5Pget_layout(properties);
+    if (layout == H5D_VIRTUAL || H5Pget_external_count(properties) > 0)
+        throw BadData(message(full_name_,
+                              " has its pixels in other files; copy them to one dataset first "
+                              "(h5repack can)"));
+    index_t limit = 1;
+    index_t least = 0;
+    try {
+        least = bytes_of(dims_, type_);
+        if (layout == H5D_CHUNKED) {
+            std::vector<hsize_t> chunk(dims_.size());
+            if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) !=
+                static_cast<int>(chunk.size()))
+                throw BadData(message(full_name_, " has damaged chunks: ", hdf5_reason()));
+            for (std::size_t d = 0; d < chunk.size(); ++d)
+                chunk_[d] = std::max<index_t>(static_cast<index_t>(chunk[d]), 1);
+            limit = expansion_limit;
+            least = std::max(least, bytes_of(chunk_, type_));
+            check_filters(properties);
+        }
+    } catch (const InvalidArgument&) {
+        least = INT64_MAX;
+    }
+    if (least / limit > file.size() + (limit > 1 ? slack_bytes : 0))
+        throw BadData(message(
+            full_name_, " claims ", dims_text(dims_), " ", name_of(type_), " pixels in a file of ",
+            file.size(), " bytes, which cannot hold them; it is damaged or was never written"));
+}
+
+void Hdf5Dataset::check_filters(hid_t properties) const {
+    const int filters = H5Pget_nfilters(properties);
+    for (int i = 0; i < filters; ++i) {
+        unsigned flags = 0;
+        unsigned configuration = 0;
+        std::size_t values = 0;
+        std::array<char, 100> name{};
+        const H5Z_filter_t filter =
+            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
+                           name.size(), name.data(), &configuration);
+        if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
+            throw BadData(
+                message(full_name_, " is compressed by the HDF5 filter ", filter, " (", name.data(),
+                        "), which is not installed; install its plug-in or rewrite the file with "
+                        "h5repack -f GZIP=1"));
+    }
+}
+
+void Hdf5Dataset::read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                           void* target) const {
+    const Hdf5Id file_space(H5Dget_space(id()), H5Sclose);
+    const Hdf5Id memory_space(
+        H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+    const Hdf5Id type = memory_type(type_);
+    if (!file_space || !memory_space ||
+        H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                            nullptr) < 0 ||
+        H5Dread(id(), type.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, target) < 0)
+        throw BadData(message(full_name_, " cannot be read: ", hdf5_reason(),
+                              "; the file is damaged, copy it again"));
+}
+
+void Hdf5Dataset::read(const AxisLayout& layout, std::vector<index_t> start,
+                       const ImageView& target) const {
+    // The layout may have more or fewer leading dimensions of 1 than the dataset.
+    const std::size_t rank = dims_.size();
+    const std::size_t added = layout.dims.size() > rank ? layout.dims.size() - rank : 0;
+    const std::size_t dropped = rank > layout.dims.size() ? rank - layout.dims.size() : 0;
+    std::vector<hsize_t> first(rank, 0);
+    std::vector<hsize_t> count(rank, 1);
+    Index3 strides{0, 0, 0};
+    index_t stride = 1;
+    std::size_t slowest = rank - 1;
+    for (std::size_t d = rank; d-- > dropped;) {
+        const std::size_t in_layout = d + added - dropped;
+        first[d] = static_cast<hsize_t>(start[in_layout]);
+        const auto axis = std::string("ZYX").find(layout.axes[in_layout]);
+        if (axis == std::string::npos) continue;
+        count[d] = static_cast<hsize_t>(target.shape[static_cast<int>(axis)]);
+        strides[static_cast<int>(axis)] = stride;
+        stride *= target.shape[static_cast<int>(axis)];
+        if (count[d] > 1) slowest = d;
+    }
+    const auto letter = layout.axes[slowest + added - dropped];
+    const int split = letter == 'Z' ? 0 : letter == 'Y' ? 1 : 2;
+
+    // Whole rows of chunks, about 64 MiB at a time.
+    const index_t extent = target.shape[split];
+    const index_t layer_bytes =
+        element_count(target.shape) / extent * static_cast<index_t>(size_of(type_));
+    const index_t chunk = chunk_[slowest];
+    const index_t layers = std::max<index_t>(slab_bytes / layer_bytes / chunk, 1) * chunk;
+    const auto origin = static_cast<index_t>(first[slowest]);
+    std::vector<char> buffer;
+    for (index_t at = 0; at < extent;) {
+        const index_t end = std::min(extent, (origin + at) / chunk * chunk + layers - origin);
+        Box3 box{{0, 0, 0}, target.shape};
+        box.begin[split] = at;
+        box.end[split] = end;
+        const ImageView to = subview(target, box);
+        first[slowest] = static_cast<hsize_t>(origin + at);
+        count[slowest] = static_cast<hsize_t>(end - at);
+        const bool in_place =
+            is_contiguous(to) && letter == 'Z' && strides == contiguous_strides(target.shape);
+        if (in_place) {
+            read_box(first, count, to.data);
+        } else {
+            buffer.resize(static_cast<std::size_t>((end - at) * layer_bytes));
+            read_box(first, count, buffer.data());
+            copy_view({buffer.data(), to.type, to.shape, strides}, to);
+        }
+        at = end;
+    }
+}
+
+}  // namespace convolume::io

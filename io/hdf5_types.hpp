@@ -1,0 +1,18 @@
+#pragma once
+// Pixel types in HDF5: numbers, and compounds {r, i} for complex ones, as h5py has them.
+
+#include <optional>
+
+#include "convolume/image_view.hpp"
+#include "io/hdf5_handle.hpp"
+
+namespace convolume::io {
+
+/// The type as it lies in this machine's memory.
+Hdf5Id memory_type(PixelType type);
+
+/// The pixel type that holds elements of `file_type`, whatever its byte order; nothing if none
+/// does.
+std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type);
+
+}  // namespace convolume::io

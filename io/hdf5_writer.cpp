@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "io/atomic_output.hpp"
+#include "io/formats.hpp"
+#include "io/hdf5_attributes.hpp"
+#include "io/hdf5_types.hpp"
+#include "io/strided.hpp"
+
+namespace convolume::io {
+namespace {
+
+constexpr index_t chunk_bytes = index_t{1} << 20;
+constexpr index_t chunk_edge = 256;
+constexpr index_t slab_bytes = index_t{64} << 20;
+constexpr index_t header_bytes = 1 << 16;
+constexpr std::size_t longest_attribute = 60000;  // HDF5's own limit is 64 KiB
+
+/// Blocks of about 1 MiB and at most 256×256 in a plane, that divide the axes evenly.
+Shape3 chunk_shape(const Shape3& shape, PixelType type) {
+    const auto even = [](index_t extent, index_t most) {
+        return ceil_div(extent, ceil_div(extent, std::clamp<index_t>(most, 1, extent)));
+    };
+    Shape3 chunk;
+    chunk.y = even(shape.y, chunk_edge);
+    chunk.x = even(shape.x, chunk_edge);
+    chunk.z =
+        even(shape.z, chunk_bytes / (chunk.y * chunk.x * static_cast<index_t>(size_of(type))));
+    return chunk;
+}
+
+index_t bytes_in_chunks(const ImageMetadata& metadata, const Shape3& chunk) {
+    index_t voxels = metadata.frames * metadata.channels;
+    for (int axis = 0; axis < 3; ++axis)
+        voxels = checked_multiply(voxels, round_up(metadata.shape[axis], chunk[axis]));
+    return checked_multiply(voxels, static_cast<index_t>(size_of(metadata.type)));
+}
+
+std::string axis_tags(bool stack) {
+    std::string axes;
+    for (const char axis : std::string(stack ? "tczyx" : "zyx"))
+        axes += message(axes.empty() ? "" : ", ", "{\"key\": \"", axis, "\", \"typeFlags\": ",
+                        axis == 't'   ? 8
+                        : axis == 'c' ? 1
+                                      : 2,
+                        ", \"resolution\": 0, \"description\": \"\"}");
+    return "{\"axes\": [" + axes + "]}";
+}
+
+class Hdf5Writer : public ImageWriter {
+  public:
+    Hdf5Writer(const PathSpec& spec, const ImageMetadata& metadata, const CreateOptions& options)
+        : metadata_(metadata),
+          chunk_(chunk_shape(metadata.shape, metadata.type)),
+          stack_(metadata.frames > 1 || metadata.channels > 1),
+          output_(spec.file, options.overwrite,
+                  options.compression == Compression::none
+                      ? checked_add(bytes_in_chunks(metadata, chunk_), header_bytes)
+                      : 0) {
+        const Hdf5Turn turn;
+        try {
+            file_ = Hdf5Id(
+                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                H5Fclose);
+            check(static_cast<bool>(file_));
+            create_dataset(spec.dataset.empty() ? "/data" : spec.dataset, options);
+            write_attributes(options);
+        } catch (...) {
+            close();
+            throw;
+        }
+    }
+
+    ~Hdf5Writer() override {
+        const Hdf5Turn turn;
+        close();
+    }
+
+    void write_planes(index_t t, index_t c, index_t z_begin,
+                      const ConstImageView& source) override {
+        progress_.accept(metadata_, t, c, z_begin, source);
+        const Hdf5Turn turn;
+        const Shape3& shape = metadata_.shape;
+        const index_t plane_bytes =
+            shape.y * shape.x * static_cast<index_t>(size_of(metadata_.type));
+        // Whole layers of chunks: none is compressed twice.
+        const index_t layers = std::max<index_t>(slab_bytes / plane_bytes / chunk_.z, 1) * chunk_.z;
+        std::vector<char> buffer;
+        for (index_t z = 0; z < source.shape.z; z += layers) {
+            const index_t end = std::min(source.shape.z, z + layers);
+            const ConstImageView slab = subview(source, {{z, 0, 0}, {end, shape.y, shape.x}});
+            const void* data = slab.data;
+            if (!is_contiguous(slab)) {
+                buffer.resize(static_cast<std::size_t>((end - z) * plane_bytes));
+                copy_view(slab,
+                          {buffer.data(), slab.type, slab.shape, contiguous_strides(slab.shape)});
+                data = buffer.data();
+            }
+            write_slab(t, c, z_begin + z, slab.shape, data);
+        }
+    }
+
+    void commit() override {
+        progress_.finish(metadata_);
+        const Hdf5Turn turn;
+        check(close());
+        output_.commit();
+    }
+
+  protected:
+    const ImageMetadata& metadata() const override { return metadata_; }
+
+  private:
+    void check(bool done) const {
+        if (!done) throw IoError(output_.failure(hdf5_reason()));
+    }
+
+    bool close() {
+        const bool dataset_closed = dataset_.close();
+        return file_.close() && dataset_closed;
+    }
+
+    std::vector<hsize_t> dims_of(index_t t, index_t c, const Shape3& shape) const {
+        std::vector<hsize_t> dims;
+        if (stack_) dims = {static_cast<hsize_t>(t), static_cast<hsize_t>(c)};
+        for (int axis = 0; axis < 3; ++axis) dims.push_back(static_cast<hsize_t>(shape[axis]));
+        return dims;
+    }
+
+    void create_dataset(const std::string& name, const CreateOptions& options) {
+        const std::vector<hsize_t> dims =
+            dims_of(metadata_.frames, metadata_.channels, metadata_.shape);
+        const std::vector<hsize_t> chunk = dims_of(1, 1, chunk_);
+        const int rank = static_cast<int>(dims.size());
+        const Hdf5Id space(H5Screate_simple(rank, dims.data(), nullptr), H5Sclose);
+        const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+        const Hdf5Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+        check(space && properties && links);
+        check(H5Pset_chunk(properties.get(), rank, chunk.data()) >= 0);
+        check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER) >= 0);
+        check(H5Pset_create_intermediate_group(links.get(), 1) >= 0);
+        if (options.compression == Compression::deflate)
+            check(H5Pset_shuffle(properties.get()) >= 0 &&
+                  H5Pset_deflate(properties.get(), 4) >= 0);
+        const Hdf5Id type = memory_type(metadata_.type);
+        dataset_ = Hdf5Id(H5Dcreate2(file_.get(), name.c_str(), type.get(), space.get(),
+                                     links.get(), properties.get(), H5P_DEFAULT),
+                          H5Dclose);
+        if (!dataset_)
+            throw CannotCreate(message("cannot create the dataset ", name, " in ", output_.target(),
+                                       ": ", hdf5_reason()));
+    }
+
+    void write_attributes(const CreateOptions& options) {
+        const auto& sizes = metadata_.voxel_size_um;
+        if (sizes[0] || sizes[1] || sizes[2]) {
+            // 0 stands for an axis whose size is unknown.
+            write_number_attribute(
+                dataset_.get(), "element_size_um", H5T_IEEE_F32LE,
+                {sizes[0].value_or(0), sizes[1].value_or(0), sizes[2].value_or(0)});
+        }
+        if (metadata_.frame_interval_s)
+            write_number_attribute(dataset_.get(), "frame_interval_s", H5T_IEEE_F64LE,
+                                   {*metadata_.frame_interval_s});
+        std::map<std::string, std::string> texts = metadata_.text;
+        texts["axistags"] = axis_tags(stack_);
+        if (!metadata_.unit.empty()) texts["unit"] = metadata_.unit;
+        if (!options.software.empty()) texts["software"] = options.software;
+        for (const auto& [name, text] : texts)
+            if (!name.empty() && text.size() < longest_attribute &&
+                H5Aexists(dataset_.get(), name.c_str()) == 0)
+                write_text_attribute(dataset_.get(), name, text);
+    }
+
+    void write_slab(index_t t, index_t c, index_t z, const Shape3& shape, const void* data) {
+        std::vector<hsize_t> start = dims_of(t, c, {z, 0, 0});
+        const std::vector<hsize_t> count = dims_of(1, 1, shape);
+        const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
+        const Hdf5Id memory_space(
+            H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+        const Hdf5Id type = memory_type(metadata_.type);
+        check(file_space && memory_space &&
+              H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                  count.data(), nullptr) >= 0 &&
+              H5Dwrite(dataset_.get(), type.get(), memory_space.get(), file_space.get(),
+                       H5P_DEFAULT, data) >= 0);
+    }
+
+    ImageMetadata metadata_;
+    Shape3 chunk_;
+    bool stack_;
+    AtomicOutput output_;
+    WriteProgress progress_;
+    Hdf5Id file_;
+    Hdf5Id dataset_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageWriter> create_hdf5(const PathSpec& spec, const ImageMetadata& metadata,
+                                         const CreateOptions& options) {
+    if (options.compression != Compression::none && options.compression != Compression::deflate)
+        throw InvalidArgument("HDF5 files are compressed by deflate only; choose deflate or none");
+    return std::make_unique<Hdf5Writer>(spec, metadata, options);
+}
+
+}  // namespace convolume::io

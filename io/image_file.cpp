@@ -1,0 +1,131 @@
+#include "convolume/image_file.hpp"
+
+#include "io/file_kind.hpp"
+#include "io/formats.hpp"
+#include "io/raw_file.hpp"
+#include "io/units.hpp"
+
+namespace convolume::io {
+namespace {
+
+void check_channels(const ImageMetadata& metadata, index_t t, index_t c) {
+    if (t < 0 || t >= metadata.frames || c < 0 || c >= metadata.channels)
+        throw InvalidArgument(message("time ", t, ", channel ", c, " was asked of an image with ",
+                                      metadata.frames, " times and ", metadata.channels,
+                                      " channels"));
+}
+
+}  // namespace
+
+index_t ImageMetadata::bytes() const {
+    const index_t voxels =
+        checked_multiply(checked_multiply(frames, channels), element_count(shape));
+    return checked_multiply(voxels, static_cast<index_t>(size_of(type)));
+}
+
+std::string describe(const ImageMetadata& metadata) {
+    std::string text = message("format: ", metadata.format, "\ntype: ", name_of(metadata.type),
+                               "\naxes: ", metadata.axes, "\ntimes: ", metadata.frames,
+                               "\nchannels: ", metadata.channels,
+                               "\nshape (z,y,x): ", to_string(metadata.shape), "\n");
+    for (int axis = 0; axis < 3; ++axis) {
+        const auto& size = metadata.voxel_size_um[static_cast<std::size_t>(axis)];
+        text += message("voxel size ", axis_name(axis), ": ",
+                        size ? number_text(*size) + " µm" : "unknown", "\n");
+    }
+    if (metadata.frame_interval_s)
+        text += message("time interval: ", number_text(*metadata.frame_interval_s), " s\n");
+    for (std::size_t c = 0; c < metadata.channel_names.size(); ++c)
+        text += message("channel ", c, ": ", metadata.channel_names[c], "\n");
+    return text;
+}
+
+void ImageReader::read(index_t t, index_t c, const ImageView& target) {
+    if (target.shape != metadata().shape)
+        throw InvalidArgument(message("a view of ", to_string(target.shape),
+                                      " cannot hold an image of ", to_string(metadata().shape)));
+    read_planes(t, c, 0, target);
+}
+
+void check_request(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
+                   const ImageView& target) {
+    check_channels(metadata, t, c);
+    const Shape3& shape = metadata.shape;
+    if (target.type != metadata.type || target.shape.y != shape.y || target.shape.x != shape.x ||
+        z_begin < 0 || target.shape.z < 0 || z_begin > shape.z - target.shape.z)
+        throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(target.shape),
+                                      " ", name_of(target.type), " were asked of an image of ",
+                                      to_string(shape), " ", name_of(metadata.type)));
+}
+
+void ImageWriter::write(index_t t, index_t c, const ConstImageView& source) {
+    if (source.shape.z != metadata().shape.z)
+        throw InvalidArgument(message("an image of ", to_string(source.shape),
+                                      " was given to a file of ", to_string(metadata().shape)));
+    write_planes(t, c, 0, source);
+}
+
+void WriteProgress::accept(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
+                           const ConstImageView& source) {
+    check_channels(metadata, t, c);
+    const Shape3& shape = metadata.shape;
+    if (source.type != metadata.type || source.shape.y != shape.y || source.shape.x != shape.x ||
+        z_begin < 0 || source.shape.z < 0 || z_begin > shape.z - source.shape.z)
+        throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(source.shape),
+                                      " ", name_of(source.type), " were given to a file of ",
+                                      to_string(shape), " ", name_of(metadata.type)));
+    if ((t * metadata.channels + c) * shape.z + z_begin != written_)
+        throw InvalidArgument(message("plane ", z_begin, " of time ", t, ", channel ", c,
+                                      " was written out of order; write the planes of a channel, "
+                                      "and the channels of a time, in order"));
+    written_ += source.shape.z;
+}
+
+void WriteProgress::finish(const ImageMetadata& metadata) const {
+    const index_t planes = metadata.frames * metadata.channels * metadata.shape.z;
+    if (written_ != planes)
+        throw InvalidArgument(message("only ", written_, " of ", planes,
+                                      " planes were written before the file was completed"));
+}
+
+PathSpec parse_path(const std::string& path) {
+    const auto colon = path.find(":/");
+    if (colon == std::string::npos || colon == 0) return {path, ""};
+    return {path.substr(0, colon), path.substr(colon + 1)};
+}
+
+std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
+    const PathSpec spec = parse_path(path);
+    const FileKind kind = kind_of(RawFile(spec.file));
+    if (kind == FileKind::hdf5) return open_hdf5(spec, options);
+    if (kind != FileKind::other && !spec.dataset.empty())
+        throw InvalidArgument(message(spec.file, " is not an HDF5 file and has no dataset ",
+                                      spec.dataset, "; give the path of the file alone"));
+    if (kind == FileKind::tiff) return open_tiff(spec.file, options);
+    if (kind == FileKind::npy) return open_npy(spec.file, options);
+    throw BadData(message(spec.file,
+                          " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
+                          "convert it, for example with Fiji"));
+}
+
+std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& metadata,
+                                          const CreateOptions& options) {
+    const PathSpec spec = parse_path(path);
+    if (metadata.bytes() == 0)
+        throw InvalidArgument(message("cannot write ", path, ": an image of ",
+                                      to_string(metadata.shape), " has no pixels"));
+    if (names_hdf5(spec.file)) return create_hdf5(spec, metadata, options);
+    if (!spec.dataset.empty())
+        throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
+                                      " names one; give the path of the file alone"));
+    for (const char* ome : {".ome.tif", ".ome.tiff", ".ome.tf2", ".ome.tf8", ".ome.btf"})
+        if (has_extension(spec.file, ome)) return create_tiff(spec.file, metadata, options, true);
+    for (const char* tiff : {".tif", ".tiff", ".tf2", ".tf8", ".btf"})
+        if (has_extension(spec.file, tiff)) return create_tiff(spec.file, metadata, options, false);
+    if (has_extension(spec.file, ".npy")) return create_npy(spec.file, metadata, options);
+    throw InvalidArgument(message("the extension of ", path,
+                                  " names no format that can be written; "
+                                  "use .tif, .ome.tif, .h5 or .npy"));
+}
+
+}  // namespace convolume::io

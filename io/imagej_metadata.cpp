@@ -1,0 +1,47 @@
+// Tag 50839: a header of 4-byte words ("IJIJ", then a type and a count for each kind of item), the
+// items after it. Tag 50838 holds the bytes of the header and of every item.
+
+#include <cstring>
+#include <string_view>
+
+#include "io/imagej_text.hpp"
+#include "io/strided.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// Bytes of the numbers in items of that kind: UTF-16 texts, display ranges, else bytes.
+std::size_t number_bytes(std::string_view kind) {
+    if (kind == "info" || kind == "labl" || kind == "prop") return 2;
+    return kind == "rang" ? 8 : 1;
+}
+
+}  // namespace
+
+void swap_imagej_metadata(std::vector<std::uint8_t>& data,
+                          const std::vector<std::uint32_t>& counts) {
+    std::size_t total = 0;
+    for (const std::uint32_t count : counts) total += count;
+    if (counts.empty() || total != data.size() || counts[0] < 4 || counts[0] % 8 != 4) {
+        data.clear();
+        return;
+    }
+    swap_bytes(data.data(), counts[0] / 4, 4);
+    std::size_t item = 1;
+    std::size_t at = counts[0];
+    for (std::size_t kind = 4; kind < counts[0]; kind += 8) {
+        std::uint32_t word = 0;
+        std::uint32_t items = 0;
+        std::memcpy(&word, data.data() + kind, 4);
+        std::memcpy(&items, data.data() + kind + 4, 4);
+        const char name[4] = {static_cast<char>(word >> 24), static_cast<char>(word >> 16),
+                              static_cast<char>(word >> 8), static_cast<char>(word)};
+        const std::size_t each = number_bytes({name, 4});
+        for (; items > 0 && item < counts.size(); --items, ++item) {
+            swap_bytes(data.data() + at, static_cast<index_t>(counts[item] / each), each);
+            at += counts[item];
+        }
+    }
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,157 @@
+#include "io/npy_header.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "io/axis_layout.hpp"
+
+namespace convolume::io {
+namespace {
+
+constexpr index_t longest_header = 1 << 20;
+
+[[noreturn]] void refuse(const RawFile& file, const std::string& what) {
+    throw BadData(message(file.path(), " is an NPY file with ", what,
+                          "; save the array again with numpy.save"));
+}
+
+/// What follows 'key': in the dictionary.
+std::string_view value_after(const RawFile& file, std::string_view header, const std::string& key) {
+    for (const char quote : {'\'', '"'}) {
+        const std::string quoted = quote + key + quote;
+        const auto at = header.find(quoted);
+        if (at == std::string_view::npos) continue;
+        std::string_view rest = header.substr(at + quoted.size());
+        const auto start = rest.find_first_not_of(" :");
+        if (start != std::string_view::npos) return rest.substr(start);
+    }
+    refuse(file, "no '" + key + "' in its header");
+}
+
+void parse_type(const RawFile& file, std::string_view text, bool allow_wide, NpyHeader& header) {
+    const std::string name(text.substr(0, std::min<std::size_t>(text.size(), 12)));
+    if (name.size() < 5 || (name[0] != '\'' && name[0] != '"') ||
+        name.find(name[0], 1) == std::string::npos)
+        refuse(file, "structured elements");
+    const std::string code = name.substr(1, name.find(name[0], 1) - 1);
+    if (code.size() < 3) refuse(file, "an unknown element type '" + code + "'");
+    static constexpr std::pair<std::string_view, PixelType> types[] = {
+        {"u1", PixelType::uint8},     {"b1", PixelType::uint8},      {"i1", PixelType::int8},
+        {"u2", PixelType::uint16},    {"i2", PixelType::int16},      {"u4", PixelType::uint32},
+        {"i4", PixelType::int32},     {"f4", PixelType::float32},    {"f8", PixelType::float64},
+        {"c8", PixelType::complex64}, {"c16", PixelType::complex128}};
+    header.swapped = code[0] == (std::endian::native == std::endian::little ? '>' : '<');
+    const std::string suffix = code.substr(1);
+    if (allow_wide && (suffix == "i8" || suffix == "u8")) {
+        header.type = PixelType::float64;
+        header.wide = suffix == "i8" ? WideInteger::is_signed : WideInteger::is_unsigned;
+        return;
+    }
+    const auto* const found = std::find_if(std::begin(types), std::end(types),
+                                           [&](const auto& type) { return type.first == suffix; });
+    if (found == std::end(types))
+        throw BadData(message(file.path(), " holds elements of type ", code,
+                              ", which are not supported; convert them to float32 or uint16"));
+    header.type = found->second;
+}
+
+std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
+    const auto close = text.find(')');
+    if (text.empty() || text[0] != '(' || close == std::string_view::npos)
+        refuse(file, "a damaged shape");
+    std::vector<index_t> dims;
+    const char* at = text.data() + 1;
+    const char* const end = text.data() + close;
+    while (true) {
+        while (at < end && (*at == ' ' || *at == ',')) ++at;
+        if (at == end) return dims;
+        index_t extent = 0;
+        const auto parsed = std::from_chars(at, end, extent);
+        if (parsed.ec != std::errc() || extent < 0) refuse(file, "a damaged shape");
+        dims.push_back(extent);
+        at = parsed.ptr;
+        if (at < end && *at == 'L') ++at;  // Python 2 wrote (3L, 4L)
+    }
+}
+
+}  // namespace
+
+NpyHeader read_npy_header(const RawFile& file, bool allow_wide) {
+    const std::string start = file.head(12);
+    if (start.size() < 12) refuse(file, "no header");
+    const auto byte = [&](std::size_t i) {
+        return static_cast<index_t>(static_cast<unsigned char>(start[i]));
+    };
+    const index_t version = byte(6);
+    if (version < 1 || version > 3) refuse(file, message("format version ", version));
+    const index_t prefix = version == 1 ? 10 : 12;
+    index_t length = byte(8) | byte(9) << 8;
+    if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+    if (length > longest_header || length > file.size() - prefix) refuse(file, "a damaged header");
+
+    std::string text(static_cast<std::size_t>(length), '\0');
+    file.read(prefix, text.data(), length);
+    NpyHeader header;
+    parse_type(file, value_after(file, text, "descr"), allow_wide, header);
+    header.fortran_order = value_after(file, text, "fortran_order").substr(0, 4) == "True";
+    header.dims = parse_shape(file, value_after(file, text, "shape"));
+    header.data_offset = prefix + length;
+
+    index_t bytes = static_cast<index_t>(size_of(header.type));
+    for (const index_t extent : header.dims) {
+        if (extent == 0) refuse(file, "no elements");
+        if (bytes > file.size() / extent)
+            throw BadData(message(file.path(), " says that it holds ", dims_text(header.dims), " ",
+                                  name_of(header.type), " in a file of ", file.size(),
+                                  " bytes; it is truncated or damaged"));
+        bytes *= extent;
+    }
+    if (bytes > file.size() - header.data_offset)
+        throw BadData(message(file.path(), " holds ", file.size() - header.data_offset, " of the ",
+                              bytes, " bytes its header names; it is truncated, copy it again"));
+    return header;
+}
+
+std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortran_order) {
+    const std::size_t rank = dims.size();
+    std::vector<index_t> strides(rank, 1);
+    for (std::size_t i = 1; i < rank; ++i) {
+        // The fastest dimension is the last in C order, the first in Fortran's.
+        const std::size_t d = fortran_order ? i : rank - 1 - i;
+        const std::size_t faster = fortran_order ? i - 1 : rank - i;
+        strides[d] = strides[faster] * dims[faster];
+    }
+    return strides;
+}
+
+std::string npy_type_code(char kind, std::size_t bytes) {
+    const char order = bytes == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
+    return message(order, kind, bytes);
+}
+
+std::string npy_type_code(PixelType type) {
+    const char kind = is_complex(type)                       ? 'c'
+                      : !is_integer(type)                    ? 'f'
+                      : std::string(name_of(type))[0] == 'u' ? 'u'
+                                                             : 'i';
+    return npy_type_code(kind, size_of(type));
+}
+
+// Format version 1.
+std::string npy_header_text(const std::string& type_code, const std::vector<index_t>& dims) {
+    std::string shape;
+    for (const index_t extent : dims) shape += message(shape.empty() ? "" : ", ", extent);
+    if (dims.size() == 1) shape += ",";
+    std::string text =
+        message("{'descr': '", type_code, "', 'fortran_order': False, 'shape': (", shape, "), }");
+    // Elements start at a multiple of 64 bytes.
+    text.append(63 - (text.size() + 10) % 64, ' ');
+    text += '\n';
+    std::string header("\x93NUMPY\x01\x00", 8);
+    header += static_cast<char>(text.size() & 0xFF);
+    header += static_cast<char>(text.size() >> 8);
+    return header + text;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,56 @@
+// Stacks in NumPy's array files.
+
+#include "io/axis_layout.hpp"
+#include "io/formats.hpp"
+#include "io/npy_header.hpp"
+#include "io/strided.hpp"
+
+namespace convolume::io {
+namespace {
+
+class NpyReader : public ImageReader {
+  public:
+    NpyReader(const std::string& path, const OpenOptions& options)
+        : file_(path),
+          header_(read_npy_header(file_)),
+          layout_(axis_layout(header_.dims, "", options.axes, path)),
+          strides_(array_strides(layout_.dims, header_.fortran_order)) {
+        metadata_.format = "NPY";
+        metadata_.type = header_.type;
+        set_extents(metadata_, layout_);
+    }
+
+    const ImageMetadata& metadata() const override { return metadata_; }
+
+    void read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target) override {
+        check_request(metadata_, t, c, z_begin, target);
+        index_t first = 0;
+        const std::vector<index_t> at = layout_.position(t, c, z_begin);
+        for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
+        const FileArray array{
+            header_.data_offset + first * static_cast<index_t>(size_of(header_.type)),
+            {stride('Z'), stride('Y'), stride('X')},
+            header_.swapped};
+        read_array(file_, array, target);
+    }
+
+  private:
+    index_t stride(char axis) const {
+        const int d = layout_.dimension(axis);
+        return d < 0 ? 0 : strides_[static_cast<std::size_t>(d)];
+    }
+
+    RawFile file_;
+    NpyHeader header_;
+    AxisLayout layout_;
+    std::vector<index_t> strides_;
+    ImageMetadata metadata_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options) {
+    return std::make_unique<NpyReader>(path, options);
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <pugixml.hpp>
+
+#include "convolume/error.hpp"
+#include "io/ome_xml.hpp"
+#include "io/units.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// Elements may carry a namespace prefix: <OME:Image>.
+std::string_view local_name(const pugi::xml_node& node) {
+    const std::string_view name = node.name();
+    const auto colon = name.find(':');
+    return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+pugi::xml_node child(const pugi::xml_node& parent, std::string_view name) {
+    for (const pugi::xml_node& node : parent.children())
+        if (local_name(node) == name) return node;
+    return {};
+}
+
+index_t whole_number(const pugi::xml_node& node, const char* name, index_t otherwise) {
+    const std::string_view text = node.attribute(name).value();
+    index_t value = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+    return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? value : otherwise;
+}
+
+std::optional<double> length_um(const pugi::xml_node& pixels, const char* name, std::string& unit) {
+    const auto size = parse_number(pixels.attribute(name).value());
+    const std::string unit_name =
+        pixels.attribute((std::string(name) + "Unit").c_str()).as_string("µm");
+    const auto micrometres = micrometres_per(unit_name);
+    if (!size || !micrometres || *size <= 0) return std::nullopt;
+    unit = unit_name;
+    return *size * *micrometres;
+}
+
+void read_calibration(const pugi::xml_node& pixels, ImageMetadata& metadata) {
+    metadata.voxel_size_um = {length_um(pixels, "PhysicalSizeZ", metadata.unit),
+                              length_um(pixels, "PhysicalSizeY", metadata.unit),
+                              length_um(pixels, "PhysicalSizeX", metadata.unit)};
+    const std::string time_unit = pixels.attribute("TimeIncrementUnit").as_string("s");
+    const double seconds = time_unit == "ms"    ? 1e-3
+                           : time_unit == "min" ? 60
+                           : time_unit == "s"   ? 1
+                                                : 0;
+    const double interval = parse_number(pixels.attribute("TimeIncrement").value()).value_or(0);
+    if (interval * seconds > 0) metadata.frame_interval_s = interval * seconds;
+}
+
+/// Whether a TiffData element speaks of another file than `path`.
+bool is_elsewhere(const pugi::xml_node& data, const std::string& path) {
+    const std::string file = child(data, "UUID").attribute("FileName").value();
+    return !file.empty() &&
+           std::filesystem::path(file).filename() != std::filesystem::path(path).filename();
+}
+
+/// Position of a plane in the order of `stack`.
+index_t plane_index(const TiffStack& stack, const pugi::xml_node& data, index_t samples) {
+    index_t index = 0;
+    for (std::size_t d = 0; d < stack.dims.size(); ++d) {
+        const char axis = stack.axes[d];
+        index_t first = whole_number(data,
+                                     axis == 'T'   ? "FirstT"
+                                     : axis == 'C' ? "FirstC"
+                                                   : "FirstZ",
+                                     0);
+        if (axis == 'C') first /= samples;
+        if (first < 0 || first >= stack.dims[d]) return -1;
+        index = index * stack.dims[d] + first;
+    }
+    return index;
+}
+
+void place_planes(const pugi::xml_node& pixels, const std::string& path, index_t pages,
+                  index_t samples, TiffStack& stack) {
+    const index_t planes = stack.planes();
+    if (!child(pixels, "TiffData")) return;
+    stack.page_of_plane.assign(static_cast<std::size_t>(planes), -1);
+    bool elsewhere = false;
+    for (const pugi::xml_node& data : pixels.children()) {
+        if (local_name(data) != "TiffData") continue;
+        if (is_elsewhere(data, path)) {
+            elsewhere = true;
+            continue;
+        }
+        const index_t first = plane_index(stack, data, samples);
+        const index_t page = whole_number(data, "IFD", 0);
+        if (first < 0 || page < 0) continue;
+        const index_t all = data.attribute("IFD") ? 1 : planes;
+        const index_t count =
+            std::clamp<index_t>(whole_number(data, "PlaneCount", all), 0,
+                                std::min(planes - first, std::max<index_t>(pages - page, 0)));
+        for (index_t i = 0; i < count; ++i)
+            stack.page_of_plane[static_cast<std::size_t>(first + i)] = page + i;
+    }
+    const auto missing = std::count(stack.page_of_plane.begin(), stack.page_of_plane.end(), -1);
+    if (missing == 0) return;
+    throw BadData(message(path, " lacks ", missing, " of the ", planes, " planes its OME-XML names",
+                          elsewhere
+                              ? "; the others are in other files, join them first (bfconvert can)"
+                              : "; it is truncated or was never completed"));
+}
+
+}  // namespace
+
+bool is_ome_description(const std::string& description) {
+    return description.find("<OME") != std::string::npos ||
+           description.find("<ome:OME") != std::string::npos ||
+           description.find("<OME:OME") != std::string::npos;
+}
+
+OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages,
+                      index_t samples, ImageMetadata& metadata) {
+    pugi::xml_document document;
+    const pugi::xml_parse_result parsed = document.load_string(xml.c_str());
+    if (!parsed)
+        throw BadData(message("the OME-XML of ", path, " cannot be read (", parsed.description(),
+                              "); save the file again"));
+    const pugi::xml_node root = document.document_element();
+    if (child(root, "BinaryOnly"))
+        throw BadData(message(path, " is one part of a set whose OME-XML is in ",
+                              child(root, "BinaryOnly").attribute("MetadataFile").value(),
+                              "; join the set to one file first (bfconvert can)"));
+    const pugi::xml_node pixels = child(child(root, "Image"), "Pixels");
+
+    OmeImage image;
+    image.width = whole_number(pixels, "SizeX", 0);
+    image.height = whole_number(pixels, "SizeY", 0);
+    std::string order = pixels.attribute("DimensionOrder").as_string("XYZCT");
+    std::string sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    if (sorted != "CTXYZ" || order.compare(0, 2, "XY") != 0) order = "XYZCT";
+    for (const char axis : {order[4], order[3], order[2]}) {
+        const char name[] = {'S', 'i', 'z', 'e', axis, '\0'};
+        index_t extent = whole_number(pixels, name, 0);
+        if (axis == 'C') extent = extent % samples == 0 ? extent / samples : 0;
+        if (extent < 1)
+            throw BadData(
+                message("the OME-XML of ", path, " has no usable ", name, "; save the file again"));
+        image.stack.axes += axis;
+        image.stack.dims.push_back(extent);
+    }
+    if (image.stack.planes() > pages)
+        throw BadData(message("the OME-XML of ", path, " names ", image.stack.planes(),
+                              " planes, but the file has ", pages,
+                              " pages; it is truncated or one of several files"));
+    place_planes(pixels, path, pages, samples, image.stack);
+
+    read_calibration(pixels, metadata);
+    bool named = false;
+    for (const pugi::xml_node& channel : pixels.children()) {
+        if (local_name(channel) != "Channel") continue;
+        metadata.channel_names.emplace_back(channel.attribute("Name").value());
+        named = named || !metadata.channel_names.back().empty();
+    }
+    if (!named) metadata.channel_names.clear();
+    return image;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,28 @@
+#pragma once
+// OME-XML: what it says about a TIFF's planes, and how we say it.
+
+#include "convolume/image_file.hpp"
+#include "io/tiff_stack.hpp"
+
+namespace convolume::io {
+
+bool is_ome_description(const std::string& description);
+
+/// What the first image of a document says.
+struct OmeImage {
+    TiffStack stack;
+    index_t height = 0;
+    index_t width = 0;
+};
+
+/// Reads the first image and sets voxel sizes, frame interval and channel names. `pages` is the
+/// number of pages in the file, `samples` those of one page; `path` names the file in messages and
+/// among the files of a series. Throws BadData.
+OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages,
+                      index_t samples, ImageMetadata& metadata);
+
+/// A document for planes written with z fastest, then c, then t. It is the source's document, where
+/// there is one, with only the first image and changed where size and type demand it.
+std::string ome_xml(const ImageMetadata& metadata, const std::string& software);
+
+}  // namespace convolume::io

@@ -1,0 +1,65 @@
+#include "io/raw_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "convolume/error.hpp"
+
+namespace convolume::io {
+
+RawFile::RawFile(const std::string& path) : path_(path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0)
+        throw InputNotFound(
+            message("cannot open ", path, ": ", std::strerror(errno), "; check the path"));
+    // Opening a pipe would wait for a writer.
+    if (!S_ISREG(status.st_mode))
+        throw InputNotFound(
+            message(path, " is not a regular file; give the path of an image file"));
+    if (status.st_size == 0)
+        throw BadData(message(path, " is empty (0 bytes); write or copy it again"));
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0)
+        throw InputNotFound(
+            message("cannot open ", path, ": ", std::strerror(errno), "; check its permissions"));
+    size_ = status.st_size;
+}
+
+RawFile::~RawFile() {
+    ::close(descriptor_);
+}
+
+void RawFile::read(index_t offset, void* target, index_t bytes) const {
+    if (offset < 0 || bytes < 0 || bytes > size_ || offset > size_ - bytes)
+        throw BadData(message(path_, " ends after ", size_, " bytes, before the ", bytes,
+                              " bytes at offset ", offset, " that it promises; copy it again"));
+    auto* to = static_cast<char*>(target);
+    while (bytes > 0) {
+        // Linux transfers at most 2 GiB a call.
+        const auto piece = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
+        const ssize_t got = ::pread(descriptor_, to, piece, offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            throw IoError(message("reading ", path_, " at offset ", offset,
+                                  " failed: ", std::strerror(errno)));
+        if (got == 0)
+            throw IoError(
+                message(path_, " became shorter while it was read; let nobody else write it"));
+        to += got;
+        offset += got;
+        bytes -= got;
+    }
+}
+
+std::string RawFile::head(index_t bytes) const {
+    std::string text(static_cast<std::size_t>(std::min(bytes, size_)), '\0');
+    read(0, text.data(), static_cast<index_t>(text.size()));
+    return text;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,224 @@
+#include "optics/phantom_object.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "convolume/error.hpp"
+#include "optics/random_draws.hpp"
+
+namespace convolume::optics {
+
+namespace {
+
+constexpr index_t most_objects = 100'000'000;
+constexpr double flatness = 0.6;      // height of a cell over its width
+constexpr double shell_um = 0.3;      // thickness
+constexpr double filament_um = 20;    // length
+constexpr double path_step_um = 0.2;  // between random turns
+
+// What objects of a kind are like where the options do not say.
+struct KindFacts {
+    double per_1000_um3;
+    double radius_um;
+    double radius_spread;
+    double mixed_brightness;  // in mixed phantoms, so that thin objects show beside thick ones
+};
+constexpr KindFacts facts_of(PhantomKind kind) {
+    switch (kind) {
+        case PhantomKind::beads:
+            return {10, 0.1, 0, 4};
+        case PhantomKind::filaments:
+            return {2, 0.06, 0, 4};
+        case PhantomKind::shells:
+            return {1.5, 2, 0.4, 0.5};
+        case PhantomKind::cells:
+            return {0.5, 5, 0.2, 0.25};
+        case PhantomKind::mixed:
+            break;
+    }
+    return {14, 0, 0, 1};
+}
+
+std::uint64_t position_of(index_t number) {
+    return static_cast<std::uint64_t>(number);
+}
+
+double extent_um(const PhantomOptions& options, int axis) {
+    return static_cast<double>(options.shape[axis]) * options.voxel[axis];
+}
+
+/// Kinds of a mixed phantom: by multiples of the golden ratio, which any stretch of numbers mixes.
+PhantomKind kind_of(const PhantomOptions& options, index_t number) {
+    if (options.kind != PhantomKind::mixed) return options.kind;
+    const double turns = static_cast<double>(number) * std::numbers::phi;
+    const double part = turns - std::floor(turns);
+    return part < 0.72   ? PhantomKind::beads
+           : part < 0.86 ? PhantomKind::filaments
+           : part < 0.96 ? PhantomKind::shells
+                         : PhantomKind::cells;
+}
+
+double middle_radius_um(const PhantomOptions& options, PhantomKind kind) {
+    if (options.radius_um) return *options.radius_um;
+    const double widest = std::max(extent_um(options, 1), extent_um(options, 2));
+    return std::min(facts_of(kind).radius_um, widest / 4);
+}
+
+std::vector<Point> filament_path(const PhantomOptions& options, index_t number,
+                                 const PhantomObject& object) {
+    Draws draws(options.seed, Purpose::path, position_of(number));
+    const double smallest = std::min({options.voxel.z_um, options.voxel.y_um, options.voxel.x_um});
+    const double wanted_um =
+        std::max({0.5 * object.radius_um, 0.5 * smallest, 1e-5 * object.length_um});
+    const double beads = std::ceil(object.length_um / wanted_um);
+    const double step_um = object.length_um / beads;
+    std::vector<Point> path;
+    path.reserve(static_cast<std::size_t>(beads));
+    Point from = object.centre_um;
+    double azimuth = draws.uniform(0, 2 * std::numbers::pi);
+    double elevation = draws.uniform(-0.2, 0.2);
+    double bend = 0, next_um = step_um / 2;
+    for (double begin_um = 0; next_um < object.length_um; begin_um += path_step_um) {
+        const Point direction{std::sin(elevation), std::cos(elevation) * std::sin(azimuth),
+                              std::cos(elevation) * std::cos(azimuth)};
+        for (; next_um < std::min(begin_um + path_step_um, object.length_um); next_um += step_um) {
+            Point& at = path.emplace_back(from);
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                at[axis] += direction[axis] * (next_um - begin_um);
+        }
+        for (std::size_t axis = 0; axis < 3; ++axis) from[axis] += direction[axis] * path_step_um;
+        bend = 0.95 * bend + draws.uniform(-0.035, 0.035);
+        azimuth += bend;
+        elevation = 0.98 * elevation + draws.uniform(-0.03, 0.03);
+    }
+    return path;
+}
+
+void cell_bodies(const PhantomOptions& options, index_t number, const PhantomObject& object,
+                 const std::function<void(const Bodies&)>& use) {
+    Draws draws(options.seed, Purpose::path, position_of(number));
+    const auto flat = [&](double radius_um) {
+        return Point{flatness * radius_um, radius_um, radius_um};
+    };
+    const auto near = [&](const Point& centre, double reach_um) {
+        Point point = centre;
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            point[axis] += (axis == 0 ? flatness : 1) * draws.uniform(-reach_um, reach_um);
+        return point;
+    };
+    const double r = object.radius_um;
+    const Point nucleus = near(object.centre_um, 0.2 * r);
+    std::vector<Point> nucleoli;
+    for (int i = 0; i < 3; ++i) nucleoli.push_back(near(nucleus, 0.17 * r));
+    use({flat(r), 0, 0.5 * object.brightness, true, {object.centre_um}});
+    use({flat(0.4 * r), 0, 0.5 * object.brightness, true, {nucleus}});
+    use({flat(0.08 * r), 0, object.brightness, true, std::move(nucleoli)});
+}
+
+}  // namespace
+
+void check_phantom(const PhantomOptions& options) {
+    const auto refuse_unless = [](bool good, const char* what, double value, const char* cure) {
+        if (!good)
+            throw InvalidArgument(message("the phantom's ", what, " is ", value, ": ", cure));
+    };
+    for (int axis = 0; axis < 3; ++axis) {
+        refuse_unless(options.shape[axis] >= 1, "extent", static_cast<double>(options.shape[axis]),
+                      "give whole numbers from 1");
+        refuse_unless(options.voxel[axis] > 0 && options.voxel[axis] <= 1e4, "voxel size, in µm,",
+                      options.voxel[axis], "give a positive length up to 10000");
+    }
+    static_cast<void>(element_count(options.shape));
+    if (options.count)
+        refuse_unless(*options.count >= 0 && *options.count <= most_objects, "number of objects",
+                      static_cast<double>(*options.count), "give 0 to 100000000");
+    if (options.radius_um) {
+        if (options.kind == PhantomKind::mixed)
+            throw InvalidArgument(
+                "a radius was given for a mixed phantom, whose kinds have radii of their own; "
+                "choose one kind or leave the radius out");
+        const double largest =
+            std::max({extent_um(options, 0), extent_um(options, 1), extent_um(options, 2)});
+        refuse_unless(*options.radius_um > 0 && *options.radius_um <= largest, "radius, in µm,",
+                      *options.radius_um, "give a positive length that the volume can hold");
+    }
+    refuse_unless(options.brightness >= 0 && options.brightness <= 1e30, "brightness",
+                  options.brightness, "give 0 to 1e30");
+    refuse_unless(options.brightness_spread >= 0 && options.brightness_spread < 1,
+                  "spread of brightness", options.brightness_spread, "give 0 or more, below 1");
+    refuse_unless(options.background >= 0 && options.background <= 1e30, "background",
+                  options.background, "give 0 to 1e30");
+}
+
+index_t object_count(const PhantomOptions& options) {
+    if (options.count) return *options.count;
+    const double volume = extent_um(options, 0) * extent_um(options, 1) * extent_um(options, 2);
+    const double wanted = std::round(volume / 1000 * facts_of(options.kind).per_1000_um3);
+    return static_cast<index_t>(std::clamp(wanted, 1.0, static_cast<double>(most_objects)));
+}
+
+PhantomObject place_object(const PhantomOptions& options, index_t number) {
+    Draws draws(options.seed, Purpose::placement, position_of(number));
+    PhantomObject object{kind_of(options, number), {}, 0, 0, 0};
+    const double spread = facts_of(object.kind).radius_spread;
+    object.radius_um =
+        middle_radius_um(options, object.kind) * draws.uniform(1 - spread, 1 + spread);
+    object.brightness = options.brightness *
+                        draws.uniform(1 - options.brightness_spread, 1 + options.brightness_spread);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const int axis = static_cast<int>(i);
+        const double voxel_um = options.voxel[axis], extent = extent_um(options, axis);
+        const double height = object.kind == PhantomKind::cells && axis == 0 ? flatness : 1;
+        // Whole, with its soft edge, where there is room.
+        const double margin = std::min(object.radius_um * height + voxel_um, extent / 2);
+        object.centre_um[i] = draws.uniform(margin, extent - margin) - voxel_um / 2;
+    }
+    if (options.kind == PhantomKind::mixed)
+        object.brightness *= facts_of(object.kind).mixed_brightness;
+    if (object.kind == PhantomKind::filaments) {
+        const double widest = std::max(extent_um(options, 1), extent_um(options, 2));
+        object.length_um = std::min(filament_um, 2 * widest);
+    }
+    return object;
+}
+
+void for_each_bodies(const PhantomOptions& options, index_t number, const PhantomObject& object,
+                     const std::function<void(const Bodies&)>& use) {
+    const double r = object.radius_um, brightness = object.brightness;
+    const auto ball = [](double radius_um) { return Point{radius_um, radius_um, radius_um}; };
+    switch (object.kind) {
+        case PhantomKind::beads:
+            use({ball(r), 0, brightness, false, {object.centre_um}});
+            break;
+        case PhantomKind::filaments: {
+            std::vector<Point> path = filament_path(options, number, object);
+            // π r² length shared by balls of 4/3 π r³.
+            const double share = 0.75 * object.length_um / (r * static_cast<double>(path.size()));
+            use({ball(r), 0, brightness * share, false, std::move(path)});
+            break;
+        }
+        case PhantomKind::shells:
+            use({ball(r), 1 - std::min(shell_um / r, 0.5), brightness, false, {object.centre_um}});
+            break;
+        case PhantomKind::cells:
+            cell_bodies(options, number, object, use);
+            break;
+        case PhantomKind::mixed:
+            throw InternalError("an object of a mixed kind");
+    }
+}
+
+std::array<double, 2> height_um(const PhantomOptions& options, index_t number,
+                                const PhantomObject& object) {
+    double low = object.centre_um[0], high = low;
+    for_each_bodies(options, number, object, [&](const Bodies& bodies) {
+        for (const Point& centre : bodies.centres_um) {
+            low = std::min(low, centre[0] - bodies.radius_um[0]);
+            high = std::max(high, centre[0] + bodies.radius_um[0]);
+        }
+    });
+    return {low, high};
+}
+
+}  // namespace convolume::optics

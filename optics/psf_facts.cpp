@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "convolume/psf.hpp"
+#include "optics/axis_light.hpp"
+#include "optics/check.hpp"
+
+namespace convolume {
+
+namespace {
+
+struct Fall {
+    double before_um, after_um;
+    double at_um;  // between them, linearly
+};
+
+// Where the plane of `z_um` first falls to `level` between two radii.
+Fall find_fall(const PsfOptions& options, double z_um, double level, double low_um, double high_um,
+               const ExecutionContext& context) {
+    constexpr std::size_t steps = 200;
+    const double step = (high_um - low_um) / static_cast<double>(steps);
+    std::vector<double> radii(steps + 1);
+    for (std::size_t i = 0; i <= steps; ++i) radii[i] = low_um + step * static_cast<double>(i);
+    const std::vector<double> h = psf_intensity(options, z_um, radii, context);
+    std::size_t i = 1;
+    while (i < steps && h[i] > level) ++i;
+    const double past = (level - h[i]) / (h[i - 1] - h[i]);  // of a step, backwards
+    return {radii[i - 1], radii[i], radii[i] - past * step};
+}
+
+// Twice the radius at which the plane of `z_um` falls to half of what it has on the axis.
+double fwhm_lateral(const PsfOptions& options, double z_um, const ExecutionContext& context) {
+    const double half = psf_intensity(options, z_um, {0.0}, context)[0] / 2;
+    const double farthest = 4 * options.wavelength_um / options.objective.na;
+    const Fall coarse = find_fall(options, z_um, half, 0, farthest, context);
+    return 2 * find_fall(options, z_um, half, coarse.before_um, coarse.after_um, context).at_um;
+}
+
+double fwhm_axial(const PsfOptions& options, double focus_um, const ExecutionContext& context) {
+    const double step = optics::depth_of_field_um(options) / 32;
+    // Light sheets may be far thinner than the lens alone would be sharp, never far thicker.
+    const optics::AxisIntensity axis(options, focus_um, 4096 * step, context);
+    const double half = axis(focus_um) / 2;
+    double width = 0;
+    for (const double direction : {-1.0, 1.0}) {
+        double near = 0, far = step;
+        while (axis(focus_um + direction * far) > half && far < 4096 * step) {
+            near = far;
+            far += step;
+        }
+        for (int i = 0; i < 40; ++i) {
+            const double middle = (near + far) / 2;
+            (axis(focus_um + direction * middle) > half ? near : far) = middle;
+        }
+        width += near;
+    }
+    return width;
+}
+
+}  // namespace
+
+PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context) {
+    optics::check_lens(options);
+    optics::check_grid(options);
+    const Objective& lens = options.objective;
+    const bool layered =
+        options.model == PsfModel::gibson_lanni || options.model == PsfModel::vectorial;
+    PsfFacts facts{};
+    facts.rayleigh_lateral_um = 0.61 * options.wavelength_um / lens.na;
+    facts.rayleigh_axial_um = 2 * lens.ni * options.wavelength_um / (lens.na * lens.na);
+    facts.nyquist_lateral_um = optics::nyquist_um(options, 2);
+    facts.nyquist_axial_um = optics::nyquist_um(options, 0);
+    facts.paraxial_focus_um = paraxial_focus_um(options);
+    facts.brightest_focus_um = brightest_focus_um(options, context);
+    facts.fwhm_lateral_um = fwhm_lateral(options, facts.brightest_focus_um, context);
+    facts.fwhm_axial_um = fwhm_axial(options, facts.brightest_focus_um, context);
+    facts.effective_na = layered ? std::min(lens.na, lens.ns) : lens.na;
+    facts.total_reflection = layered && lens.na > lens.ns;
+    if (options.modality == Modality::confocal)
+        facts.pinhole_um = 2 * optics::pinhole_radius_um(options);
+    return facts;
+}
+
+}  // namespace convolume

@@ -1,0 +1,152 @@
+#include "optics/pupil.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "optics/gauss_legendre.hpp"
+
+namespace convolume::optics {
+
+namespace {
+
+using Complex = std::complex<double>;
+
+// √(n² − s²) for s = NAρ; positive imaginary where the wave is evanescent, so that it decays.
+Complex axial(double index, double sine) {
+    return std::sqrt(Complex((index - sine) * (index + sine), 0.0));
+}
+
+bool layered(PsfModel model) {
+    return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
+}
+
+double wavenumber(const PsfOptions& options) {
+    return 2 * std::numbers::pi / options.wavelength_um;
+}
+
+// The index whose square-root end point comes first.
+double lowest_index(const PsfOptions& options) {
+    const Objective& lens = options.objective;
+    return layered(options.model) ? std::min({lens.ns, lens.ng, lens.ni}) : lens.ni;
+}
+
+// Optical path beyond the design's, less the part z q(nᵢ).
+Complex static_path(const PsfOptions& options, double sine) {
+    if (!layered(options.model)) return 0;
+    const Objective& lens = options.objective;
+    return options.depth_um * axial(lens.ns, sine) +
+           lens.ti0_um * (axial(lens.ni, sine) - axial(lens.ni0, sine)) +
+           lens.tg_um * axial(lens.ng, sine) - lens.tg0_um * axial(lens.ng0, sine);
+}
+
+// Fresnel's transmission, index n and axial part q = n cosθ on either side.
+Complex transmit_s(Complex q1, Complex q2) {
+    return 2.0 * q1 / (q1 + q2);
+}
+Complex transmit_p(double n1, Complex q1, double n2, Complex q2) {
+    return 2.0 * n1 * n2 * q1 / (n2 * n2 * q1 + n1 * n1 * q2);
+}
+
+}  // namespace
+
+Pupil::Pupil(const PsfOptions& options, const Extent& extent, const ExecutionContext& context)
+    : amplitudes_(options.model == PsfModel::vectorial ? 3 : 1) {
+    const double na = options.objective.na, critical = lowest_index(options);
+    add_segment(options, extent, std::asin(std::min(1.0, na / critical)), false, context);
+    if (options.model == PsfModel::vectorial && na > critical)
+        add_segment(options, extent, std::acosh(na / critical), true, context);
+}
+
+// NAρ is n sin t below the critical angle and n cosh t above it: q(n) is then smooth in t.
+void Pupil::add_segment(const PsfOptions& options, const Extent& extent, double end,
+                        bool evanescent, const ExecutionContext& context) {
+    const double k = wavenumber(options), index = lowest_index(options);
+    const auto sine = [&](double t) { return index * (evanescent ? std::cosh(t) : std::sin(t)); };
+    const auto slope = [&](double t) { return index * (evanescent ? std::sinh(t) : std::cos(t)); };
+
+    // Gauss's rule of n nodes follows phases that turn by up to 4n over the interval, if evenly.
+    constexpr int probes = 512;
+    double fastest = 0;
+    for (const double z : {extent.z_low_um, extent.z_high_um}) {
+        const auto phase = [&](double t) {
+            return k * (static_path(options, sine(t)) + z * axial(options.objective.ni, sine(t)));
+        };
+        for (int i = 0; i < probes; ++i) {
+            const double t = end * i / probes, step = end / probes;
+            fastest = std::max(fastest, std::abs(phase(t + step) - phase(t)) / step +
+                                            k * extent.radius_um * slope(t + step / 2));
+        }
+    }
+    const index_t count = 32 + static_cast<index_t>(1.2 * fastest * end / 4);
+    const Quadrature rule = gauss_legendre(count, 0, end, context);
+    for (std::size_t i = 0; i < rule.nodes.size(); ++i)
+        add_node(options, sine(rule.nodes[i]), rule.weights[i] * slope(rule.nodes[i]));
+}
+
+// `weight` is that of ds, s = NAρ.
+void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
+    const Objective& lens = options.objective;
+    const double k = wavenumber(options);
+    const Complex qi = axial(lens.ni, sine);
+    const Complex turn = std::exp(Complex(0, k) * static_path(options, sine));
+    waves_.push_back(k * sine);
+    defocus_.push_back(k * qi.real());
+    if (options.model != PsfModel::vectorial) {
+        amplitudes_[0].push_back(2 * weight * sine / (lens.na * lens.na) * turn);
+        add_energy(k, sine, weight);
+        return;
+    }
+    const Complex qg = axial(lens.ng, sine), qs = axial(lens.ns, sine);
+    const Complex ts = transmit_s(qi, qg) * transmit_s(qg, qs);
+    const Complex tp = transmit_p(lens.ni, qi, lens.ng, qg) * transmit_p(lens.ng, qg, lens.ns, qs);
+    // √cosθᵢ sinθᵢ dθᵢ = s ds / (nᵢ² √cosθᵢ).
+    const Complex common = weight * sine / (lens.ni * lens.ni) / std::sqrt(qi / lens.ni) * turn;
+    const Complex cosine = qs / lens.ns;
+    amplitudes_[0].push_back(common * (ts + tp * cosine));
+    amplitudes_[1].push_back(common * tp * (sine / lens.ns));
+    amplitudes_[2].push_back(common * (ts - tp * cosine));
+    add_energy(k, sine, weight);
+}
+
+// Parseval for Hankel transforms: ∫ |∫ a(s) Jₘ(k s r) ds|² r dr = ∫ |a(s)|² / (k² s) ds.
+void Pupil::add_energy(double k, double sine, double weight) {
+    double power = 0;
+    for (std::size_t m = 0; m < amplitudes_.size(); ++m)
+        power += (m == 1 ? 2 : 1) * std::norm(amplitudes_[m].back());
+    energy_ += 2 * std::numbers::pi * power / (k * k * sine * weight);
+}
+
+void Pupil::sample(double z_um, double* real, double* imag) const {
+    const std::size_t count = waves_.size();
+    for (std::size_t j = 0; j < count; ++j) {
+        const Complex turn = std::polar(1.0, z_um * defocus_[j]);
+        for (std::size_t m = 0; m < amplitudes_.size(); ++m) {
+            const Complex value = amplitudes_[m][j] * turn;
+            real[m * count + j] = value.real();
+            imag[m * count + j] = value.imag();
+        }
+    }
+}
+
+double ray_radius_um(const PsfOptions& options, double z_um, double share) {
+    if (options.model == PsfModel::gaussian) return 0;
+    const double end = std::min(options.objective.na, lowest_index(options));
+    // A ray of sine s meets the plane where the path's slope over s says; its light grows with s.
+    constexpr int rays = 256;
+    const auto path = [&](int i) {
+        const double sine = end * i / rays;
+        return (static_path(options, sine) + z_um * axial(options.objective.ni, sine)).real();
+    };
+    std::vector<std::pair<double, double>> rings;
+    for (int i = 0; i < rays; ++i)
+        rings.emplace_back(std::abs(path(i + 1) - path(i)) * rays / end, 2 * i + 1);
+    std::sort(rings.begin(), rings.end());
+    double light = 0;
+    for (const auto& [radius, part] : rings)
+        if (light += part; light >= share * rays * rays) return radius;
+    return rings.back().first;
+}
+
+}  // namespace convolume::optics

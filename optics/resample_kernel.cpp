@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "convolume/psf.hpp"
+
+namespace convolume {
+
+namespace {
+
+// One axis: samples of the old kernel and of the new one, positions in µm from the centre.
+class AxisResampling {
+  public:
+    AxisResampling(int axis, index_t count, index_t center, double from_um, double to_um)
+        : old_count_(count), from_um_(from_um), to_um_(to_um) {
+        if (!(from_um > 0) || !(to_um > 0) || !std::isfinite(from_um) || !std::isfinite(to_um))
+            throw InvalidArgument(message("voxels of ", from_um, " and ", to_um, " µm along ",
+                                          axis_name(axis),
+                                          " are no sizes to resample between: give positive ones"));
+        first_edge_um_ = (-static_cast<double>(center) - 0.5) * from_um;
+        const double last_edge_um = first_edge_um_ + static_cast<double>(count) * from_um;
+        // Half a voxel belongs to the centre; what rounding leaves over is no voxel of its own.
+        const auto voxels = [&](double reach_um) {
+            const double needed = std::ceil(reach_um / to_um - 0.5 - 1e-9);
+            if (needed > 1e9)
+                throw InvalidArgument(message("resampled from ", from_um, " to ", to_um,
+                                              " µm along ", axis_name(axis),
+                                              ", the kernel would have ", needed,
+                                              " samples: correct one of the voxel sizes"));
+            return std::max<index_t>(0, static_cast<index_t>(needed));
+        };
+        new_center_ = voxels(-first_edge_um_);
+        new_count_ = new_center_ + 1 + voxels(last_edge_um);
+    }
+
+    index_t old_count() const { return old_count_; }
+    index_t new_count() const { return new_count_; }
+    index_t new_center() const { return new_center_; }
+
+    /// Reads old_count() values and writes new_count() values, either `stride` apart.
+    void apply(const double* old, double* fresh, index_t stride) const {
+        const std::vector<double> sums = running_sums(old, stride);
+        const std::vector<double> slopes = spline_slopes(sums);
+        double before = 0;
+        for (index_t i = 0; i < new_count_; ++i) {
+            const double edge_um = (static_cast<double>(i - new_center_) + 0.5) * to_um_;
+            const double sum = i + 1 == new_count_ ? sums.back() : sum_to(edge_um, sums, slopes);
+            fresh[i * stride] = sum - before;
+            before = sum;
+        }
+    }
+
+  private:
+    std::vector<double> running_sums(const double* old, index_t stride) const {
+        std::vector<double> sums{0};
+        for (index_t i = 0; i < old_count_; ++i) sums.push_back(sums.back() + old[i * stride]);
+        return sums;
+    }
+
+    // Slopes (a voxel's sum per voxel) at the edges that make second derivatives continuous: d[j-1]
+    // + 4 d[j] + d[j+1] = 3 (s[j+1] - s[j-1]), solved by elimination. At the ends they are those of
+    // the outermost voxels.
+    std::vector<double> spline_slopes(const std::vector<double>& sums) const {
+        const std::size_t last = sums.size() - 1;
+        std::vector<double> slopes(sums.size()), weight(sums.size());
+        slopes[0] = sums[1] - sums[0];
+        slopes[last] = sums[last] - sums[last - 1];
+        for (std::size_t j = 1; j < last; ++j) {
+            weight[j] = 1 / (4 - weight[j - 1]);
+            slopes[j] = (3 * (sums[j + 1] - sums[j - 1]) - slopes[j - 1]) * weight[j];
+        }
+        for (std::size_t j = last; j-- > 1;) slopes[j] -= weight[j] * slopes[j + 1];
+        return slopes;
+    }
+
+    double sum_to(double edge_um, const std::vector<double>& sums,
+                  const std::vector<double>& slopes) const {
+        const double position = (edge_um - first_edge_um_) / from_um_;
+        if (position <= 0) return 0;
+        if (position >= static_cast<double>(old_count_)) return sums.back();
+        const auto j = static_cast<std::size_t>(position);
+        const double u = position - static_cast<double>(j), v = 1 - u;
+        return sums[j] * v * v * (1 + 2 * u) + sums[j + 1] * u * u * (1 + 2 * v) +
+               slopes[j] * u * v * v - slopes[j + 1] * u * u * v;
+    }
+
+    index_t old_count_;
+    double from_um_, to_um_;
+    double first_edge_um_ = 0;
+    index_t new_count_ = 0, new_center_ = 0;
+};
+
+Volume as_double(const ConstImageView& kernel) {
+    Volume copy(kernel.shape, PixelType::float64);
+    double* out = copy.elements<double>();
+    visit_pixel_type(kernel.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (requires(T value) { value.imag(); }) {
+            throw InvalidArgument(
+                "a complex kernel cannot be resampled: store it at the image's voxel size");
+        } else {
+            for (index_t z = 0; z < kernel.shape.z; ++z)
+                for (index_t y = 0; y < kernel.shape.y; ++y)
+                    for (index_t x = 0; x < kernel.shape.x; ++x)
+                        *out++ = static_cast<double>(*static_cast<const T*>(kernel.at(z, y, x)));
+        }
+    });
+    return copy;
+}
+
+Volume resample_axis(const Volume& old, int axis, const AxisResampling& resampling) {
+    Shape3 shape = old.shape();
+    shape[axis] = resampling.new_count();
+    Volume fresh(shape, PixelType::float64);
+    // Lines along the axis: `outer` groups of `stride` neighbouring ones.
+    const index_t stride = contiguous_strides(shape)[axis];
+    const index_t lines = element_count(shape) / shape[axis];
+    const double* const source = old.elements<double>();
+    double* const target = fresh.elements<double>();
+#pragma omp parallel for schedule(static)
+    for (index_t line = 0; line < lines; ++line) {
+        const index_t outer = line / stride, inner = line % stride;
+        resampling.apply(source + outer * stride * resampling.old_count() + inner,
+                         target + outer * stride * resampling.new_count() + inner, stride);
+    }
+    return fresh;
+}
+
+// The spline swings a little below zero beside steep flanks; what is cut off there the other
+// samples give back.
+void remove_negatives(Volume& values) {
+    double* const elements = values.elements<double>();
+    const index_t count = element_count(values.shape());
+    double sum = 0, kept = 0;
+    for (index_t i = 0; i < count; ++i) {
+        sum += elements[i];
+        elements[i] = std::max(elements[i], 0.0);
+        kept += elements[i];
+    }
+    if (kept > 0)
+        for (index_t i = 0; i < count; ++i) elements[i] *= sum / kept;
+}
+
+}  // namespace
+
+ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& center,
+                                const VoxelSize& from, const VoxelSize& to) {
+    Volume values = as_double(kernel);
+    const double* const given = values.elements<double>();
+    const bool negative =
+        std::any_of(given, given + element_count(kernel.shape), [](double v) { return v < 0; });
+    ResampledKernel result;
+    for (int axis = 0; axis < 3; ++axis) {
+        if (kernel.shape[axis] < 1 || center[axis] < 0 || center[axis] >= kernel.shape[axis])
+            throw InvalidArgument(message("the kernel's centre ", center[axis], " along ",
+                                          axis_name(axis), " lies outside its ", kernel.shape[axis],
+                                          " samples: give one inside"));
+        const AxisResampling resampling(axis, kernel.shape[axis], center[axis], from[axis],
+                                        to[axis]);
+        result.center[axis] = resampling.new_center();
+        if (from[axis] != to[axis]) values = resample_axis(values, axis, resampling);
+    }
+    if (!negative) remove_negatives(values);
+    if (kernel.type == PixelType::float64) {
+        result.values = std::move(values);
+        return result;
+    }
+    result.values = Volume(values.shape(), PixelType::float32);
+    const double* const source = values.elements<double>();
+    float* const target = result.values.elements<float>();
+    for (index_t i = 0; i < element_count(values.shape()); ++i)
+        target[i] = static_cast<float>(source[i]);
+    return result;
+}
+
+}  // namespace convolume

@@ -1,0 +1,54 @@
+#include "signals/convert.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "core/pixels/rows.hpp"
+
+namespace convolume {
+
+namespace {
+// A piece whose indices, and itself, stay in cache.
+constexpr index_t piece = 4096;
+
+pixels::RowGather first_samples(index_t count) {
+    std::vector<index_t> indices(static_cast<std::size_t>(count));
+    std::iota(indices.begin(), indices.end(), index_t{0});
+    return pixels::RowGather(indices);
+}
+}  // namespace
+
+template <class T>
+index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count, bool zero,
+                    T* out) {
+    static const pixels::RowGather whole = first_samples(piece);
+    index_t nonfinite = 0;
+    for (index_t done = 0; done < count; done += piece) {
+        const index_t now = std::min(piece, count - done);
+        ConstImageView part = view;
+        part.data = view.at(0, y, begin + done);
+        part.shape = {1, 1, now};
+        nonfinite += pixels::load_row(part, 0, 0, now == piece ? whole : first_samples(now),
+                                      {0, zero}, out + done);
+    }
+    return nonfinite;
+}
+
+index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count, bool zero,
+                    PixelType to, void* out) {
+    return visit_pixel_type(to, [&](auto tag) -> index_t {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_integral_v<T>)
+            throw InternalError("samples are computed with as floating-point numbers");
+        else
+            return convert_row(view, y, begin, count, zero, static_cast<T*>(out));
+    });
+}
+
+template index_t convert_row(const ConstImageView&, index_t, index_t, index_t, bool,
+                             std::complex<double>*);
+
+}  // namespace convolume

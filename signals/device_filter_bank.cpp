@@ -1,0 +1,94 @@
+#include "convolume/device.hpp"
+#include "convolume/error.hpp"
+#include "gpu/signals/gpu_filter.hpp"
+#include "signals/filter_problem.hpp"
+
+namespace convolume {
+
+namespace {
+
+void check_device_options(const FilterOptions& options) {
+    if (options.nan == NanPolicy::zero)
+        throw InvalidArgument(
+            "signals in a GPU's memory are taken as they are: replace NaN by zero before, or let "
+            "it propagate");
+    if (options.function && options.function->device_kernels() == nullptr)
+        throw InvalidArgument(
+            "the function runs on the CPU only: make it with device_sample_function() of "
+            "convolume/device_sample_function.cuh");
+}
+
+}  // namespace
+
+struct DeviceFilterBank::Impl {
+    SignalShape shape;
+    FilterProblem problem;
+    std::unique_ptr<DeviceFilterProgram> program;
+};
+
+DeviceFilterBank::DeviceFilterBank(const SignalShape& shape,
+                                   const std::vector<ConstImageView>& filters,
+                                   const FilterOptions& options, const DeviceFilterOptions& device)
+    : impl_(std::make_unique<Impl>()) {
+    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    check_device_options(options);
+    impl_->shape = shape;
+    FilterProblem& problem = impl_->problem;
+    problem = resolve_filters(shape, filters, options, device.signal_type);
+    impl_->program =
+        make_device_filter_program(device.device, problem.work, problem.taps.view().data,
+                                   shape.signals, problem.range.count());
+    problem.taps = {};  // the device has them now
+}
+
+DeviceFilterBank::~DeviceFilterBank() = default;
+DeviceFilterBank::DeviceFilterBank(DeviceFilterBank&&) noexcept = default;
+DeviceFilterBank& DeviceFilterBank::operator=(DeviceFilterBank&&) noexcept = default;
+
+const SignalShape& DeviceFilterBank::signal_shape() const {
+    return impl_->shape;
+}
+index_t DeviceFilterBank::filters() const {
+    return impl_->problem.work.filters;
+}
+index_t DeviceFilterBank::taps() const {
+    return impl_->problem.frame;
+}
+SampleRange DeviceFilterBank::range() const {
+    return impl_->problem.range;
+}
+index_t DeviceFilterBank::result_samples() const {
+    return impl_->problem.stored();
+}
+PixelType DeviceFilterBank::sample_type() const {
+    return impl_->problem.work.sample_type();
+}
+PixelType DeviceFilterBank::result_type() const {
+    return impl_->problem.work.result_type();
+}
+index_t DeviceFilterBank::device_bytes() const {
+    return impl_->program->bytes();
+}
+const FilterCost& DeviceFilterBank::cost() const {
+    return impl_->program->cost();
+}
+
+void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak_positions,
+                               DeviceStream stream) {
+    const FilterProblem& problem = impl_->problem;
+    const SignalShape& shape = impl_->shape;
+    if (peak_positions && problem.work.window.kind != WindowPost::Kind::peak)
+        throw InvalidArgument("only peaks have positions");
+    // Result n of the caller is n + shift of the taps. For signals that begin `shift` earlier it is
+    // n again, and peaks are where the caller counts them.
+    const SignalView view{signals, shape.signals, shape.samples, -problem.shift, shape.samples};
+    FilterResult result;
+    result.range = problem.range;
+    result.data = results;
+    result.peak_positions = peak_positions;
+    result.filter_stride = problem.stored();
+    result.signal_stride = problem.work.filters * problem.stored();
+    impl_->program->run(view, result, stream);
+}
+
+}  // namespace convolume

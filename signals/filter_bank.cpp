@@ -1,0 +1,268 @@
+#include "convolume/filter_bank.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "convolume/error.hpp"
+#include "core/result_cut.hpp"
+#include "signals/convert.hpp"
+#include "signals/filter_problem.hpp"
+#include "signals/method_selection.hpp"
+#include "signals/nonfinite.hpp"
+#include "signals/stream.hpp"
+
+namespace convolume {
+
+void ResultSink::write_positions(index_t, index_t, index_t, index_t, const index_t*) {}
+
+std::string FilterPlan::text() const {
+    std::string text = message("method: ", to_string(method));
+    if (segment > 0) text += message(" in segments of ", segment);
+    text += message("\nengine: ", engine, "\npredicted: ", seconds * 1e3, " ms");
+    text += "\n";
+    if (stretch == 0) return text;
+    text += message("streaming: ", stretch, " results at a time in ", format_bytes(stream_bytes),
+                    " of memory\n");
+    return text;
+}
+
+struct FilterBank::Impl {
+    SignalShape shape;
+    FilterOptions options;
+    FilterProblem problem;
+    FilterChoice choice;
+    FilterPlan plan;
+    std::shared_ptr<const PreparedFilters> prepared;
+
+    Impl(const SignalShape& signal_shape, const std::vector<ConstImageView>& filters,
+         const FilterOptions& opts, const FilterEngineList& engines, PixelType signal_type)
+        : shape(signal_shape),
+          options(opts),
+          problem(resolve_filters(shape, filters, options, signal_type)),
+          choice(choose_engine(problem, shape, options, engines)) {
+        problem.work.method = choice.cost.method;
+        problem.work.segment = choice.cost.segment;
+        const StreamLayout layout = stream_layout(problem, shape, choice, stream_limit(options));
+        plan = {choice.cost.method,  choice.cost.segment, choice.engine->info().name,
+                choice.cost.seconds, layout.stretch,      layout.bytes};
+        prepared = choice.engine->prepare(problem.work, problem.taps.view().data);
+        problem.taps = {};  // the engine has its own
+    }
+
+    void check(const ConstImageView& signals, const ImageView& results,
+               const index_t* positions) const {
+        const auto expect = [](const char* what, const Shape3& found, const Shape3& wanted) {
+            if (found != wanted)
+                throw InvalidArgument(message(what, " have the shape ", to_string(found),
+                                              ", but this bank was planned for ",
+                                              to_string(wanted)));
+        };
+        expect("the signals", signals.shape, {1, shape.signals, shape.samples});
+        expect("the results", results.shape,
+               {shape.signals, problem.work.filters, problem.stored()});
+        check_type(signals.type);
+        if (results.type != problem.work.result_type())
+            throw InvalidArgument(message("results are ", name_of(problem.work.result_type()),
+                                          " here and cannot be stored as ", name_of(results.type)));
+        if (results.shape.x > 1 && results.strides.x != 1)
+            throw InvalidArgument("the samples of a result must follow each other in memory");
+        if (positions && problem.work.window.kind != WindowPost::Kind::peak)
+            throw InvalidArgument("only peaks have positions");
+    }
+
+    void check_type(PixelType type) const {
+        if (is_complex(type) && !problem.work.complex_data)
+            throw InvalidArgument(
+                "the signals are complex, but this bank was planned for real ones: give the "
+                "complex type when planning");
+    }
+
+    ExecutionReport in_memory(const ConstImageView& signals, const ImageView& results,
+                              index_t* positions, const ExecutionContext& context) const {
+        const FilterWork& work = problem.work;
+        const SampleRange range = problem.engine_range();
+        const SampleRange needed = problem.inputs(range, shape.samples);
+        const ConstImageView used =
+            subview(signals, {{0, 0, needed.begin}, {1, shape.signals, needed.end}});
+        ExecutionReport report;
+        if (needed.count() > 0)
+            report.nonfinite_inputs =
+                check_finite(used, options.nan, 0, needed.begin, choice.engine->info().threads);
+
+        const FilterResult result{range, results.data, positions, results.strides.z,
+                                  results.strides.y};
+        const bool as_they_are = signals.type == work.sample_type() &&
+                                 (signals.strides.x == 1 || signals.shape.x == 1) &&
+                                 report.nonfinite_inputs == 0;
+        if (as_they_are)
+            choice.engine->filter(
+                work, *prepared,
+                {used.data, shape.signals, signals.strides.y, needed.begin, needed.count()}, result,
+                context);
+        else
+            converted(signals, result, report.nonfinite_inputs > 0, context);
+        return report;
+    }
+
+    // Stretches of the signals are converted as they are needed; results go to their place.
+    void converted(const ConstImageView& signals, const FilterResult& result, bool zero,
+                   const ExecutionContext& context) const {
+        const FilterWork& work = problem.work;
+        const auto sample = static_cast<index_t>(size_of(work.sample_type()));
+        const auto stored = static_cast<index_t>(size_of(work.result_type()));
+        constexpr index_t samples_at_a_time = index_t{1} << 23;
+        // Windows of peaks stay whole: nobody combines their parts here.
+        const index_t longest =
+            std::max({ceil_div(samples_at_a_time, shape.signals), 4 * work.taps,
+                      work.window.kind == WindowPost::Kind::peak ? work.window.length : 1});
+        const ResultCut cut(result.range, work.window, longest);
+        Buffer buffer;
+        for (index_t i = 0; i < cut.stretches(); ++i) {
+            throw_if_stopped(context);
+            const ResultStretch stretch = cut[i];
+            const SampleRange inputs = problem.inputs(stretch.results, shape.samples);
+            const index_t bytes =
+                checked_multiply(checked_multiply(shape.signals, inputs.count()), sample);
+            if (buffer.bytes() < bytes) buffer = Buffer(bytes, "converted signals");
+            convert(signals, inputs, zero, buffer.as<char>());
+
+            FilterResult part = result;
+            part.range = stretch.results;
+            part.data = static_cast<char*>(result.data) + stretch.first_stored * stored;
+            if (part.peak_positions) part.peak_positions += stretch.first_stored;
+            ExecutionContext part_context = context;
+            if (context.progress)
+                part_context.progress = [&](double done) {
+                    context.progress((static_cast<double>(i) + done) /
+                                     static_cast<double>(cut.stretches()));
+                };
+            choice.engine->filter(
+                work, *prepared,
+                {buffer.data(), shape.signals, inputs.count(), inputs.begin, inputs.count()}, part,
+                part_context);
+        }
+    }
+
+    void convert(const ConstImageView& signals, const SampleRange& inputs, bool zero,
+                 char* to) const {
+        const PixelType type = problem.work.sample_type();
+        const auto sample = static_cast<index_t>(size_of(type));
+        constexpr index_t piece = index_t{1} << 16;
+        const index_t pieces = ceil_div(inputs.count(), piece);
+        const index_t tasks = shape.signals * pieces;
+#pragma omp parallel for num_threads(choice.engine->info().threads)
+        for (index_t task = 0; task < tasks; ++task) {
+            const index_t s = task / pieces;
+            const index_t begin = task % pieces * piece;
+            convert_row(signals, s, inputs.begin + begin, std::min(piece, inputs.count() - begin),
+                        zero, type, to + (s * inputs.count() + begin) * sample);
+        }
+    }
+
+    ExecutionReport execute(const ConstImageView& signals, const ImageView& results,
+                            index_t* positions, const ExecutionContext& context) const {
+        check(signals, results, positions);
+        throw_if_stopped(context);
+        const index_t count = shape.signals * problem.work.filters * problem.stored();
+        ExecutionReport report;
+        if (positions && !is_contiguous(results)) {
+            // Positions lie as results do, for engines.
+            Volume dense(results.shape, results.type);
+            report = in_memory(signals, dense.view(), positions, context);
+            copy_rows(dense.view(), results);
+        } else {
+            report = in_memory(signals, results, positions, context);
+        }
+        if (positions && problem.shift != 0)
+            std::for_each(positions, positions + count, [&](index_t& n) { n -= problem.shift; });
+        return report;
+    }
+
+    static void copy_rows(const ConstImageView& from, const ImageView& to) {
+        const auto bytes = from.shape.x * static_cast<index_t>(size_of(from.type));
+        for (index_t z = 0; z < from.shape.z; ++z)
+            for (index_t y = 0; y < from.shape.y; ++y) {
+                const char* const row = static_cast<const char*>(from.at(z, y, 0));
+                std::copy(row, row + bytes, static_cast<char*>(to.at(z, y, 0)));
+            }
+    }
+
+    ExecutionReport stream(SignalSource& source, ResultSink& sink,
+                           const ExecutionContext& context) const {
+        check_type(source.type());
+        const index_t limit = stream_limit(options);
+        const StreamLayout layout = stream_layout(problem, shape, choice, limit);
+        if (layout.stretch == 0)
+            throw OutOfMemory(message("streaming these signals takes at least ",
+                                      format_bytes(layout.bytes), " of memory, and the limit is ",
+                                      format_bytes(limit),
+                                      ": raise it, or filter with fewer or "
+                                      "shorter filters at a time"));
+        return stream_signals({problem, shape, options.nan, layout, *choice.engine, *prepared},
+                              source, sink, context);
+    }
+};
+
+namespace {
+template <class Run>
+ExecutionReport timed(const Run& run) {
+    const auto start = std::chrono::steady_clock::now();
+    ExecutionReport report = run();
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return report;
+}
+}  // namespace
+
+FilterBank::FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
+                       const FilterOptions& options, FilterEngineList engines,
+                       PixelType signal_type)
+    : impl_(std::make_unique<Impl>(shape, filters, options, engines, signal_type)) {}
+FilterBank::~FilterBank() = default;
+FilterBank::FilterBank(FilterBank&&) noexcept = default;
+FilterBank& FilterBank::operator=(FilterBank&&) noexcept = default;
+
+const SignalShape& FilterBank::signal_shape() const {
+    return impl_->shape;
+}
+index_t FilterBank::filters() const {
+    return impl_->problem.work.filters;
+}
+index_t FilterBank::taps() const {
+    return impl_->problem.frame;
+}
+SampleRange FilterBank::range() const {
+    return impl_->problem.range;
+}
+index_t FilterBank::result_samples() const {
+    return impl_->problem.stored();
+}
+PixelType FilterBank::result_type() const {
+    return impl_->problem.work.result_type();
+}
+const FilterPlan& FilterBank::plan() const {
+    return impl_->plan;
+}
+
+ExecutionReport FilterBank::execute(const ConstImageView& signals, const ImageView& results,
+                                    index_t* peak_positions,
+                                    const ExecutionContext& context) const {
+    return timed([&] { return impl_->execute(signals, results, peak_positions, context); });
+}
+
+ExecutionReport FilterBank::execute(SignalSource& source, ResultSink& sink,
+                                    const ExecutionContext& context) const {
+    return timed([&] { return impl_->stream(source, sink, context); });
+}
+
+Volume filter_signals(const ConstImageView& signals, const ConstImageView& filters,
+                      const FilterOptions& options) {
+    const FilterBank bank({signals.shape.y, signals.shape.x}, {filters}, options,
+                          make_filter_engines(), signals.type);
+    Volume results({bank.signal_shape().signals, bank.filters(), bank.result_samples()},
+                   bank.result_type());
+    bank.execute(signals, results.view());
+    return results;
+}
+
+}  // namespace convolume

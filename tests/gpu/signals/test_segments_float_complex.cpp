@@ -1,0 +1,18 @@
+#include "tests/gpu/signals/segments_check.hpp"
+
+namespace convolume::gpu {
+
+TEST_CASE("float segments, complex") {
+    SegmentsCheck<float, 256, true>::all();
+    SegmentsCheck<float, 512, true>::all();
+    SegmentsCheck<float, 1024, true>::all();
+    SegmentsCheck<float, 2048, true>::all();
+    SegmentsCheck<float, 4096, true>::all();
+}
+TEST_CASE("float long segments, complex") {
+    SegmentsCheck<float, 8192, true>::run({2000, 1, 1, 9000, {0, 9000}});
+    SegmentsCheck<float, 16384, true>::run(
+        {5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,18 @@
+#include "tests/gpu/signals/segments_check.hpp"
+
+namespace convolume::gpu {
+
+TEST_CASE("float segments, real") {
+    SegmentsCheck<float, 256, false>::all();
+    SegmentsCheck<float, 512, false>::all();
+    SegmentsCheck<float, 1024, false>::all();
+    SegmentsCheck<float, 2048, false>::all();
+    SegmentsCheck<float, 4096, false>::all();
+}
+TEST_CASE("float long segments, real") {
+    SegmentsCheck<float, 8192, false>::run({2000, 1, 1, 9000, {0, 9000}});
+    SegmentsCheck<float, 16384, false>::run(
+        {5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,70 @@
+// Cutting work into stretches is arithmetic: they cover every result once.
+
+#include <algorithm>
+#include <vector>
+
+#include "gpu/signals/filter_stretches.hpp"
+#include "tests/catch.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRange range,
+               index_t outputs, index_t step) {
+    INFO(to_string(window) << ", picked from " << pick << ", " << signals << " signals, "
+                           << range.count() << " results by " << outputs << " in steps of "
+                           << step);
+    const auto cut = cut_into_stretches(window, pick, signals, range, outputs, step);
+    std::vector<int> stored(static_cast<std::size_t>(signals * cut.stored));
+    const bool sparse = window.kind == WindowPost::Kind::decimate && window.length > outputs;
+    index_t covered = 0;
+    bool inside = true, small = true, at_windows = true;
+    for (const FilterStretch& stretch : cut.list) {
+        inside = inside && stretch.range.begin >= range.begin && stretch.range.end <= range.end &&
+                 stretch.range.count() > 0;
+        small = small &&
+                stretch.range.count() * stretch.signals <=
+                    std::max(outputs, window.kind == WindowPost::Kind::none ? 1 : window.length);
+        if (window.kind != WindowPost::Kind::none && cut.parts == 1)
+            at_windows = at_windows && (stretch.range.begin - range.begin) % window.length == 0;
+        covered += stretch.range.count() * stretch.signals;
+        for (index_t s = stretch.signal; s < stretch.signal + stretch.signals; ++s)
+            for (index_t i = 0; i < stretch.stored; ++i)
+                ++stored[static_cast<std::size_t>(s * cut.stored + stretch.stored_begin + i)];
+    }
+    CHECK(inside);
+    CHECK(small);
+    CHECK(at_windows);
+    CHECK(covered == (sparse ? signals * cut.stored : signals * range.count()));
+    index_t unused = 0, twice = 0;
+    for (const int times : stored) {
+        unused += times == 0;
+        twice += times > 1;
+    }
+    CHECK(twice == 0);
+    // Partial peaks of a last window that is shorter need less room than they have.
+    CHECK(unused <= signals * (cut.parts - 1));
+}
+
+}  // namespace
+
+TEST_CASE("stretches cover every result once") {
+    using Kind = WindowPost::Kind;
+    for (const index_t signals : {1, 3, 50})
+        for (const index_t count : {1, 99, 1000})
+            for (const index_t outputs : {1, 7, 64, 5000})
+                for (const index_t step : {1, 32, 200}) {
+                    const SampleRange range{5, 5 + count};
+                    check_cut({}, 1, signals, range, outputs, step);
+                    for (const index_t window : {1, 4, 150, 2000}) {
+                        check_cut({Kind::decimate, window}, window, signals, range, outputs, step);
+                        check_cut({Kind::peak, window}, window, signals, range, outputs, step);
+                        if (window > 10)
+                            check_cut({Kind::peak, window}, ceil_div(window, 3), signals, range,
+                                      outputs, step);
+                    }
+                }
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,52 @@
+#pragma once
+// Random banks, signals and options, executed by FilterBank and by definition.
+
+#include <vector>
+
+#include "convolume/filter_bank.hpp"
+#include "tests/support/filter_oracle.hpp"
+#include "tests/support/random.hpp"
+
+namespace convolume::testing {
+
+struct BankCase {
+    FilterOptions options;
+    bool complex_data = false;
+    std::vector<Row> signals;
+    std::vector<Row> bank;  ///< ragged
+
+    SignalShape shape() const {
+        return {static_cast<index_t>(signals.size()), static_cast<index_t>(signals[0].size())};
+    }
+    PixelType sample_type() const { return pixel_type(options.precision, complex_data); }
+    std::string describe() const;
+};
+
+/// One signal of `samples` and filters of the given lengths, real, float32.
+BankCase make_bank_case(Random& random, index_t samples, const std::vector<index_t>& taps,
+                        bool complex_data = false);
+
+/// The definition, [signal][filter].
+struct Expected {
+    std::vector<Row> rows;    ///< what FilterBank stores
+    std::vector<Row> values;  ///< before windows
+    SampleRange range;        ///< of the full result
+};
+Expected expected(const BankCase& c);
+
+/// Engines of the CPU with `threads`.
+FilterEngineList cpu_filter_engines(int threads = 2);
+
+FilterBank make_bank(const BankCase& c, const FilterEngineList& engines = cpu_filter_engines());
+
+/// The signals as a volume (1, signals, samples) of `type`.
+Volume signals_of(const BankCase& c, PixelType type);
+
+/// What is wrong with results of `c`, or nothing. `positions` may be null.
+std::string defect(const BankCase& c, const ConstImageView& results, const index_t* positions);
+
+/// Executes in memory, into memory full of NaN, and looks for what is wrong.
+std::string run_in_memory(const BankCase& c,
+                          const FilterEngineList& engines = cpu_filter_engines());
+
+}  // namespace convolume::testing

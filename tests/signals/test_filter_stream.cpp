@@ -1,0 +1,303 @@
+// From source to sink: the same results as in memory, within the memory limit, and what happens
+// when someone stops or fails on the way.
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+
+#include "convolume/error.hpp"
+#include "convolume/filter_options.hpp"
+#include "tests/catch.hpp"
+#include "tests/signals/bank_case.hpp"
+#include "tests/support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+class MemorySource : public SignalSource {
+  public:
+    explicit MemorySource(const Volume& signals) : signals_(signals) {}
+    PixelType type() const override { return signals_.type(); }
+    void read(index_t signal, index_t begin, index_t count, void* to) override {
+        if (begin < 0 || count < 1 || begin + count > signals_.shape().x)
+            throw InternalError("samples outside the signal were asked for");
+        if (reads++ == fail_at) throw IoError("the disk is gone");
+        samples_read += count;
+        std::memcpy(to, signals_.view().at(0, signal, begin),
+                    static_cast<std::size_t>(count) * size_of(type()));
+    }
+    index_t reads = 0;
+    index_t fail_at = -1;
+    index_t samples_read = 0;
+
+  private:
+    const Volume& signals_;
+};
+
+class MemorySink : public ResultSink {
+  public:
+    MemorySink(const FilterBank& bank)
+        : results({bank.signal_shape().signals, bank.filters(), bank.result_samples()},
+                  bank.result_type()),
+          positions(static_cast<std::size_t>(element_count(results.shape())), -12345) {
+        poison(results.view());
+    }
+    void write(index_t signal, index_t filter, index_t begin, index_t count,
+               const void* from) override {
+        if (writes++ == fail_at) throw IoError("the disk is full");
+        std::memcpy(results.view().at(signal, filter, begin), from,
+                    static_cast<std::size_t>(count) * size_of(results.type()));
+    }
+    void write_positions(index_t signal, index_t filter, index_t begin, index_t count,
+                         const index_t* from) override {
+        std::copy(
+            from, from + count,
+            positions.data() + (signal * results.shape().y + filter) * results.shape().x + begin);
+    }
+    Volume results;
+    std::vector<index_t> positions;
+    index_t writes = 0;
+    index_t fail_at = -1;
+};
+
+}  // namespace
+
+TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
+    const std::uint64_t seed = test_seed("filter stream");
+    int pieces = 0;
+    for (std::uint64_t n = 0; n < 150; ++n) {
+        Random random(seed, n);
+        BankCase c =
+            make_bank_case(random, random.integer(1, 30000),
+                           {random.integer(1, 60), random.integer(1, 60)}, random.chance(0.3));
+        for (index_t s = random.pick<index_t>({0, 0, 1, 9}); s > 0; --s)
+            c.signals.push_back(
+                make_bank_case(random, c.shape().samples, {1}, c.complex_data).signals[0]);
+        c.options.precision = random.pick({Precision::float32, Precision::float64});
+        c.options.mode = random.pick({Mode::full, Mode::same});
+        c.options.post = random.pick({PointPost::none, PointPost::power, PointPost::derivative});
+        const double window = random.uniform();
+        if (window < 0.3)
+            c.options.window = {WindowPost::Kind::decimate,
+                                random.pick<index_t>({2, 100, 7000, 100000})};
+        if (window > 0.6 && (!c.complex_data || c.options.post == PointPost::power))
+            c.options.window = {WindowPost::Kind::peak,
+                                random.pick<index_t>({1, 100, 7000, 100000})};
+        c.options.max_host_bytes = random.integer(500000, 1500000);
+        INFO("case " << n << ": " << c.describe());
+
+        const PixelType type = random.chance(0.5) ? c.sample_type()
+                               : c.complex_data
+                                   ? PixelType::complex64
+                                   : PixelType::float32;  // the data are exact in either
+        const Volume signals = signals_of(c, type);
+        MemorySource source(signals);
+        const index_t before = memory_use().current_bytes;
+        const FilterBank bank = make_bank(c, cpu_filter_engines(1));
+        MemorySink sink(bank);
+        const index_t beside = sink.results.bytes();
+        reset_memory_peak();
+        ExecutionContext context;
+        double last = 0;
+        context.progress = [&](double done) {
+            CHECK(done >= last);
+            last = done;
+        };
+        bank.execute(source, sink, context);
+        CHECK(last == 1.0);
+        const index_t used = memory_use().peak_bytes - before - Buffer::rounded_bytes(beside);
+        CHECK(used <= *c.options.max_host_bytes + 4096);
+        CHECK(bank.plan().stream_bytes <= *c.options.max_host_bytes);
+        if (bank.plan().stretch < bank.range().count()) ++pieces;
+        const bool peaks = c.options.window.kind == WindowPost::Kind::peak;
+        const std::string wrong =
+            defect(c, sink.results.view(), peaks ? sink.positions.data() : nullptr);
+        INFO(wrong);
+        REQUIRE(wrong.empty());
+        // What overlaps is read once; decimation skips some.
+        CHECK(source.samples_read <= c.shape().signals * c.shape().samples);
+    }
+    CHECK(pieces > 10);
+}
+
+TEST_CASE("a limit that nothing fits is told before anything is read") {
+    Random random(test_seed("stream limit"));
+    BankCase c = make_bank_case(random, 1000, {31});
+    c.options.max_host_bytes = 1000;
+    const FilterBank bank = make_bank(c);
+    const Volume signals = signals_of(c, PixelType::float32);
+    MemorySource source(signals);
+    MemorySink sink(bank);
+    const std::string text = message_of<OutOfMemory>([&] { bank.execute(source, sink); });
+    INFO(text);
+    CHECK(contains(text, "1000 B"));
+    CHECK(source.reads == 0);
+    // In memory the limit does not matter.
+    CHECK(run_in_memory(c).empty());
+}
+
+TEST_CASE("a failing source or sink surfaces once, and a stop is obeyed") {
+    Random random(test_seed("stream failures"));
+    BankCase c = make_bank_case(random, 200000, {31, 7});
+    c.options.max_host_bytes = 1200000;
+    const FilterBank bank = make_bank(c, cpu_filter_engines(1));
+    const Volume signals = signals_of(c, PixelType::float32);
+    for (const index_t at : {0, 1, 3}) {
+        MemorySource source(signals);
+        MemorySink sink(bank);
+        source.fail_at = at;
+        CHECK(message_of<IoError>([&] { bank.execute(source, sink); }) == "the disk is gone");
+        source.fail_at = -1;
+        sink.writes = 0;
+        sink.fail_at = at;
+        CHECK(message_of<IoError>([&] { bank.execute(source, sink); }) == "the disk is full");
+    }
+    MemorySource source(signals);
+    MemorySink sink(bank);
+    std::stop_source stop;
+    ExecutionContext context;
+    context.stop = stop.get_token();
+    context.progress = [&](double) { stop.request_stop(); };
+    CHECK_THROWS_AS(bank.execute(source, sink, context), Cancelled);
+    CHECK_THROWS_AS(bank.execute(signals.view(), sink.results.view(), nullptr, context), Cancelled);
+    // And it works again.
+    sink.writes = 0;
+    bank.execute(source, sink);
+    CHECK(defect(c, sink.results.view(), nullptr).empty());
+}
+
+TEST_CASE("streams with NaN are refused, repaired or passed on") {
+    Random random(test_seed("stream NaN"));
+    BankCase c = make_bank_case(random, 50000, {9});
+    Volume signals = signals_of(c, PixelType::float32);
+    signals.elements<float>()[40000] = std::numeric_limits<float>::quiet_NaN();
+    signals.elements<float>()[41000] = -std::numeric_limits<float>::infinity();
+    c.signals[0][40000] = c.signals[0][41000] = 0;
+    for (const bool streamed : {false, true})
+        for (const Precision precision : {Precision::float32, Precision::float64}) {
+            c.options.precision = precision;
+            const auto execute = [&](NanPolicy policy) {
+                c.options.nan = policy;
+                c.options.method = FilterMethod::direct;
+                const FilterBank bank = make_bank(c);
+                MemorySource source(signals);
+                MemorySink sink(bank);
+                const ExecutionReport report =
+                    streamed ? bank.execute(source, sink)
+                             : bank.execute(signals.view(), sink.results.view());
+                return std::pair(report.nonfinite_inputs, std::move(sink.results));
+            };
+            const std::string text = message_of<BadData>([&] { execute(NanPolicy::error); });
+            INFO(text);
+            CHECK(contains(text, "signal 0"));
+            CHECK(contains(text, "sample 40000"));
+            const auto repaired = execute(NanPolicy::zero);
+            CHECK(repaired.first == 2);
+            CHECK(defect(c, repaired.second.view(), nullptr).empty());
+            const auto passed_on = execute(NanPolicy::propagate);
+            const Array values = to_array(passed_on.second.view());
+            CHECK(std::isnan(values(0, 0, 40000).real()));
+            CHECK(std::isfinite(values(0, 0, 39000).real()));
+        }
+}
+
+TEST_CASE("samples of batches that are not finite are counted and named wherever they lie") {
+    constexpr index_t count = 100000;
+    Volume signals({1, 3, count}, PixelType::float64);
+    for (const auto& [signal, sample] : {std::pair(1, 70000), std::pair(2, 5), std::pair(2, 99999)})
+        signals.elements<double>()[signal * count + sample] =
+            std::numeric_limits<double>::quiet_NaN();
+    Volume one({1, 1, 1}, PixelType::float32);
+    one.elements<float>()[0] = 1;
+    for (const bool streamed : {false, true})
+        for (const Precision precision : {Precision::float32, Precision::float64}) {
+            FilterOptions options;
+            options.precision = precision;
+            options.max_host_bytes = 1000000;
+            const auto execute = [&](NanPolicy policy) {
+                options.nan = policy;
+                const FilterBank bank({3, count}, {one.view()}, options, cpu_filter_engines(1));
+                MemorySource source(signals);
+                MemorySink sink(bank);
+                return (streamed ? bank.execute(source, sink)
+                                 : bank.execute(signals.view(), sink.results.view()))
+                    .nonfinite_inputs;
+            };
+            const std::string text = message_of<BadData>([&] { execute(NanPolicy::error); });
+            INFO(text);
+            CHECK(contains(text, "signal 1"));
+            CHECK(contains(text, "sample 70000"));
+            CHECK(execute(NanPolicy::zero) == 3);
+            CHECK(execute(NanPolicy::propagate) == 0);
+        }
+}
+
+TEST_CASE("peaks of windows longer than a stretch, in streams with NaN") {
+    // Each window has its largest in its first third, the second lower ones than the first.
+    constexpr index_t count = 200000, window = 100000;
+    Volume signal({1, 1, count}, PixelType::float32);
+    float* const samples = signal.elements<float>();
+    for (index_t i = 0; i < count; ++i)
+        samples[i] = static_cast<float>(i % 1000) - (i < window ? 0.0F : 5000.0F);
+    samples[1234] = 2000;
+    samples[window + 4321] = -1;
+    Volume one({1, 1, 1}, PixelType::float32);
+    one.elements<float>()[0] = 1;
+    for (const bool nan_first : {false, true}) {
+        if (nan_first) std::fill(samples, samples + 90000, std::numeric_limits<float>::quiet_NaN());
+        FilterOptions options;
+        options.nan = NanPolicy::propagate;
+        options.method = FilterMethod::direct;
+        options.window = {WindowPost::Kind::peak, window};
+        options.max_host_bytes = 500000;
+        const FilterBank bank({1, count}, {one.view()}, options, cpu_filter_engines(1));
+        REQUIRE(bank.plan().stretch < window / 2);
+        MemorySource source(signal);
+        MemorySink sink(bank);
+        bank.execute(source, sink);
+        const float* const peaks = sink.results.elements<float>();
+        CHECK(peaks[0] == (nan_first ? 999 : 2000));
+        CHECK(peaks[1] == -1);
+        CHECK(sink.positions == std::vector<index_t>{nan_first ? 90999 : 1234, window + 4321});
+
+        // In memory, where an engine's own stretches are shorter.
+        bank.execute(signal.view(), sink.results.view(), sink.positions.data());
+        CHECK(peaks[0] == (nan_first ? 999 : 2000));
+        CHECK(peaks[1] == -1);
+        CHECK(sink.positions == std::vector<index_t>{nan_first ? 90999 : 1234, window + 4321});
+    }
+}
+
+TEST_CASE("a function with a halo, in memory and in stretches") {
+    Random random(test_seed("stream function"));
+    BankCase c = make_bank_case(random, 60000, {31, 8});
+    c.options.precision = Precision::float64;
+    c.options.max_host_bytes = 1000000;
+    c.options.function =
+        sample_function<double>([](const double* y) { return y[-2] + 3 * y[0] - y[1]; }, 2, 1);
+    const FilterBank bank = make_bank(c, cpu_filter_engines(1));
+    CHECK(bank.plan().stretch < 60000);
+    const Volume signals = signals_of(c, PixelType::float64);
+    MemorySource source(signals);
+    MemorySink sink(bank), in_memory(bank);
+    bank.execute(source, sink);
+    bank.execute(signals.view(), in_memory.results.view());
+    for (std::size_t f = 0; f < 2; ++f) {
+        const SampleRange range = bank.range();
+        // Filters of 31 and 8 taps meet at taps 15 and 3.
+        const index_t shift = f == 1 ? 12 : 0;
+        const Row y =
+            filtered(c.bank[f], c.signals[0], {range.begin - 2 - shift, range.end + 1 - shift});
+        Row want, streamed, direct;
+        for (std::size_t i = 2; i + 1 < y.size(); ++i) {
+            const std::size_t at = f * 60000 + i - 2;
+            want.push_back(y[i - 2] + 3.0 * y[i] - y[i + 1]);
+            streamed.emplace_back(sink.results.elements<double>()[at]);
+            direct.emplace_back(in_memory.results.elements<double>()[at]);
+        }
+        CHECK(relative_error(want, streamed, 0) < 2e-15);
+        CHECK(relative_error(want, direct, 0) < 2e-15);
+    }
+}

@@ -1,0 +1,19 @@
+#pragma once
+// What holds for every plan, whatever was chosen.
+
+#include <string>
+
+#include "volumes/plan.hpp"
+
+namespace convolume::testing {
+
+/// The first rule a plan breaks, or nothing: pieces are disjoint and reunite to the output, blocks
+/// fit their windows, bytes stay within `engine_limit_bytes` (0: none) and the plan's host limit.
+std::string broken_rule(const Plan& plan, const EngineList& engines,
+                        index_t engine_limit_bytes = 0);
+
+/// The problem of mode `same` with centre k/2 in float32.
+Problem same_problem(const Shape3& image, const Shape3& kernel,
+                     BoundaryKind boundary = BoundaryKind::zero);
+
+}  // namespace convolume::testing

@@ -1,0 +1,76 @@
+// Centres of kernels, worked out by hand.
+
+#include <complex>
+#include <vector>
+
+#include "convolume/convolver.hpp"
+#include "convolume/error.hpp"
+#include "tests/catch.hpp"
+
+using namespace convolume;
+
+namespace {
+
+using Kind = KernelCenter::Kind;
+
+struct Kernel {
+    Shape3 shape;
+    std::vector<double> samples;
+
+    explicit Kernel(const Shape3& extents)
+        : shape(extents), samples(static_cast<std::size_t>(element_count(extents))) {}
+    double& at(index_t z, index_t y, index_t x) {
+        return samples[static_cast<std::size_t>((z * shape.y + y) * shape.x + x)];
+    }
+    ConstImageView view() const { return view_of(samples.data(), shape); }
+};
+
+}  // namespace
+
+TEST_CASE("middle and scipy depend on the shape alone") {
+    const Kernel kernel({4, 5, 1});
+    CHECK(center_index({Kind::middle, {}}, kernel.view()) == Index3{2, 2, 0});
+    CHECK(center_index({Kind::scipy, {}}, kernel.view()) == Index3{1, 2, 0});
+    CHECK(center_index({Kind::explicit_, {3, 0, 0}}, kernel.view()) == Index3{3, 0, 0});
+    CHECK_THROWS_AS(center_index({Kind::explicit_, {4, 0, 0}}, kernel.view()), InvalidArgument);
+    CHECK_THROWS_AS(center_index({Kind::explicit_, {0, -1, 0}}, kernel.view()), InvalidArgument);
+    CHECK_THROWS_AS(center_index({Kind::middle, {}}, Kernel({0, 5, 1}).view()), InvalidArgument);
+    CHECK_THROWS_AS(center_index({Kind::peak, {}}, Kernel({0, 5, 1}).view()), InvalidArgument);
+}
+
+TEST_CASE("the peak is the largest magnitude, of equals the nearest to the middle") {
+    Kernel kernel({5, 6, 7});
+    kernel.at(0, 1, 2) = 2;
+    kernel.at(1, 5, 6) = -3;
+    CHECK(kernel_peak(kernel.view()) == Index3{1, 5, 6});
+    CHECK(center_index({Kind::peak, {}}, kernel.view()) == Index3{1, 5, 6});
+    kernel.at(0, 0, 0) = 3;
+    CHECK(kernel_peak(kernel.view()) == Index3{1, 5, 6});
+    kernel.at(2, 3, 3) = 3;
+    CHECK(kernel_peak(kernel.view()) == Index3{2, 3, 3});
+    // A flat top over an even number of samples: the upper one, as k/2.
+    Kernel flat({1, 1, 4});
+    flat.at(0, 0, 1) = flat.at(0, 0, 2) = 1;
+    CHECK(kernel_peak(flat.view()) == Index3{0, 0, 2});
+}
+
+TEST_CASE("the centroid is the centre of mass, half-way rounded up") {
+    Kernel kernel({3, 4, 10});
+    kernel.at(0, 1, 2) = 1;
+    kernel.at(2, 3, 8) = 3;
+    const auto at = kernel_centroid(kernel.view());
+    CHECK(at[0] == Approx(1.5));
+    CHECK(at[1] == Approx(2.5));
+    CHECK(at[2] == Approx(6.5));
+    CHECK(center_index({Kind::centroid, {}}, kernel.view()) == Index3{2, 3, 7});
+
+    // Thirds and tenths do not add up exactly; half-way must stay half-way.
+    Kernel even({1, 1, 6});
+    for (index_t x = 0; x < 6; ++x) even.at(0, 0, x) = 0.1 / 3;
+    CHECK(center_index({Kind::centroid, {}}, even.view()) == Index3{0, 0, 3});
+
+    const std::complex<float> turned[] = {{0, -4}, {0, 0}, {0, 1}, {3, 4}, {0, 0}};
+    CHECK(kernel_centroid(view_of(turned, {1, 1, 5}))[2] == Approx(1.7));
+    CHECK(kernel_peak(view_of(turned, {1, 1, 5})).x == 3);
+    CHECK_THROWS_AS(kernel_centroid(Kernel({2, 2, 2}).view()), BadData);
+}

@@ -1,0 +1,139 @@
+// Executions keep to the memory their plan declares.
+
+#include "tests/catch.hpp"
+#include "tests/support/convolver_case.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+constexpr index_t mib = index_t{1} << 20;
+
+EngineList cpu_engines(int count, std::optional<index_t> memory) {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::cpu;
+    choice.cpu_engines = count;
+    choice.threads = 2;
+    choice.engine_memory_bytes = memory;
+    return make_engines(choice);
+}
+
+/// Peak bytes of constructing and executing twice, beyond image and output.
+struct Measured {
+    index_t peak;
+    Plan plan;
+};
+Measured measure(const Shape3& image_shape, const Shape3& kernel_shape, const Options& options,
+                 const EngineList& engines) {
+    Random random(9);
+    Volume image(image_shape, PixelType::float32);
+    for (index_t i = 0; i < element_count(image_shape); ++i)
+        image.elements<float>()[i] = static_cast<float>(i % 1013);
+    Volume kernel(kernel_shape, PixelType::float32);
+    for (index_t i = 0; i < element_count(kernel_shape); ++i)
+        kernel.elements<float>()[i] = static_cast<float>(random.uniform());
+    Volume output(image_shape, PixelType::float32);
+    const index_t before = memory_use().current_bytes;
+    reset_memory_peak();
+    const Convolver convolver(image_shape, kernel.view(), options, engines);
+    for (int execution = 0; execution < 2; ++execution)
+        convolver.execute(image.view(), output.view());
+    return {memory_use().peak_bytes - before, convolver.plan()};
+}
+
+}  // namespace
+
+TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits") {
+    const Shape3 image{128, 160, 160}, kernel{17, 21, 21};
+    index_t padded = 4;
+    for (int a = 0; a < 3; ++a) padded *= image[a] + kernel[a] - 1;
+    for (const int parts : {2, 4, 8, 16})
+        for (const int count : {1, 2}) {
+            const index_t limit = 24 * mib;
+            Options options;
+            options.method = Method::dif;
+            options.parts = parts;
+            const EngineList engines = cpu_engines(count, limit);
+            try {
+                const Measured measured = measure(image, kernel, options, engines);
+                const double beyond = static_cast<double>(measured.peak - count * limit) /
+                                      static_cast<double>(padded);
+                std::cout << "dif P=" << parts << ", " << count << " engines: peak "
+                          << measured.peak / mib
+                          << " MiB beyond image and output = engines' limits + " << beyond
+                          << " of the padded volume\n";
+                INFO(measured.plan.to_string());
+                CHECK(beyond <= 1.1);
+                // And what the plan declares bounds what is taken.
+                const index_t declared =
+                    measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
+                CHECK(measured.peak <= declared);
+            } catch (const OutOfMemory& error) {
+                INFO(error.what());
+                CHECK(parts < 4);
+            }
+        }
+}
+
+TEST_CASE("every method keeps to what its plan declares") {
+    const Shape3 image{48, 100, 110}, kernel{9, 11, 13};
+    for (const Method method :
+         {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
+        for (const int count : {1, 2}) {
+            Options options;
+            options.method = method;
+            const EngineList engines = cpu_engines(
+                count, method == Method::tiled ? std::optional<index_t>(4 * mib) : std::nullopt);
+            const Measured measured = measure(image, kernel, options, engines);
+            const index_t declared = measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
+            INFO(to_string(method) << ", " << count << " engines: peak " << measured.peak
+                                   << " declared " << declared << "\n"
+                                   << measured.plan.to_string());
+            CHECK(measured.peak <= declared);
+        }
+}
+
+TEST_CASE("large kernels and continued images are part of what a plan declares") {
+    for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::mirror})
+        for (const Operation operation : {Operation::convolve, Operation::adjoint})
+            for (const Method method : {Method::in_core, Method::dif, Method::direct}) {
+                const Shape3 image{40, 60, 64},
+                    kernel = method == Method::direct ? Shape3{5, 5, 5} : Shape3{31, 41, 41};
+                Options options;
+                options.method = method;
+                options.operation = operation;
+                options.boundary.kind = boundary;
+                const Measured measured = measure(image, kernel, options, cpu_engines(1, {}));
+                const index_t declared =
+                    measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
+                INFO(to_string(operation) << " " << to_string(boundary) << ": peak "
+                                          << measured.peak << " declared " << declared << "\n"
+                                          << measured.plan.to_string());
+                CHECK(measured.peak <= declared);
+            }
+}
+
+TEST_CASE("a host limit is kept") {
+    const Shape3 image{48, 100, 110}, kernel{9, 11, 13};
+    const index_t own = 2 * 4 * element_count(image);
+    for (const index_t extra : {12 * mib, 6 * mib, 3 * mib}) {
+        Options options;
+        options.max_host_bytes = own + extra;
+        const Measured measured = measure(image, kernel, options, cpu_engines(1, {}));
+        INFO(measured.plan.to_string());
+        CHECK(measured.peak <= extra);
+    }
+}
+
+TEST_CASE("convolvers give back what they took") {
+    const EngineList engines = cpu_engines(2, {});
+    const index_t before = memory_use().current_bytes;
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        Options options;
+        options.method = Method::dif;
+        measure({20, 30, 40}, {3, 4, 5}, options, engines);
+    }
+    for (const auto& engine : engines) engine->release_workspaces();
+    CHECK(memory_use().current_bytes == before);
+}

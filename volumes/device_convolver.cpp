@@ -1,0 +1,132 @@
+#include "convolume/device.hpp"
+#include "convolume/error.hpp"
+#include "gpu/volumes/device_program.hpp"
+#include "volumes/resolved_problem.hpp"
+
+namespace convolume {
+
+namespace {
+
+// One axis of the program: its window, and how far the kernel is turned on a periodic grid.
+struct DeviceAxis {
+    AxisWindow window;
+    index_t kernel_shift = 0;
+    std::vector<index_t> gather;
+};
+
+DeviceAxis device_axis(const Problem& problem, int axis, int device) {
+    const AxisProblem of_axis = problem.axis(axis);
+    const auto good_length = [&](index_t least) {
+        return good_device_length(device, axis, least, problem.complex_data, problem.precision);
+    };
+    DeviceAxis result;
+    const bool periodic = of_axis.boundary == BoundaryKind::wrap &&
+                          of_axis.kernel <= of_axis.image &&
+                          of_axis.out_end - of_axis.out_begin <= of_axis.image &&
+                          good_length(of_axis.image) == of_axis.image;
+    AxisWindow& window = result.window;
+    window = axis_window(of_axis, of_axis.out_begin, of_axis.out_end, periodic);
+    if (!periodic) {
+        window.grid = good_length(window.grid);
+        result.gather = gather_indices(window, of_axis.image, of_axis.boundary);
+        return result;
+    }
+    // The grid is the image's own period. Image and result stand where they are in memory; output
+    // out_begin, which would be found at out_begin - kernel_begin, is brought to 0 by the kernel.
+    const index_t outputs = window.kept();
+    result.kernel_shift = (of_axis.out_begin - window.kernel_begin) % window.grid;
+    window.load_begin = 0;
+    window.load_end = of_axis.image;
+    window.out_begin = window.kernel_begin;
+    window.out_end = window.kernel_begin + outputs;
+    result.gather = identity_indices(of_axis.image);
+    return result;
+}
+
+}  // namespace
+
+struct DeviceConvolver::Impl {
+    int device = 0;
+    ResolvedProblem resolved;
+    PixelType output_type;
+    Shape3 grid;
+    std::unique_ptr<DeviceProgram> program;
+};
+
+DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
+                                 const Options& options, const DeviceOptions& device)
+    : impl_(std::make_unique<Impl>()) {
+    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    impl_->device = device.device;
+    if (device.workspace_of && device.workspace_of->impl_->device != device.device)
+        throw InvalidArgument(message("a convolver on GPU ", device.device,
+                                      " cannot use the workspace of one on GPU ",
+                                      device.workspace_of->impl_->device, ": make both on one"));
+    ResolvedProblem& resolved = impl_->resolved;
+    resolved = resolve_problem(image_shape, kernel, options, device.image_type,
+                               device.output_type.value_or(PixelType::float32));
+    const Problem& problem = resolved.problem;
+    const PixelType natural = working_type(options.precision, problem.complex_data);
+    impl_->output_type = device.output_type.value_or(natural);
+    if (problem.complex_data && !is_complex(impl_->output_type))
+        throw InvalidArgument(message("the result is complex and cannot be stored as ",
+                                      name_of(impl_->output_type),
+                                      ": use complex64 or complex128"));
+
+    DeviceProgramSpec spec;
+    spec.device = device.device;
+    spec.block.precision = options.precision;
+    spec.block.complex_data = problem.complex_data;
+    spec.block.complex_kernel = problem.complex_kernel;
+    spec.block.source_type = device.image_type;
+    spec.block.target_type = resolved.folds ? natural : impl_->output_type;
+    for (int a = 0; a < 3; ++a) {
+        DeviceAxis axis = device_axis(problem, a, device.device);
+        spec.block.axes[static_cast<std::size_t>(a)] = block_axis(axis.window);
+        spec.kernel_shift[a] = axis.kernel_shift;
+        spec.gather[static_cast<std::size_t>(a)] = std::move(axis.gather);
+        impl_->grid[a] = axis.window.grid;
+    }
+    spec.taps = resolved.taps->view();
+    spec.source = resolved.input_shape;
+    spec.subtract = resolved.subtract;
+    spec.add = resolved.add;
+    spec.nonfinite_to_zero = options.nan == NanPolicy::zero;
+    if (resolved.folds) {
+        spec.fold_sources = resolved.fold_sources;
+        spec.folded = resolved.output_shape;
+        spec.folded_type = impl_->output_type;
+    }
+    spec.keep_spectrum = device.keep_kernel_spectrum;
+    spec.planes_at_once = device.planes_at_once;
+    spec.memory_limit_bytes = device.memory_limit_bytes.value_or(0);
+    if (device.workspace_of) spec.workspace_of = device.workspace_of->impl_->program.get();
+    impl_->program = make_device_program(spec);
+    resolved.taps.reset();  // the device has them now
+}
+
+DeviceConvolver::~DeviceConvolver() = default;
+DeviceConvolver::DeviceConvolver(DeviceConvolver&&) noexcept = default;
+DeviceConvolver& DeviceConvolver::operator=(DeviceConvolver&&) noexcept = default;
+
+const Shape3& DeviceConvolver::input_shape() const {
+    return impl_->resolved.input_shape;
+}
+const Shape3& DeviceConvolver::output_shape() const {
+    return impl_->resolved.output_shape;
+}
+PixelType DeviceConvolver::output_type() const {
+    return impl_->output_type;
+}
+index_t DeviceConvolver::device_bytes() const {
+    return impl_->program->bytes();
+}
+const Shape3& DeviceConvolver::grid() const {
+    return impl_->grid;
+}
+
+void DeviceConvolver::execute(const void* input, void* output, DeviceStream stream) {
+    impl_->program->run(input, output, stream);
+}
+
+}  // namespace convolume

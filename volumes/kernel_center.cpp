@@ -1,0 +1,90 @@
+#include <cmath>
+
+#include "convolume/convolver.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume {
+
+namespace {
+
+// Calls f(|sample|, {z, y, x}) for every sample.
+template <class F>
+void for_each_magnitude(const ConstImageView& kernel, F f) {
+    visit_pixel_type(kernel.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        for (index_t z = 0; z < kernel.shape.z; ++z)
+            for (index_t y = 0; y < kernel.shape.y; ++y)
+                for (index_t x = 0; x < kernel.shape.x; ++x) {
+                    const T value = *static_cast<const T*>(kernel.at(z, y, x));
+                    if constexpr (requires { value.imag(); })
+                        f(static_cast<double>(std::abs(value)), Index3{z, y, x});
+                    else
+                        f(std::abs(static_cast<double>(value)), Index3{z, y, x});
+                }
+    });
+}
+
+index_t distance_squared(const Index3& a, const Index3& b) {
+    index_t sum = 0;
+    for (int axis = 0; axis < 3; ++axis) sum += (a[axis] - b[axis]) * (a[axis] - b[axis]);
+    return sum;
+}
+
+// Half-way goes up, as k/2 does, and rounding of the sums does not change that.
+Index3 rounded(const std::array<double, 3>& position) {
+    Index3 index;
+    for (int a = 0; a < 3; ++a)
+        index[a] = static_cast<index_t>(position[static_cast<std::size_t>(a)] + 0.5 + 1e-6);
+    return index;
+}
+
+}  // namespace
+
+Index3 kernel_peak(const ConstImageView& kernel) {
+    const Index3 middle{kernel.shape.z / 2, kernel.shape.y / 2, kernel.shape.x / 2};
+    double highest = -1;
+    Index3 peak;
+    for_each_magnitude(kernel, [&](double magnitude, const Index3& at) {
+        const bool nearer =
+            magnitude == highest && distance_squared(at, middle) < distance_squared(peak, middle);
+        if (magnitude > highest || nearer) {
+            highest = magnitude;
+            peak = at;
+        }
+    });
+    return peak;
+}
+
+std::array<double, 3> kernel_centroid(const ConstImageView& kernel) {
+    double sum = 0;
+    std::array<double, 3> moment{};
+    for_each_magnitude(kernel, [&](double magnitude, const Index3& at) {
+        sum += magnitude;
+        for (int a = 0; a < 3; ++a)
+            moment[static_cast<std::size_t>(a)] += magnitude * static_cast<double>(at[a]);
+    });
+    if (!(sum > 0) || !std::isfinite(sum))
+        throw BadData(
+            "a kernel that is zero everywhere, or not finite, has no centroid: check "
+            "that the right file was given, or choose another centre");
+    for (double& value : moment) value /= sum;
+    return moment;
+}
+
+Index3 center_index(const KernelCenter& center, const ConstImageView& kernel) {
+    using Kind = KernelCenter::Kind;
+    Index3 index = center.index;
+    if (center.kind == Kind::peak) index = kernel_peak(kernel);
+    if (center.kind == Kind::centroid) index = rounded(kernel_centroid(kernel));
+    for (int a = 0; a < 3; ++a) {
+        if (center.kind == Kind::middle) index[a] = kernel.shape[a] / 2;
+        if (center.kind == Kind::scipy) index[a] = (kernel.shape[a] - 1) / 2;
+        if (index[a] < 0 || index[a] >= kernel.shape[a])
+            throw InvalidArgument(message(
+                "the kernel's centre ", index[a], " along ", axis_name(a), " lies outside its ",
+                kernel.shape[a], " samples: give an index from 0 to ", kernel.shape[a] - 1));
+    }
+    return index;
+}
+
+}  // namespace convolume

@@ -1,0 +1,83 @@
+#pragma once
+// The decision how to run a convolution: method, pieces, padded sizes, bytes, predicted time.
+// Planning is arithmetic: nothing large is allocated, no transform is run.
+
+#include <string>
+#include <vector>
+
+#include "core/engine.hpp"
+#include "volumes/axis.hpp"
+
+namespace convolume {
+
+/// What is to be convolved; fixed while a plan lives. The operation is already resolved: the
+/// kernel here is the one of a plain convolution.
+struct Problem {
+    Shape3 image;                                ///< extents of the image
+    Shape3 kernel;                               ///< extents of the kernel
+    PixelType image_type = PixelType::float32;   ///< decides host bytes only
+    PixelType output_type = PixelType::float32;  ///< decides host bytes only
+    index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
+    bool complex_data = false;     ///< complex image or complex kernel
+    bool complex_kernel = false;
+    bool rank1_kernel = false;
+    Precision precision = Precision::float32;
+    BoundaryKind boundary = BoundaryKind::zero;
+    Box3 output;  ///< outputs wanted, in the coordinates of `full`
+
+    AxisProblem axis(int a) const {
+        return {image[a], kernel[a], boundary, output.begin[a], output.end[a]};
+    }
+};
+
+/// One block of a plan and where its data are.
+struct Task {
+    std::array<AxisWindow, 3> windows;  ///< of tiles; of the undivided problem for parts
+    PartId part;
+    int block = 0;  ///< index into Plan::blocks
+};
+
+/// Predicted figures of one way to run the problem.
+struct Candidate {
+    Method method = Method::in_core;
+    Algorithm algorithm = Algorithm::fft;
+    bool on_gpu = false;
+    int parts = 1;
+    Index3 tiles{1, 1, 1};
+    index_t slab_planes = 0;   ///< outputs of each step along z where engines walk; else 0
+    int tasks_in_flight = 1;   ///< on each engine
+    Shape3 grid;               ///< padded size of a block
+    index_t block_bytes = 0;   ///< of the largest block and its kernel
+    index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
+    index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
+    double seconds = 0;
+    std::string rejected;  ///< why it cannot run; empty when it can
+};
+
+struct Plan {
+    Problem problem;
+    Candidate chosen;
+    std::vector<Candidate> candidates;  ///< all that were weighed, the chosen one among them
+    std::vector<Block> blocks;          ///< distinct block sizes
+    std::vector<Task> tasks;
+    std::array<AxisWindow, 3> windows;  ///< of the undivided problem
+    Shape3 scratch;  ///< of Method::dif: planes of the split volume (z = grid length)
+    index_t scratch_bytes = 0;
+    bool keep_kernels = true;  ///< between tasks and executions; false: the limit has no room
+    std::vector<int> engine_indices;   ///< those of the list that take part
+    std::vector<std::string> engines;  ///< their names
+    index_t host_limit_bytes = 0;
+
+    /// A table for people: sizes, memory, predicted time, and the candidates not taken.
+    std::string to_string() const;
+    /// The same for machines, as a JSON object.
+    std::string to_json() const;
+};
+
+/// Chooses among the methods `options` allows by predicted time on `engines` (at least one). Where
+/// the list holds CPU and GPU engines, either kind is weighed by itself and one of them chosen.
+/// Throws Unavailable when no engine can run the method asked for; OutOfMemory, naming the least
+/// limit that would do, when nothing fits.
+Plan make_plan(const Problem& problem, const Options& options, const EngineList& engines);
+
+}  // namespace convolume

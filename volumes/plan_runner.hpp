@@ -1,0 +1,60 @@
+#pragma once
+// Runs a plan: tasks to engines, and around them split and merge when there are parts.
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/buffer_pool.hpp"
+#include "volumes/plan.hpp"
+
+namespace convolume {
+
+/// What comes with the data of one execution, besides their place.
+struct RunArguments {
+    ConstImageView input;
+    ImageView output;
+    double subtract = 0;
+    std::complex<double> add = 0;
+    bool nonfinite_to_zero = false;
+    bool find_nonfinite = false;  ///< by GPU engines
+};
+
+/// A plan with its engines and the kernels they keep. execute() may run concurrently.
+class PlanRunner {
+  public:
+    /// `engines`: those of the plan. `taps`: as in Engine::prepare, trimmed as the plan's windows
+    /// say.
+    PlanRunner(Plan plan, EngineList engines, std::shared_ptr<const Volume> taps);
+
+    const Plan& plan() const { return plan_; }
+    int threads() const { return threads_; }
+
+    ExecutionReport execute(const RunArguments& arguments, const ExecutionContext& context) const;
+
+    /// Gives back what is kept between executions: kernels, scratch, workspaces.
+    void release() const;
+
+  private:
+    ExecutionReport run_tiles(const RunArguments& arguments, const ExecutionContext& context) const;
+    ExecutionReport run_parts(const RunArguments& arguments, const ExecutionContext& context) const;
+    /// Threads that hand tasks to engines: worker w to engine w modulo their number.
+    int workers() const { return static_cast<int>(engines_.size()) * plan_.chosen.tasks_in_flight; }
+    std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task) const;
+
+    struct KeptKernels {
+        std::mutex mutex;
+        std::vector<std::shared_ptr<const EngineKernel>> of_part;
+    };
+
+    Plan plan_;
+    EngineList engines_;
+    std::shared_ptr<const Volume> taps_;
+    int threads_;
+    std::unique_ptr<KeptKernels[]> kept_;  ///< one for each engine
+    std::unique_ptr<BufferPool> scratch_;
+    /// A plan may take all that a GPU has: executions on GPUs take turns.
+    std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
+};
+
+}  // namespace convolume

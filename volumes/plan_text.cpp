@@ -1,0 +1,114 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "volumes/plan.hpp"
+
+namespace convolume {
+
+namespace {
+
+std::string format_seconds(double seconds) {
+    char text[32];
+    if (seconds < 1)
+        std::snprintf(text, sizeof text, "%.3g ms", seconds * 1e3);
+    else
+        std::snprintf(text, sizeof text, "%.3g s", seconds);
+    return text;
+}
+
+std::string pieces(const Candidate& candidate) {
+    if (candidate.parts > 1) return message(candidate.parts, " parts");
+    const index_t tiles = element_count(candidate.tiles);
+    const std::string text =
+        tiles > 1 ? message(convolume::to_string(candidate.tiles), " tiles") : "whole";
+    return candidate.slab_planes > 0 ? message(text, " by ", candidate.slab_planes, " planes")
+                                     : text;
+}
+
+std::string describe(const Candidate& candidate) {
+    std::string text = to_string(candidate.method);
+    if (candidate.algorithm != Algorithm::fft && candidate.algorithm != Algorithm::direct)
+        text += message(" (", to_string(candidate.algorithm), ")");
+    if (candidate.on_gpu) text += ", gpu";
+    return text;
+}
+
+nlohmann::json shape_json(const Index3& shape) {
+    return {shape.z, shape.y, shape.x};
+}
+
+nlohmann::json candidate_json(const Candidate& candidate) {
+    nlohmann::json json{{"method", to_string(candidate.method)},
+                        {"algorithm", to_string(candidate.algorithm)},
+                        {"on_gpu", candidate.on_gpu},
+                        {"parts", candidate.parts},
+                        {"tiles_zyx", shape_json(candidate.tiles)},
+                        {"slab_planes", candidate.slab_planes},
+                        {"tasks_in_flight", candidate.tasks_in_flight},
+                        {"grid_zyx", shape_json(candidate.grid)},
+                        {"engine_bytes", candidate.engine_bytes},
+                        {"host_bytes", candidate.host_bytes},
+                        {"seconds", candidate.seconds}};
+    if (!candidate.rejected.empty()) json["rejected"] = candidate.rejected;
+    return json;
+}
+
+}  // namespace
+
+std::string Plan::to_string() const {
+    std::string text = message("image ", convolume::to_string(problem.image), " * kernel ",
+                               convolume::to_string(problem.kernel), " -> ",
+                               convolume::to_string(problem.output.shape()), " (z×y×x), ",
+                               problem.complex_data ? "complex" : "real",
+                               problem.rank1_kernel ? ", kernel of rank 1" : "", ", ",
+                               convolume::to_string(problem.precision), ", boundary ",
+                               convolume::to_string(problem.boundary), "\n");
+    text += message("method ", describe(chosen), ": ", pieces(chosen), ", grid ",
+                    convolume::to_string(chosen.grid), ", ", tasks.size(),
+                    tasks.size() == 1 ? " task" : " tasks", " on");
+    for (const std::string& engine : engines) text += " " + engine;
+    if (chosen.tasks_in_flight > 1)
+        text += message(", ", chosen.tasks_in_flight, " in flight on each");
+    text += message("\nmemory ", format_bytes(chosen.engine_bytes), " an engine, ",
+                    format_bytes(chosen.host_bytes), " of the host's ",
+                    format_bytes(host_limit_bytes), " (image, output");
+    if (scratch_bytes > 0) text += message(", split volume ", format_bytes(scratch_bytes));
+    text += message(", engines), predicted ", format_seconds(chosen.seconds), "\n");
+
+    char line[256];
+    std::snprintf(line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s\n", "candidate", "pieces",
+                  "grid z,y,x", "engine", "host", "predicted");
+    text += line;
+    for (const Candidate& candidate : candidates) {
+        std::snprintf(
+            line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s", describe(candidate).c_str(),
+            pieces(candidate).c_str(), convolume::to_string(candidate.grid, ",").c_str(),
+            format_bytes(candidate.engine_bytes).c_str(),
+            format_bytes(candidate.host_bytes).c_str(), format_seconds(candidate.seconds).c_str());
+        text += line;
+        if (!candidate.rejected.empty()) text += "  " + candidate.rejected;
+        text += "\n";
+    }
+    return text;
+}
+
+std::string Plan::to_json() const {
+    nlohmann::json all = nlohmann::json::array();
+    for (const Candidate& candidate : candidates) all.push_back(candidate_json(candidate));
+    return nlohmann::json{{"image_zyx", shape_json(problem.image)},
+                          {"kernel_zyx", shape_json(problem.kernel)},
+                          {"output_zyx", shape_json(problem.output.shape())},
+                          {"complex", problem.complex_data},
+                          {"rank1_kernel", problem.rank1_kernel},
+                          {"precision", convolume::to_string(problem.precision)},
+                          {"boundary", convolume::to_string(problem.boundary)},
+                          {"chosen", candidate_json(chosen)},
+                          {"candidates", std::move(all)},
+                          {"engines", engines},
+                          {"tasks", tasks.size()},
+                          {"scratch_bytes", scratch_bytes},
+                          {"host_limit_bytes", host_limit_bytes}}
+        .dump(1);
+}
+
+}  // namespace convolume

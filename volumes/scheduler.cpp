@@ -1,0 +1,42 @@
+#include "volumes/scheduler.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace convolume {
+
+void run_on_engines(int engines, int tasks, const ExecutionContext& context,
+                    const std::function<void(int engine, int task)>& run) {
+    std::atomic<int> next{0};
+    std::atomic<bool> failed{false};
+    std::mutex error_mutex;
+    std::exception_ptr first_error;
+
+    const auto work = [&](int engine) {
+        try {
+            while (!failed) {
+                throw_if_stopped(context);
+                const int task = next.fetch_add(1);
+                if (task >= tasks) return;
+                run(engine, task);
+            }
+        } catch (...) {
+            const std::lock_guard lock(error_mutex);
+            if (!first_error) first_error = std::current_exception();
+            failed = true;
+        }
+    };
+
+    const int workers = std::min(engines, tasks);
+    {
+        std::vector<std::jthread> threads;
+        for (int engine = 1; engine < workers; ++engine) threads.emplace_back(work, engine);
+        if (workers > 0) work(0);
+    }
+    if (first_error) std::rethrow_exception(first_error);
+}
+
+}  // namespace convolume
