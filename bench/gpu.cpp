@@ -29,7 +29,7 @@ struct Case {
     PixelType type = PixelType::float32;
     HostMemory memory = HostMemory::page_locked;
     Method method = Method::automatic;
-    std::optional<index_t> gpu_memory_bytes = {};
+    std::optional<index_t> max_gpu_bytes = {};
     /// Samples 0 … 65535 and a kernel of sum 1, so that results are uint16 too; otherwise both are
     /// in -1 … 1, where sums keep no mean that would hide errors.
     bool counts = false;
@@ -174,8 +174,8 @@ double median(std::vector<double> values) {
 EngineList engines_for(const Case& work, const Settings& settings) {
     EngineChoice choice;
     choice.transfer_gate = settings.gate;
-    choice.gpu_memory_bytes = work.gpu_memory_bytes;
-    choice.engine_memory_bytes = work.gpu_memory_bytes;
+    choice.max_gpu_bytes = work.max_gpu_bytes;
+    choice.max_cpu_engine_bytes = work.max_gpu_bytes;
     choice.device = settings.on_cpu ? EngineChoice::Device::cpu : EngineChoice::Device::gpu;
     for (int gpu = 0; gpu < settings.gpus; ++gpu) choice.gpus.push_back(gpu);
     return make_engines(choice);
@@ -189,7 +189,7 @@ nlohmann::ordered_json describe(const Case& work, const Settings& settings, cons
     return {{"name", work.name},
             {"image_zyx", triple(work.image)},
             {"kernel_zyx", triple(work.kernel)},
-            {"type", name_of(work.type)},
+            {"type", to_string(work.type)},
             {"memory", work.memory == HostMemory::page_locked ? "page-locked" : "ordinary"},
             {"gate", to_string(settings.gate)},
             {"engines", plan.engines},
@@ -269,8 +269,8 @@ std::vector<Case> cases_for(const Settings& settings) {
             work.image[a] /= settings.scale;
             work.kernel[a] = ceil_div(work.kernel[a], settings.scale);
         }
-        if (work.gpu_memory_bytes)
-            *work.gpu_memory_bytes /= settings.scale * settings.scale * settings.scale;
+        if (work.max_gpu_bytes)
+            *work.max_gpu_bytes /= settings.scale * settings.scale * settings.scale;
         chosen.push_back(work);
     }
     return chosen;

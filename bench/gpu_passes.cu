@@ -355,7 +355,7 @@ class Volume {
                              static_cast<double>(length * static_cast<index_t>(size_of(type)) +
                                                  samples * static_cast<index_t>(sizeof(Sample)));
         const std::string name =
-            std::to_string(length) + " " + name_of(type) + (subtract != 0 ? " subtracting" : "");
+            std::to_string(length) + " " + to_string(type) + (subtract != 0 ? " subtracting" : "");
         report("rows forward " + name, bytes,
                [&] { forward_rows(length, false, source, spectra, nullptr); });
         report("rows inverse " + name, bytes,

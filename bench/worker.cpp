@@ -84,7 +84,7 @@ Case prepare(const std::string& name, const Settings& settings) {
     EngineChoice choice;
     choice.cpu_engines = std::stoi(setting("engines", "1"));
     if (settings.count("engine-mem"))
-        choice.engine_memory_bytes = parse_byte_size(settings.at("engine-mem"));
+        choice.max_cpu_engine_bytes = parse_byte_size(settings.at("engine-mem"));
 
     const auto start = std::chrono::steady_clock::now();
     work.convolver =

@@ -29,9 +29,6 @@ function(convolume_make_library name output_name)
             $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
         target_link_libraries(${library} PRIVATE ${links} $<BUILD_INTERFACE:convolume_build_flags>)
-        if(NOT BUILD_SHARED_LIBS OR library MATCHES internal)
-            target_compile_definitions(${library} PUBLIC CONVOLUME_STATIC)
-        endif()
     endforeach()
     target_link_libraries(${name}_internal INTERFACE convolume_source_includes)
     # While the major version is 0 each minor version may change the binary interface.

@@ -25,7 +25,10 @@ function(convolume_room room)
     add_library(${target} OBJECT ${arg_SOURCES})
     target_link_libraries(${target}
         PRIVATE convolume_source_includes convolume_build_flags ${arg_LINK})
-    target_compile_definitions(${target} PRIVATE CONVOLUME_BUILDING_LIBRARY)
     set_property(GLOBAL APPEND PROPERTY ${arg_LIBRARY}_rooms ${target})
     set_property(GLOBAL APPEND PROPERTY ${arg_LIBRARY}_links ${arg_LINK})
 endfunction()
+
+# convolume/version.hpp is made of the project's version.
+configure_file(${PROJECT_SOURCE_DIR}/cmake/version.hpp.in
+    ${PROJECT_BINARY_DIR}/include/convolume/version.hpp @ONLY)

@@ -8,6 +8,7 @@
 
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
+#include "core/host_memory.hpp"
 
 namespace convolume {
 

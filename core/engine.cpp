@@ -6,18 +6,6 @@
 
 namespace convolume {
 
-const char* to_string(Algorithm algorithm) {
-    switch (algorithm) {
-        case Algorithm::fft:
-            return "fft";
-        case Algorithm::direct:
-            return "direct";
-        case Algorithm::separable:
-            return "separable";
-    }
-    throw InternalError("an algorithm outside its enumeration");
-}
-
 index_t Engine::good_length(int axis, index_t least, int parts, bool complex_data,
                             Precision) const {
     return good_fft_size(least, length_step(axis, parts, complex_data));

@@ -17,13 +17,6 @@
 
 namespace convolume {
 
-enum class Algorithm {
-    fft,        ///< circular convolution on the grid
-    direct,     ///< sums in space
-    separable,  ///< three 1D sums in space, for kernels of rank 1
-};
-const char* to_string(Algorithm);
-
 /// Sizes of a block along one axis: positions 0 … loaded-1 of the grid hold data, the kernel holds
 /// positions 0 … kernel-1, and positions kept_begin … kept_begin+kept-1 are wanted.
 struct BlockAxis {

@@ -129,6 +129,22 @@ Boundary parse_boundary(std::string_view text) {
     return boundary;
 }
 
+std::string to_string(const KernelCenter& center) {
+    switch (center.kind) {
+        case KernelCenter::Kind::middle:
+            return "middle";
+        case KernelCenter::Kind::scipy:
+            return "scipy";
+        case KernelCenter::Kind::peak:
+            return "peak";
+        case KernelCenter::Kind::centroid:
+            return "centroid";
+        case KernelCenter::Kind::explicit_:
+            return to_string(center.index, ",");
+    }
+    throw InternalError("a kernel center outside its enumeration");
+}
+
 KernelCenter parse_kernel_center(std::string_view text) {
     if (text == "middle") return {};
     if (text == "scipy") return {KernelCenter::Kind::scipy, {}};
@@ -148,6 +164,18 @@ KernelCenter parse_kernel_center(std::string_view text) {
         position = parsed.ptr + 1;
     }
     return center;
+}
+
+const char* to_string(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::fft:
+            return "fft";
+        case Algorithm::direct:
+            return "direct";
+        case Algorithm::separable:
+            return "separable";
+    }
+    throw InternalError("an algorithm outside its enumeration");
 }
 
 }  // namespace convolume

@@ -22,13 +22,13 @@ std::size_t size_of(PixelType type) {
     return visit_pixel_type(type, [](auto tag) { return sizeof(typename decltype(tag)::type); });
 }
 
-const char* name_of(PixelType type) {
+const char* to_string(PixelType type) {
     for (const Entry& entry : entries)
         if (entry.type == type) return entry.name;
     throw InternalError("a pixel type outside its enumeration");
 }
 
-PixelType pixel_type_from_name(std::string_view name) {
+PixelType parse_pixel_type(std::string_view name) {
     std::string names;
     for (const Entry& entry : entries) {
         if (entry.name == name) return entry.type;

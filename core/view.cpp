@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "convolume/image_view.hpp"
 
 namespace convolume {
@@ -32,6 +34,36 @@ bool is_contiguous(const ConstImageView& view) {
         expected *= view.shape[axis];
     }
     return true;
+}
+
+namespace {
+
+// Addresses of the first byte of an image and of the one behind its last.
+struct ByteRange {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+};
+
+ByteRange byte_range(const ConstImageView& view) {
+    const auto bytes = static_cast<index_t>(size_of(view.type));
+    index_t first = 0;
+    index_t last = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        const index_t reach = (view.shape[axis] - 1) * view.strides[axis];
+        (reach < 0 ? first : last) += reach;
+    }
+    const auto data = reinterpret_cast<std::uintptr_t>(view.data);
+    return {data + static_cast<std::uintptr_t>(first * bytes),
+            data + static_cast<std::uintptr_t>((last + 1) * bytes)};
+}
+
+}  // namespace
+
+bool overlap(const ConstImageView& a, const ConstImageView& b) {
+    if (element_count(a.shape) == 0 || element_count(b.shape) == 0) return false;
+    const ByteRange of_a = byte_range(a);
+    const ByteRange of_b = byte_range(b);
+    return of_a.begin < of_b.end && of_b.begin < of_a.end;
 }
 
 }  // namespace convolume

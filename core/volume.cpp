@@ -16,7 +16,7 @@ Volume::Volume(const Shape3& shape, PixelType type, HostMemory memory)
 void Volume::check_type(PixelType asked) const {
     if (asked != type_)
         throw InvalidArgument(
-            message("a volume of ", name_of(type_), " was read as ", name_of(asked)));
+            message("a volume of ", to_string(type_), " was read as ", to_string(asked)));
 }
 
 }  // namespace convolume

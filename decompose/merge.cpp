@@ -17,14 +17,14 @@ void check_output(const SplitLayout& layout, index_t z_begin, const ImageView& t
                                       "; enlarge the grid"));
     }
     if (layout.complex_data && !is_complex(target.type)) {
-        throw InvalidArgument(message("complex data cannot be stored as ", name_of(target.type),
+        throw InvalidArgument(message("complex data cannot be stored as ", to_string(target.type),
                                       "; ask for a complex type"));
     }
 }
 
 /// T is the sample type of the undivided data.
 template <class T, class Real>
-pixels::ClampCount merge_typed(const Real* data, const SplitLayout& layout, index_t z_begin,
+ClampCount merge_typed(const Real* data, const SplitLayout& layout, index_t z_begin,
                                const BlockOutput& output, int threads,
                                const ExecutionContext& context) {
     const Geometry<Real> geometry(layout);
@@ -37,7 +37,7 @@ pixels::ClampCount merge_typed(const Real* data, const SplitLayout& layout, inde
         target.type == pixel_type_of_v<T> && target.strides.x == 1 && output.add == 0.0;
     const bool streamed =
         plain && element_count(target.shape) * static_cast<index_t>(sizeof(T)) >= stream_bytes;
-    std::vector<pixels::ClampCount> clamped(static_cast<std::size_t>(threads));
+    std::vector<ClampCount> clamped(static_cast<std::size_t>(threads));
 
     const index_t step = geometry.block_for(target.shape.x);
 
@@ -87,15 +87,15 @@ pixels::ClampCount merge_typed(const Real* data, const SplitLayout& layout, inde
                 }
             }
         });
-    pixels::ClampCount total;
-    for (const pixels::ClampCount& c : clamped) total += c;
+    ClampCount total;
+    for (const ClampCount& c : clamped) total += c;
     return total;
 }
 
 }  // namespace
 
 template <class Real>
-pixels::ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
+ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
                          const BlockOutput& output, int threads, const ExecutionContext& context) {
     check_output(layout, z_begin, output.target);
     if (layout.complex_data) {
@@ -104,9 +104,9 @@ pixels::ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_
     return merge_typed<Real>(data, layout, z_begin, output, threads, context);
 }
 
-template pixels::ClampCount merge(const float*, const SplitLayout&, index_t, const BlockOutput&,
+template ClampCount merge(const float*, const SplitLayout&, index_t, const BlockOutput&,
                                   int, const ExecutionContext&);
-template pixels::ClampCount merge(const double*, const SplitLayout&, index_t, const BlockOutput&,
+template ClampCount merge(const double*, const SplitLayout&, index_t, const BlockOutput&,
                                   int, const ExecutionContext&);
 
 }  // namespace convolume::decompose

@@ -76,7 +76,7 @@ index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, in
 /// Throws InvalidArgument when the target does not lie within the layout, or is real and the data
 /// complex; Cancelled when asked to stop.
 template <class Real>
-pixels::ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
+ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
                          const BlockOutput& output, int threads, const ExecutionContext& context);
 
 /// The part of a compact kernel that belongs to `part`: `taps`, of any type and strides, are planes

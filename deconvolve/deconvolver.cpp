@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "convolume/error.hpp"
 #include "deconvolve/runner.hpp"
 
@@ -24,6 +26,7 @@ struct Deconvolver::Impl {
     deconvolve::Problem problem;
     std::unique_ptr<deconvolve::Runner> runner;
     DeconvolvePlan plan;
+    std::mutex execution_mutex;
 };
 
 Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
@@ -41,7 +44,7 @@ Deconvolver::~Deconvolver() = default;
 Deconvolver::Deconvolver(Deconvolver&&) noexcept = default;
 Deconvolver& Deconvolver::operator=(Deconvolver&&) noexcept = default;
 
-const DeconvolvePlan& Deconvolver::plan() const {
+DeconvolvePlan Deconvolver::plan() const {
     return impl_->plan;
 }
 double Deconvolver::psf_sum() const {
@@ -51,9 +54,9 @@ index_t Deconvolver::negative_psf_samples() const {
     return impl_->problem.negative_psf_samples;
 }
 
-DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageView& result,
-                                      const ExecutionContext& context,
-                                      const std::function<void(const Iteration&)>& on_iteration) {
+DeconvolveReport Deconvolver::execute(
+    const ConstImageView& image, const ImageView& result, const ExecutionContext& context,
+    const std::function<void(const Iteration&)>& on_iteration) const {
     const auto expect = [&](const char* what, const ConstImageView& view) {
         if (view.shape != impl_->problem.image)
             throw InvalidArgument(message("the ", what, " has the shape ", to_string(view.shape),
@@ -64,7 +67,12 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
     expect("result", result);
     if (is_complex(result.type))
         throw InvalidArgument(message("the result is real and is not stored as ",
-                                      name_of(result.type), ": use float32"));
+                                      to_string(result.type), ": use float32"));
+    if (image.data == nullptr || result.data == nullptr)
+        throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
+                                      " points to no memory (null): allocate it first"));
+    // The loop's arrays serve one execution at a time.
+    const std::lock_guard lock(impl_->execution_mutex);
     return impl_->runner->execute(impl_->problem, image, result, context, on_iteration);
 }
 

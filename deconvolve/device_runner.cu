@@ -27,7 +27,7 @@ index_t memory_limit(int device, const EngineChoice& choice) {
         if (known.number != device) continue;
         const auto free_bytes =
             static_cast<index_t>(usable_share * static_cast<double>(known.free_bytes));
-        return std::min(free_bytes, choice.gpu_memory_bytes.value_or(free_bytes));
+        return std::min(free_bytes, choice.max_gpu_bytes.value_or(free_bytes));
     }
     throw Unavailable(message("there is no GPU ", device, ": see convolume doctor"));
 }

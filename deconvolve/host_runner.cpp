@@ -7,6 +7,8 @@
 #include "deconvolve/host_arrays.hpp"
 #include "deconvolve/run.hpp"
 #include "deconvolve/runner.hpp"
+#include "engines/engines.hpp"
+#include "volumes/convolver_factory.hpp"
 
 namespace convolume::deconvolve {
 
@@ -43,7 +45,7 @@ class HostRunner final : public Runner {
             plan_.engines += (plan_.engines.empty() ? "" : " ") + engine;
         index_t convolutions = 0;
         for (const Convolver* convolver : {&*blur_, &*back_}) {
-            const Candidate& chosen = convolver->plan().chosen;
+            const PlanCandidate chosen = convolver->plan().chosen;
             if (chosen.on_gpu)
                 plan_.device_bytes = std::max(plan_.device_bytes, chosen.engine_bytes);
             convolutions += std::max<index_t>(0, chosen.host_bytes - array_pair_bytes(problem));
@@ -71,7 +73,7 @@ class HostRunner final : public Runner {
                           const EngineList& engines) {
         Options options = problem.blur(operation);
         options.max_host_bytes = limit;
-        return Convolver(problem.object, problem.psf.view(), options, engines);
+        return ConvolverFactory::make(problem.object, problem.psf.view(), options, engines);
     }
 
     int threads_;

@@ -42,16 +42,15 @@ Acceleration parse_acceleration(std::string_view text) {
                                   "\"; choose one of these"));
 }
 
-std::optional<BoundaryKind> parse_edges(std::string_view text) {
+std::optional<Boundary> parse_edges(std::string_view text) {
     if (text == "extend") return {};
     for (const BoundaryKind kind :
          {BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect, BoundaryKind::mirror,
           BoundaryKind::wrap})
-        if (text == to_string(kind)) return kind;
+        if (text == to_string(kind)) return Boundary{kind};
     throw InvalidArgument(
-        message("the edges are extend, zero, nearest, reflect, mirror or wrap, "
-                "not \"",
-                text, "\"; choose one of these"));
+        message("the edges are extend, zero, nearest, reflect, mirror or wrap, not \"", text,
+                "\"; choose one of these"));
 }
 
 std::string DeconvolvePlan::to_string() const {

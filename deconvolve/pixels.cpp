@@ -87,7 +87,7 @@ void store_result(const ImageView& result, const Shape3& object, const Index3& a
         read(values, ((z + at.z) * object.y + at.y) * object.x, shape.y * object.x);
 #pragma omp parallel for num_threads(threads) reduction(+ : low, high)
         for (index_t y = 0; y < shape.y; ++y) {
-            const pixels::ClampCount clamped =
+            const ClampCount clamped =
                 pixels::store_row(values + y * object.x + at.x, shape.x, 0, result, z, y);
             low += clamped.low;
             high += clamped.high;

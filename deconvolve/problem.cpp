@@ -19,7 +19,7 @@ void check_options(const DeconvolveOptions& options) {
     if (options.iterations < 1)
         throw InvalidArgument(
             message(options.iterations, " iterations were asked for: at least 1 is needed"));
-    if (options.boundary == BoundaryKind::constant)
+    if (options.boundary && options.boundary->kind == BoundaryKind::constant)
         throw InvalidArgument(
             "a constant boundary is no edge of an object: choose extend, or give the constant as "
             "background");
@@ -34,7 +34,7 @@ void check_options(const DeconvolveOptions& options) {
     check_number("weight of the total variation", options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
     if (options.stop) check_number("stop criterion", *options.stop, true);
-    for (const double size : options.voxel_size) check_number("voxel size", size, false);
+    for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 
 // Negative samples of measured PSFs are noise; light is not negative.
@@ -76,7 +76,7 @@ Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
 Options Problem::blur(Operation operation) const {
     Options convolution;
     convolution.mode = options.boundary ? Mode::same : Mode::valid;
-    convolution.boundary.kind = options.boundary.value_or(BoundaryKind::zero);
+    convolution.boundary = options.boundary.value_or(Boundary{});
     convolution.operation = operation;
     convolution.center = options.center;
     convolution.normalization = KernelNormalization::sum;

@@ -25,11 +25,11 @@ inline constexpr float least_weight = 1e-2F;
 
 inline Variation variation_of(const Problem& problem, double mean) {
     Variation variation;
-    const auto& size = problem.options.voxel_size;
-    const double least = *std::min_element(size.begin(), size.end());
+    const VoxelSize& size = problem.options.voxel;
+    const double least = std::min({size.z_um, size.y_um, size.x_um});
     for (int axis = 0; axis < 3; ++axis) {
         variation.extent[axis] = problem.object[axis];
-        variation.per_step[axis] = static_cast<float>(least / size[static_cast<std::size_t>(axis)]);
+        variation.per_step[axis] = static_cast<float>(least / size[axis]);
     }
     variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
     return variation;

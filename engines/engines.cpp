@@ -19,9 +19,9 @@ EngineList make_engines(const EngineChoice& choice) {
     if (choice.threads < 0)
         throw InvalidArgument(
             message(choice.threads, " threads were asked for: give at least 1, or 0 for all"));
-    if (choice.engine_memory_bytes && *choice.engine_memory_bytes < 1)
+    if (choice.max_cpu_engine_bytes && *choice.max_cpu_engine_bytes < 1)
         throw InvalidArgument("an engine without memory cannot work: give it at least 1 MiB");
-    if (choice.gpu_memory_bytes && *choice.gpu_memory_bytes < 1)
+    if (choice.max_gpu_bytes && *choice.max_gpu_bytes < 1)
         throw InvalidArgument("a GPU without memory cannot work: give it at least 64 MiB");
 
     using Device = EngineChoice::Device;
@@ -30,7 +30,7 @@ EngineList make_engines(const EngineChoice& choice) {
         (choice.device == Device::automatic && gpu_unavailable().empty())) {
         try {
             engines = make_gpu_engines(
-                {choice.gpus, choice.gpu_memory_bytes, choice.transfer_gate, choice.threads, 0});
+                {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0});
         } catch (const Error&) {
             if (choice.device == Device::gpu) throw;  // else the CPU does it
         }
@@ -42,7 +42,7 @@ EngineList make_engines(const EngineChoice& choice) {
     for (int i = 0; i < choice.cpu_engines; ++i)
         engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
                                            std::max(1, threads / choice.cpu_engines),
-                                           choice.engine_memory_bytes.value_or(0)}));
+                                           choice.max_cpu_engine_bytes.value_or(0)}));
     return engines;
 }
 

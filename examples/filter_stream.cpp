@@ -73,7 +73,7 @@ int main() {
     const FilterBank bank({1, samples},
                           {view_of(low.data(), {1, 1, taps}), view_of(high.data(), {1, 1, taps})},
                           options);
-    std::cout << bank.plan().text();
+    std::cout << bank.plan().to_string();
 
     TwoTones source;
     MeanSquares sink(bank);

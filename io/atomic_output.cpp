@@ -37,8 +37,7 @@ index_t free_bytes(const std::string& path) {
 
 std::string exists_text(const std::string& path) {
     return message(path,
-                   " exists already; choose another name or allow it to be overwritten "
-                   "(--overwrite)");
+                   " exists already; choose another name or allow it to be overwritten");
 }
 
 /// A name beside the target that no other output of any process uses.

@@ -103,7 +103,7 @@ void Hdf5Dataset::check_storage(hid_t properties, const RawFile& file) {
     }
     if (least / limit > file.size() + (limit > 1 ? slack_bytes : 0))
         throw BadData(message(
-            full_name_, " claims ", dims_text(dims_), " ", name_of(type_), " pixels in a file of ",
+            full_name_, " claims ", dims_text(dims_), " ", to_string(type_), " pixels in a file of ",
             file.size(), " bytes, which cannot hold them; it is damaged or was never written"));
 }
 

@@ -91,8 +91,8 @@ void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& 
         const Hdf5Dataset dataset(source.id, source.file, name);
         if (dataset.dims() != first.dims() || dataset.type() != first.type())
             throw BadData(message(dataset.full_name(), " is ", dims_text(dataset.dims()), " ",
-                                  name_of(dataset.type()), ", but ", first.full_name(), " is ",
-                                  dims_text(first.dims()), " ", name_of(first.type()),
+                                  to_string(dataset.type()), ", but ", first.full_name(), " is ",
+                                  dims_text(first.dims()), " ", to_string(first.type()),
                                   "; name one of them"));
     }
     series.metadata.axes =

@@ -23,8 +23,8 @@ index_t ImageMetadata::bytes() const {
     return checked_multiply(voxels, static_cast<index_t>(size_of(type)));
 }
 
-std::string describe(const ImageMetadata& metadata) {
-    std::string text = message("format: ", metadata.format, "\ntype: ", name_of(metadata.type),
+std::string to_string(const ImageMetadata& metadata) {
+    std::string text = message("format: ", metadata.format, "\ntype: ", to_string(metadata.type),
                                "\naxes: ", metadata.axes, "\ntimes: ", metadata.frames,
                                "\nchannels: ", metadata.channels,
                                "\nshape (z,y,x): ", to_string(metadata.shape), "\n");
@@ -54,8 +54,8 @@ void check_request(const ImageMetadata& metadata, index_t t, index_t c, index_t 
     if (target.type != metadata.type || target.shape.y != shape.y || target.shape.x != shape.x ||
         z_begin < 0 || target.shape.z < 0 || z_begin > shape.z - target.shape.z)
         throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(target.shape),
-                                      " ", name_of(target.type), " were asked of an image of ",
-                                      to_string(shape), " ", name_of(metadata.type)));
+                                      " ", to_string(target.type), " were asked of an image of ",
+                                      to_string(shape), " ", to_string(metadata.type)));
 }
 
 void ImageWriter::write(index_t t, index_t c, const ConstImageView& source) {
@@ -72,8 +72,8 @@ void WriteProgress::accept(const ImageMetadata& metadata, index_t t, index_t c, 
     if (source.type != metadata.type || source.shape.y != shape.y || source.shape.x != shape.x ||
         z_begin < 0 || source.shape.z < 0 || z_begin > shape.z - source.shape.z)
         throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(source.shape),
-                                      " ", name_of(source.type), " were given to a file of ",
-                                      to_string(shape), " ", name_of(metadata.type)));
+                                      " ", to_string(source.type), " were given to a file of ",
+                                      to_string(shape), " ", to_string(metadata.type)));
     if ((t * metadata.channels + c) * shape.z + z_begin != written_)
         throw InvalidArgument(message("plane ", z_begin, " of time ", t, ", channel ", c,
                                       " was written out of order; write the planes of a channel, "

@@ -103,7 +103,7 @@ NpyHeader read_npy_header(const RawFile& file, bool allow_wide) {
         if (extent == 0) refuse(file, "no elements");
         if (bytes > file.size() / extent)
             throw BadData(message(file.path(), " says that it holds ", dims_text(header.dims), " ",
-                                  name_of(header.type), " in a file of ", file.size(),
+                                  to_string(header.type), " in a file of ", file.size(),
                                   " bytes; it is truncated or damaged"));
         bytes *= extent;
     }
@@ -133,7 +133,7 @@ std::string npy_type_code(char kind, std::size_t bytes) {
 std::string npy_type_code(PixelType type) {
     const char kind = is_complex(type)                       ? 'c'
                       : !is_integer(type)                    ? 'f'
-                      : std::string(name_of(type))[0] == 'u' ? 'u'
+                      : std::string(to_string(type))[0] == 'u' ? 'u'
                                                              : 'i';
     return npy_type_code(kind, size_of(type));
 }

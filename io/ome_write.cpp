@@ -29,7 +29,7 @@ const char* ome_type(PixelType type) {
         case PixelType::complex128:
             return "double-complex";
         default:
-            return name_of(type);
+            return to_string(type);
     }
 }
 

@@ -64,7 +64,7 @@ class ArrayReader : public SignalReader {
         const index_t elements = file_.size() / bytes_each;
         if (file_.size() % bytes_each != 0)
             throw BadData(message(file_.path(), " has ", file_.size(),
-                                  " bytes, which is no whole number of ", name_of(header_.type),
+                                  " bytes, which is no whole number of ", to_string(header_.type),
                                   " samples of ", bytes_each,
                                   " bytes; it is cut, or of another type"));
         const auto parts = options.raw_samples ? options.raw_samples : options.raw_signals;

@@ -40,7 +40,7 @@ bool names_raw(const std::string& path, SampleType type) {
         if (!has_extension(path, extension)) continue;
         if (named != type)
             throw InvalidArgument(message("cannot write ", path, ": the samples are ",
-                                          name_of(type), "; name the file *", fits->first));
+                                          to_string(type), "; name the file *", fits->first));
         return true;
     }
     return false;
@@ -50,7 +50,7 @@ void refuse_raw_options(const std::string& file, const OpenSignalOptions& option
     if (options.raw_signals || options.raw_samples)
         throw InvalidArgument(message(file,
                                       " has a header that tells its shape, and cannot be split; "
-                                      "leave out --signals and --taps"));
+                                      "leave out the options of raw files"));
 }
 
 }  // namespace
@@ -61,8 +61,8 @@ index_t SignalInfo::signals() const {
     return signals;
 }
 
-std::string SignalInfo::text() const {
-    return message(dims_text(dims), " ", name_of(type));
+std::string SignalInfo::to_string() const {
+    return message(dims_text(dims), " ", convolume::to_string(type));
 }
 
 std::unique_ptr<SignalReader> open_signal(const std::string& path,
@@ -82,11 +82,11 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
     if (!type)
         throw BadData(message(spec.file,
                               " is not an NPY or HDF5 file, and its name does not tell what else; "
-                              "name it *.f32, *.c64, … or say --raw float32, complex64, …"));
+                              "name it *.f32, *.c64, … or give its type (float32, complex64, …)"));
     return open_raw_signal(spec.file, *type, options);
 }
 
-const char* name_of(SampleType type) {
+const char* to_string(SampleType type) {
     switch (type) {
         case SampleType::float32:
             return "float32";
@@ -118,7 +118,7 @@ SampleType sample_type_of(PixelType type) {
             return SampleType::complex128;
         default:
             throw InvalidArgument(
-                message("signals are not written as ", name_of(type), "; convert them to float32"));
+                message("signals are not written as ", to_string(type), "; convert them to float32"));
     }
 }
 

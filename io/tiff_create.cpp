@@ -20,7 +20,7 @@ bool imagej_holds(PixelType type) {
 std::uint16_t sample_format(PixelType type) {
     if (is_complex(type)) return 6;
     if (!is_integer(type)) return 3;
-    return name_of(type)[0] == 'u' ? 1 : 2;
+    return to_string(type)[0] == 'u' ? 1 : 2;
 }
 
 std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata& metadata,

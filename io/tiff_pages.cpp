@@ -104,7 +104,7 @@ class PageScan {
 
     [[noreturn]] void refuse_size(const TiffPage& page, index_t coded) const {
         refuse(message("claims ", page.samples, "×", page.height, "×", page.width, " ",
-                       name_of(page.type), " pixels, but its ", coded, " bytes in a file of ",
+                       to_string(page.type), " pixels, but its ", coded, " bytes in a file of ",
                        file_.size(),
                        " cannot hold them; it is truncated or damaged, copy it again"));
     }

@@ -158,9 +158,9 @@ class SeriesFinder {
             if (page.reduced || !page.same_pixels(series.page))
                 throw BadData(message(
                     "page ", number, " of ", file_.path(), " has ", page.samples, "×", page.height,
-                    "×", page.width, " ", name_of(page.type), " pixels where the stack has ",
+                    "×", page.width, " ", to_string(page.type), " pixels where the stack has ",
                     series.page.samples, "×", series.page.height, "×", series.page.width, " ",
-                    name_of(series.page.type), "; save pages of one size and type"));
+                    to_string(series.page.type), "; save pages of one size and type"));
         }
     }
 

@@ -101,7 +101,7 @@ CameraReport expose_from(const Camera& camera, const ConstImageView& photons, in
     if (adu.type == PixelType::float32)
         return expose_as<In, float>(camera, photons, first_plane, adu, threads);
     throw InvalidArgument(message("values of ", camera.bits, " bits were asked for as ",
-                                  name_of(adu.type),
+                                  to_string(adu.type),
                                   "; record uint8 (up to 8 bits), uint16 or float32"));
 }
 
@@ -150,7 +150,7 @@ CameraReport expose(const Camera& camera, const ConstImageView& photons, index_t
     if (photons.type == PixelType::float64)
         return expose_from<double>(camera, photons, first_plane, adu, threads);
     throw InvalidArgument(message("expected photons are float32 or float64, not ",
-                                  name_of(photons.type), "; convert them"));
+                                  to_string(photons.type), "; convert them"));
 }
 
 }  // namespace convolume

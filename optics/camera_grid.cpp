@@ -84,7 +84,7 @@ void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixe
     if ((!single && image.type != PixelType::float64) || image.shape != image_ ||
         image.strides.x != 1 || plane < 0 || plane >= shape_.z)
         throw InvalidArgument(message("plane ", plane, " of a camera was asked for from ",
-                                      to_string(image.shape), " ", name_of(image.type),
+                                      to_string(image.shape), " ", to_string(image.type),
                                       ", but it looks at ", to_string(image_),
                                       " floating-point voxels"));
     const double depth = static_cast<double>(plane) * step_;

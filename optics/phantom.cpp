@@ -168,7 +168,7 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
     if (planes.type != PixelType::float32 || planes.shape.y != shape.y ||
         planes.shape.x != shape.x || z_begin < 0 || planes.shape.z > shape.z - z_begin)
         throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(planes.shape),
-                                      " ", name_of(planes.type), " were asked of a phantom of ",
+                                      " ", to_string(planes.type), " were asked of a phantom of ",
                                       to_string(shape), " float32; ask for planes it has"));
     const Impl::Scene scene = impl_->scene_of(z_begin, z_begin + planes.shape.z);
     const index_t band_rows = std::clamp<index_t>(band_voxels / shape.x, 1, shape.y);

@@ -75,7 +75,7 @@ std::vector<Point> filament_path(const PhantomOptions& options, index_t number,
     const double step_um = object.length_um / beads;
     std::vector<Point> path;
     path.reserve(static_cast<std::size_t>(beads));
-    Point from = object.centre_um;
+    Point from = object.center_um;
     double azimuth = draws.uniform(0, 2 * std::numbers::pi);
     double elevation = draws.uniform(-0.2, 0.2);
     double bend = 0, next_um = step_um / 2;
@@ -108,10 +108,10 @@ void cell_bodies(const PhantomOptions& options, index_t number, const PhantomObj
         return point;
     };
     const double r = object.radius_um;
-    const Point nucleus = near(object.centre_um, 0.2 * r);
+    const Point nucleus = near(object.center_um, 0.2 * r);
     std::vector<Point> nucleoli;
     for (int i = 0; i < 3; ++i) nucleoli.push_back(near(nucleus, 0.17 * r));
-    use({flat(r), 0, 0.5 * object.brightness, true, {object.centre_um}});
+    use({flat(r), 0, 0.5 * object.brightness, true, {object.center_um}});
     use({flat(0.4 * r), 0, 0.5 * object.brightness, true, {nucleus}});
     use({flat(0.08 * r), 0, object.brightness, true, std::move(nucleoli)});
 }
@@ -172,7 +172,7 @@ PhantomObject place_object(const PhantomOptions& options, index_t number) {
         const double height = object.kind == PhantomKind::cells && axis == 0 ? flatness : 1;
         // Whole, with its soft edge, where there is room.
         const double margin = std::min(object.radius_um * height + voxel_um, extent / 2);
-        object.centre_um[i] = draws.uniform(margin, extent - margin) - voxel_um / 2;
+        object.center_um[i] = draws.uniform(margin, extent - margin) - voxel_um / 2;
     }
     if (options.kind == PhantomKind::mixed)
         object.brightness *= facts_of(object.kind).mixed_brightness;
@@ -189,7 +189,7 @@ void for_each_bodies(const PhantomOptions& options, index_t number, const Phanto
     const auto ball = [](double radius_um) { return Point{radius_um, radius_um, radius_um}; };
     switch (object.kind) {
         case PhantomKind::beads:
-            use({ball(r), 0, brightness, false, {object.centre_um}});
+            use({ball(r), 0, brightness, false, {object.center_um}});
             break;
         case PhantomKind::filaments: {
             std::vector<Point> path = filament_path(options, number, object);
@@ -199,7 +199,7 @@ void for_each_bodies(const PhantomOptions& options, index_t number, const Phanto
             break;
         }
         case PhantomKind::shells:
-            use({ball(r), 1 - std::min(shell_um / r, 0.5), brightness, false, {object.centre_um}});
+            use({ball(r), 1 - std::min(shell_um / r, 0.5), brightness, false, {object.center_um}});
             break;
         case PhantomKind::cells:
             cell_bodies(options, number, object, use);
@@ -211,7 +211,7 @@ void for_each_bodies(const PhantomOptions& options, index_t number, const Phanto
 
 std::array<double, 2> height_um(const PhantomOptions& options, index_t number,
                                 const PhantomObject& object) {
-    double low = object.centre_um[0], high = low;
+    double low = object.center_um[0], high = low;
     for_each_bodies(options, number, object, [&](const Bodies& bodies) {
         for (const Point& centre : bodies.centres_um) {
             low = std::min(low, centre[0] - bodies.radius_um[0]);

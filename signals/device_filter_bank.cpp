@@ -21,6 +21,7 @@ void check_device_options(const FilterOptions& options) {
 }  // namespace
 
 struct DeviceFilterBank::Impl {
+    int device = 0;
     SignalShape shape;
     FilterProblem problem;
     std::unique_ptr<DeviceFilterProgram> program;
@@ -32,6 +33,7 @@ DeviceFilterBank::DeviceFilterBank(const SignalShape& shape,
     : impl_(std::make_unique<Impl>()) {
     if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
     check_device_options(options);
+    impl_->device = device.device;
     impl_->shape = shape;
     FilterProblem& problem = impl_->problem;
     problem = resolve_filters(shape, filters, options, device.signal_type);
@@ -69,8 +71,14 @@ PixelType DeviceFilterBank::result_type() const {
 index_t DeviceFilterBank::device_bytes() const {
     return impl_->program->bytes();
 }
-const FilterCost& DeviceFilterBank::cost() const {
-    return impl_->program->cost();
+FilterPlan DeviceFilterBank::plan() const {
+    const FilterCost& cost = impl_->program->cost();
+    FilterPlan plan;
+    plan.method = cost.method;
+    plan.segment = cost.segment;
+    plan.engine = message("gpu:", impl_->device);
+    plan.seconds = cost.seconds;
+    return plan;
 }
 
 void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak_positions,
@@ -88,7 +96,7 @@ void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak
     result.peak_positions = peak_positions;
     result.filter_stride = problem.stored();
     result.signal_stride = problem.work.filters * problem.stored();
-    impl_->program->run(view, result, stream);
+    impl_->program->run(view, result, stream.get());
 }
 
 }  // namespace convolume

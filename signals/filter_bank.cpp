@@ -5,7 +5,9 @@
 
 #include "convolume/error.hpp"
 #include "core/result_cut.hpp"
+#include "engines/engines.hpp"
 #include "signals/convert.hpp"
+#include "signals/filter_bank_factory.hpp"
 #include "signals/filter_problem.hpp"
 #include "signals/method_selection.hpp"
 #include "signals/nonfinite.hpp"
@@ -15,8 +17,8 @@ namespace convolume {
 
 void ResultSink::write_positions(index_t, index_t, index_t, index_t, const index_t*) {}
 
-std::string FilterPlan::text() const {
-    std::string text = message("method: ", to_string(method));
+std::string FilterPlan::to_string() const {
+    std::string text = message("method: ", convolume::to_string(method));
     if (segment > 0) text += message(" in segments of ", segment);
     text += message("\nengine: ", engine, "\npredicted: ", seconds * 1e3, " ms");
     text += "\n";
@@ -60,14 +62,27 @@ struct FilterBank::Impl {
         expect("the signals", signals.shape, {1, shape.signals, shape.samples});
         expect("the results", results.shape,
                {shape.signals, problem.work.filters, problem.stored()});
+        check_memory(signals, results);
         check_type(signals.type);
         if (results.type != problem.work.result_type())
-            throw InvalidArgument(message("results are ", name_of(problem.work.result_type()),
-                                          " here and cannot be stored as ", name_of(results.type)));
+            throw InvalidArgument(message("results are ", to_string(problem.work.result_type()),
+                                          " here and cannot be stored as ",
+                                          to_string(results.type)));
         if (results.shape.x > 1 && results.strides.x != 1)
             throw InvalidArgument("the samples of a result must follow each other in memory");
         if (positions && problem.work.window.kind != WindowPost::Kind::peak)
             throw InvalidArgument("only peaks have positions");
+    }
+
+    static void check_memory(const ConstImageView& signals, const ImageView& results) {
+        const bool no_signals = signals.data == nullptr && element_count(signals.shape) > 0;
+        const bool no_results = results.data == nullptr && element_count(results.shape) > 0;
+        if (no_signals || no_results)
+            throw InvalidArgument(message("the ", no_signals ? "signals" : "results",
+                                          " point to no memory (null): allocate it first"));
+        if (overlap(signals, results))
+            throw InvalidArgument(
+                "signals and results overlap in memory: filter into memory of its own");
     }
 
     void check_type(PixelType type) const {
@@ -215,9 +230,11 @@ ExecutionReport timed(const Run& run) {
 }  // namespace
 
 FilterBank::FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
-                       const FilterOptions& options, FilterEngineList engines,
+                       const FilterOptions& options, const EngineChoice& engines,
                        PixelType signal_type)
-    : impl_(std::make_unique<Impl>(shape, filters, options, engines, signal_type)) {}
+    : FilterBank(FilterBankFactory::make(shape, filters, options, make_filter_engines(engines),
+                                         signal_type)) {}
+FilterBank::FilterBank(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 FilterBank::~FilterBank() = default;
 FilterBank::FilterBank(FilterBank&&) noexcept = default;
 FilterBank& FilterBank::operator=(FilterBank&&) noexcept = default;
@@ -240,7 +257,7 @@ index_t FilterBank::result_samples() const {
 PixelType FilterBank::result_type() const {
     return impl_->problem.work.result_type();
 }
-const FilterPlan& FilterBank::plan() const {
+FilterPlan FilterBank::plan() const {
     return impl_->plan;
 }
 
@@ -256,13 +273,21 @@ ExecutionReport FilterBank::execute(SignalSource& source, ResultSink& sink,
 }
 
 Volume filter_signals(const ConstImageView& signals, const ConstImageView& filters,
-                      const FilterOptions& options) {
-    const FilterBank bank({signals.shape.y, signals.shape.x}, {filters}, options,
-                          make_filter_engines(), signals.type);
+                      const FilterOptions& options, const EngineChoice& engines) {
+    const FilterBank bank({signals.shape.y, signals.shape.x}, {filters}, options, engines,
+                          signals.type);
     Volume results({bank.signal_shape().signals, bank.filters(), bank.result_samples()},
                    bank.result_type());
     bank.execute(signals, results.view());
     return results;
+}
+
+FilterBank FilterBankFactory::make(const SignalShape& shape,
+                                   const std::vector<ConstImageView>& filters,
+                                   const FilterOptions& options, const FilterEngineList& engines,
+                                   PixelType signal_type) {
+    return FilterBank(
+        std::make_unique<FilterBank::Impl>(shape, filters, options, engines, signal_type));
 }
 
 }  // namespace convolume

@@ -31,8 +31,8 @@ void check_function(const FilterWork& work) {
     if (work.function) {
         if (work.function->sample_type != work.sample_type())
             throw InvalidArgument(
-                message("the function takes ", name_of(work.function->sample_type),
-                        ", but filtered samples are ", name_of(work.sample_type()), " here"));
+                message("the function takes ", to_string(work.function->sample_type),
+                        ", but filtered samples are ", to_string(work.sample_type()), " here"));
         if (work.function->before < 0 || work.function->after < 0)
             throw InvalidArgument("the function looks at a negative number of samples");
         if (is_integer(work.function->result_type))

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "convolume/filter_bank.hpp"
+#include "core/filter_engine.hpp"
 
 namespace convolume {
 

@@ -6,19 +6,33 @@
 
 #include "convolume/error.hpp"
 #include "core/rank1.hpp"
+#include "engines/engines.hpp"
+#include "volumes/convolver_factory.hpp"
 #include "volumes/fold.hpp"
 #include "volumes/plan_runner.hpp"
 #include "volumes/resolved_problem.hpp"
 
 namespace convolume {
 
+namespace {
+
+void check_memory(const ConstImageView& input, const ImageView& output) {
+    if (input.data == nullptr || output.data == nullptr)
+        throw InvalidArgument(message("the ", input.data == nullptr ? "input" : "output",
+                                      " points to no memory (null): allocate it first"));
+    if (overlap(input, output))
+        throw InvalidArgument(
+            "input and output overlap in memory: convolve into memory of its own");
+}
+
+}  // namespace
+
 struct Convolver::Impl {
     Options options;
     ResolvedProblem resolved;
     EngineList engines;  ///< all that may be used
-    mutable std::mutex runners_mutex;
-    /// The last one is in use; the others' plans have been seen by callers.
-    mutable std::vector<std::shared_ptr<const PlanRunner>> runners;
+    mutable std::mutex runner_mutex;
+    mutable std::shared_ptr<const PlanRunner> current_runner;
 
     Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
          EngineList engine_list, PixelType image_type, PixelType output_type)
@@ -28,11 +42,11 @@ struct Convolver::Impl {
         resolved.problem.rank1_kernel =
             may_sum_in_space() && !resolved.problem.complex_data &&
             factor_rank1(resolved.taps->view(), options.precision).has_value();
-        runners.push_back(make_runner());
+        current_runner = make_runner();
     }
 
     std::shared_ptr<const PlanRunner> make_runner() const {
-        Plan plan = make_plan(resolved.problem, options, engines);
+        TaskPlan plan = make_plan(resolved.problem, options, engines);
         EngineList chosen;
         for (const int index : plan.engine_indices)
             chosen.push_back(engines[static_cast<std::size_t>(index)]);
@@ -41,16 +55,16 @@ struct Convolver::Impl {
     }
 
     std::shared_ptr<const PlanRunner> runner() const {
-        const std::lock_guard lock(runners_mutex);
-        return runners.back();
+        const std::lock_guard lock(runner_mutex);
+        return current_runner;
     }
 
     // A device had less memory than was planned with, and knows so now: a smaller plan.
     void plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
-        const std::lock_guard lock(runners_mutex);
-        if (runners.back() != failed) return;  // another execution has done so
+        const std::lock_guard lock(runner_mutex);
+        if (current_runner != failed) return;  // another execution has done so
         failed->release();
-        runners.push_back(make_runner());
+        current_runner = make_runner();
     }
 
     ExecutionReport run(RunArguments arguments, const ExecutionContext& context) const {
@@ -115,7 +129,7 @@ struct Convolver::Impl {
         }
         report = run(arguments, context);
         if (resolved.folds) {
-            const pixels::ClampCount clamped =
+            const ClampCount clamped =
                 fold(extended.view(), resolved.fold_sources, output, runner()->threads());
             report.clamped_low = clamped.low;
             report.clamped_high = clamped.high;
@@ -134,6 +148,7 @@ struct Convolver::Impl {
         };
         expect("input", input.shape, resolved.input_shape);
         expect("output", output.shape, resolved.output_shape);
+        check_memory(input, output);
         const bool complex_data = runner()->plan().problem.complex_data;
         if (is_complex(input.type) && !complex_data)
             throw InvalidArgument(
@@ -141,7 +156,7 @@ struct Convolver::Impl {
                 "complex type when planning");
         if (complex_data && !is_complex(output.type))
             throw InvalidArgument(message("the result is complex and cannot be stored as ",
-                                          name_of(output.type), ": use complex64 or complex128"));
+                                          to_string(output.type), ": use complex64 or complex128"));
     }
 
     // Returns the samples to be read as 0.
@@ -157,10 +172,11 @@ struct Convolver::Impl {
 };
 
 Convolver::Convolver(const Shape3& image_shape, const ConstImageView& kernel,
-                     const Options& options, EngineList engines, PixelType image_type,
+                     const Options& options, const EngineChoice& engines, PixelType image_type,
                      PixelType output_type)
-    : impl_(std::make_unique<Impl>(image_shape, kernel, options, std::move(engines), image_type,
-                                   output_type)) {}
+    : Convolver(ConvolverFactory::make(image_shape, kernel, options, make_engines(engines),
+                                       image_type, output_type)) {}
+Convolver::Convolver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Convolver::~Convolver() = default;
 Convolver::Convolver(Convolver&&) noexcept = default;
 Convolver& Convolver::operator=(Convolver&&) noexcept = default;
@@ -172,13 +188,13 @@ const Shape3& Convolver::output_shape() const {
     return impl_->resolved.output_shape;
 }
 PixelType Convolver::natural_output_type() const {
-    return working_type(impl_->options.precision, plan().problem.complex_data);
+    return working_type(impl_->options.precision, impl_->resolved.problem.complex_data);
 }
 double Convolver::kernel_sum() const {
     return impl_->resolved.kernel.sum;
 }
-const Plan& Convolver::plan() const {
-    return impl_->runner()->plan();
+Plan Convolver::plan() const {
+    return impl_->runner()->plan().summary();
 }
 
 ExecutionReport Convolver::execute(const ConstImageView& input, const ImageView& output,
@@ -186,11 +202,19 @@ ExecutionReport Convolver::execute(const ConstImageView& input, const ImageView&
     return impl_->execute(input, output, context);
 }
 
-Volume convolve(const ConstImageView& image, const ConstImageView& kernel, const Options& options) {
-    const Convolver convolver(image.shape, kernel, options, make_engines(), image.type);
+Volume convolve(const ConstImageView& image, const ConstImageView& kernel, const Options& options,
+                const EngineChoice& engines) {
+    const Convolver convolver(image.shape, kernel, options, engines, image.type);
     Volume result(convolver.output_shape(), convolver.natural_output_type());
     convolver.execute(image, result.view());
     return result;
+}
+
+Convolver ConvolverFactory::make(const Shape3& image_shape, const ConstImageView& kernel,
+                                 const Options& options, EngineList engines, PixelType image_type,
+                                 PixelType output_type) {
+    return Convolver(std::make_unique<Convolver::Impl>(
+        image_shape, kernel, options, std::move(engines), image_type, output_type));
 }
 
 }  // namespace convolume

@@ -70,7 +70,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     impl_->output_type = device.output_type.value_or(natural);
     if (problem.complex_data && !is_complex(impl_->output_type))
         throw InvalidArgument(message("the result is complex and cannot be stored as ",
-                                      name_of(impl_->output_type),
+                                      to_string(impl_->output_type),
                                       ": use complex64 or complex128"));
 
     DeviceProgramSpec spec;
@@ -98,8 +98,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
         spec.folded_type = impl_->output_type;
     }
     spec.keep_spectrum = device.keep_kernel_spectrum;
-    spec.planes_at_once = device.planes_at_once;
-    spec.memory_limit_bytes = device.memory_limit_bytes.value_or(0);
+    spec.memory_limit_bytes = device.max_gpu_bytes.value_or(0);
     if (device.workspace_of) spec.workspace_of = device.workspace_of->impl_->program.get();
     impl_->program = make_device_program(spec);
     resolved.taps.reset();  // the device has them now
@@ -126,7 +125,7 @@ const Shape3& DeviceConvolver::grid() const {
 }
 
 void DeviceConvolver::execute(const void* input, void* output, DeviceStream stream) {
-    impl_->program->run(input, output, stream);
+    impl_->program->run(input, output, stream.get());
 }
 
 }  // namespace convolume

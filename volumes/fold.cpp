@@ -20,9 +20,8 @@ std::vector<std::vector<index_t>> invert(const std::vector<index_t>& sources, in
 
 }  // namespace
 
-pixels::ClampCount fold(const ConstImageView& extended,
-                        const std::array<std::vector<index_t>, 3>& sources, const ImageView& target,
-                        int threads) {
+ClampCount fold(const ConstImageView& extended, const std::array<std::vector<index_t>, 3>& sources,
+                const ImageView& target, int threads) {
     const auto planes = invert(sources[0], target.shape.z);
     const auto rows = invert(sources[1], target.shape.y);
     const index_t row_count = target.shape.z * target.shape.y;

@@ -11,8 +11,7 @@ namespace convolume {
 
 /// target(k) = Σ extended(i) over all i with sources[axis][i] = k on every axis. `extended` is
 /// contiguous float32/64 or complex; the target may be of any type that holds its kind.
-pixels::ClampCount fold(const ConstImageView& extended,
-                        const std::array<std::vector<index_t>, 3>& sources, const ImageView& target,
-                        int threads);
+ClampCount fold(const ConstImageView& extended, const std::array<std::vector<index_t>, 3>& sources,
+                const ImageView& target, int threads);
 
 }  // namespace convolume

@@ -101,7 +101,7 @@ index_t scratch_bytes(const Problem& problem, const Layout& layout) {
         checked_multiply(element_count(scratch_shape(problem, layout)), sample));
 }
 
-void lay_out(const Problem& problem, const Layout& layout, Plan& plan) {
+void lay_out(const Problem& problem, const Layout& layout, TaskPlan& plan) {
     plan.blocks.clear();
     plan.tasks.clear();
     plan.scratch = scratch_shape(problem, layout);

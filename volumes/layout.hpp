@@ -50,6 +50,6 @@ Shape3 scratch_shape(const Problem& problem, const Layout& layout);
 index_t scratch_bytes(const Problem& problem, const Layout& layout);
 
 /// Fills plan.blocks, plan.tasks, plan.windows and the scratch volume.
-void lay_out(const Problem& problem, const Layout& layout, Plan& plan);
+void lay_out(const Problem& problem, const Layout& layout, TaskPlan& plan);
 
 }  // namespace convolume

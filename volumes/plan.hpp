@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "convolume/convolver.hpp"
 #include "core/engine.hpp"
 #include "volumes/axis.hpp"
 
@@ -34,31 +35,15 @@ struct Problem {
 struct Task {
     std::array<AxisWindow, 3> windows;  ///< of tiles; of the undivided problem for parts
     PartId part;
-    int block = 0;  ///< index into Plan::blocks
+    int block = 0;  ///< index into TaskPlan::blocks
 };
 
-/// Predicted figures of one way to run the problem.
-struct Candidate {
-    Method method = Method::in_core;
-    Algorithm algorithm = Algorithm::fft;
-    bool on_gpu = false;
-    int parts = 1;
-    Index3 tiles{1, 1, 1};
-    index_t slab_planes = 0;   ///< outputs of each step along z where engines walk; else 0
-    int tasks_in_flight = 1;   ///< on each engine
-    Shape3 grid;               ///< padded size of a block
-    index_t block_bytes = 0;   ///< of the largest block and its kernel
-    index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
-    index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
-    double seconds = 0;
-    std::string rejected;  ///< why it cannot run; empty when it can
-};
-
-struct Plan {
+/// A plan with all that it takes to run it.
+struct TaskPlan {
     Problem problem;
-    Candidate chosen;
-    std::vector<Candidate> candidates;  ///< all that were weighed, the chosen one among them
-    std::vector<Block> blocks;          ///< distinct block sizes
+    PlanCandidate chosen;
+    std::vector<PlanCandidate> candidates;  ///< all that were weighed, the chosen one among them
+    std::vector<Block> blocks;              ///< distinct block sizes
     std::vector<Task> tasks;
     std::array<AxisWindow, 3> windows;  ///< of the undivided problem
     Shape3 scratch;  ///< of Method::dif: planes of the split volume (z = grid length)
@@ -68,16 +53,14 @@ struct Plan {
     std::vector<std::string> engines;  ///< their names
     index_t host_limit_bytes = 0;
 
-    /// A table for people: sizes, memory, predicted time, and the candidates not taken.
-    std::string to_string() const;
-    /// The same for machines, as a JSON object.
-    std::string to_json() const;
+    /// What callers see of it.
+    Plan summary() const;
 };
 
 /// Chooses among the methods `options` allows by predicted time on `engines` (at least one). Where
 /// the list holds CPU and GPU engines, either kind is weighed by itself and one of them chosen.
 /// Throws Unavailable when no engine can run the method asked for; OutOfMemory, naming the least
 /// limit that would do, when nothing fits.
-Plan make_plan(const Problem& problem, const Options& options, const EngineList& engines);
+TaskPlan make_plan(const Problem& problem, const Options& options, const EngineList& engines);
 
 }  // namespace convolume

@@ -83,7 +83,7 @@ class ReportSum {
 
 }  // namespace
 
-PlanRunner::PlanRunner(Plan plan, EngineList engines, std::shared_ptr<const Volume> taps)
+PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps)
     : plan_(std::move(plan)),
       engines_(std::move(engines)),
       taps_(std::move(taps)),
@@ -234,7 +234,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
     const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, plan_.scratch_bytes);
     const BlockOutput output{arguments.output, arguments.add};
     const index_t first_plane = plan_.windows[0].kept_begin();
-    const pixels::ClampCount clamped =
+    const ClampCount clamped =
         single ? decompose::merge(static_cast<const float*>(scratch.data()), layout, first_plane,
                                   output, threads_, context)
                : decompose::merge(static_cast<const double*>(scratch.data()), layout, first_plane,

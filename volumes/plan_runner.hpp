@@ -25,9 +25,9 @@ class PlanRunner {
   public:
     /// `engines`: those of the plan. `taps`: as in Engine::prepare, trimmed as the plan's windows
     /// say.
-    PlanRunner(Plan plan, EngineList engines, std::shared_ptr<const Volume> taps);
+    PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps);
 
-    const Plan& plan() const { return plan_; }
+    const TaskPlan& plan() const { return plan_; }
     int threads() const { return threads_; }
 
     ExecutionReport execute(const RunArguments& arguments, const ExecutionContext& context) const;
@@ -47,7 +47,7 @@ class PlanRunner {
         std::vector<std::shared_ptr<const EngineKernel>> of_part;
     };
 
-    Plan plan_;
+    TaskPlan plan_;
     EngineList engines_;
     std::shared_ptr<const Volume> taps_;
     int threads_;

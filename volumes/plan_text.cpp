@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "convolume/error.hpp"
 #include "volumes/plan.hpp"
 
 namespace convolume {
@@ -16,7 +17,7 @@ std::string format_seconds(double seconds) {
     return text;
 }
 
-std::string pieces(const Candidate& candidate) {
+std::string pieces(const PlanCandidate& candidate) {
     if (candidate.parts > 1) return message(candidate.parts, " parts");
     const index_t tiles = element_count(candidate.tiles);
     const std::string text =
@@ -25,7 +26,7 @@ std::string pieces(const Candidate& candidate) {
                                      : text;
 }
 
-std::string describe(const Candidate& candidate) {
+std::string describe(const PlanCandidate& candidate) {
     std::string text = to_string(candidate.method);
     if (candidate.algorithm != Algorithm::fft && candidate.algorithm != Algorithm::direct)
         text += message(" (", to_string(candidate.algorithm), ")");
@@ -37,7 +38,7 @@ nlohmann::json shape_json(const Index3& shape) {
     return {shape.z, shape.y, shape.x};
 }
 
-nlohmann::json candidate_json(const Candidate& candidate) {
+nlohmann::json candidate_json(const PlanCandidate& candidate) {
     nlohmann::json json{{"method", to_string(candidate.method)},
                         {"algorithm", to_string(candidate.algorithm)},
                         {"on_gpu", candidate.on_gpu},
@@ -55,17 +56,33 @@ nlohmann::json candidate_json(const Candidate& candidate) {
 
 }  // namespace
 
+Plan TaskPlan::summary() const {
+    Plan plan;
+    plan.image = problem.image;
+    plan.kernel = problem.kernel;
+    plan.output = problem.output.shape();
+    plan.complex_data = problem.complex_data;
+    plan.rank1_kernel = problem.rank1_kernel;
+    plan.precision = problem.precision;
+    plan.boundary.kind = problem.boundary;
+    plan.chosen = chosen;
+    plan.candidates = candidates;
+    plan.engines = engines;
+    plan.tasks = static_cast<index_t>(tasks.size());
+    plan.scratch_bytes = scratch_bytes;
+    plan.host_limit_bytes = host_limit_bytes;
+    return plan;
+}
+
 std::string Plan::to_string() const {
-    std::string text = message("image ", convolume::to_string(problem.image), " * kernel ",
-                               convolume::to_string(problem.kernel), " -> ",
-                               convolume::to_string(problem.output.shape()), " (z×y×x), ",
-                               problem.complex_data ? "complex" : "real",
-                               problem.rank1_kernel ? ", kernel of rank 1" : "", ", ",
-                               convolume::to_string(problem.precision), ", boundary ",
-                               convolume::to_string(problem.boundary), "\n");
+    std::string text = message(
+        "image ", convolume::to_string(image), " * kernel ", convolume::to_string(kernel), " -> ",
+        convolume::to_string(output), " (z×y×x), ", complex_data ? "complex" : "real",
+        rank1_kernel ? ", kernel of rank 1" : "", ", ", convolume::to_string(precision),
+        ", boundary ", convolume::to_string(boundary.kind), "\n");
     text += message("method ", describe(chosen), ": ", pieces(chosen), ", grid ",
-                    convolume::to_string(chosen.grid), ", ", tasks.size(),
-                    tasks.size() == 1 ? " task" : " tasks", " on");
+                    convolume::to_string(chosen.grid), ", ", tasks, tasks == 1 ? " task" : " tasks",
+                    " on");
     for (const std::string& engine : engines) text += " " + engine;
     if (chosen.tasks_in_flight > 1)
         text += message(", ", chosen.tasks_in_flight, " in flight on each");
@@ -79,7 +96,7 @@ std::string Plan::to_string() const {
     std::snprintf(line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s\n", "candidate", "pieces",
                   "grid z,y,x", "engine", "host", "predicted");
     text += line;
-    for (const Candidate& candidate : candidates) {
+    for (const PlanCandidate& candidate : candidates) {
         std::snprintf(
             line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s", describe(candidate).c_str(),
             pieces(candidate).c_str(), convolume::to_string(candidate.grid, ",").c_str(),
@@ -94,18 +111,18 @@ std::string Plan::to_string() const {
 
 std::string Plan::to_json() const {
     nlohmann::json all = nlohmann::json::array();
-    for (const Candidate& candidate : candidates) all.push_back(candidate_json(candidate));
-    return nlohmann::json{{"image_zyx", shape_json(problem.image)},
-                          {"kernel_zyx", shape_json(problem.kernel)},
-                          {"output_zyx", shape_json(problem.output.shape())},
-                          {"complex", problem.complex_data},
-                          {"rank1_kernel", problem.rank1_kernel},
-                          {"precision", convolume::to_string(problem.precision)},
-                          {"boundary", convolume::to_string(problem.boundary)},
+    for (const PlanCandidate& candidate : candidates) all.push_back(candidate_json(candidate));
+    return nlohmann::json{{"image_zyx", shape_json(image)},
+                          {"kernel_zyx", shape_json(kernel)},
+                          {"output_zyx", shape_json(output)},
+                          {"complex", complex_data},
+                          {"rank1_kernel", rank1_kernel},
+                          {"precision", convolume::to_string(precision)},
+                          {"boundary", convolume::to_string(boundary.kind)},
                           {"chosen", candidate_json(chosen)},
                           {"candidates", std::move(all)},
                           {"engines", engines},
-                          {"tasks", tasks.size()},
+                          {"tasks", tasks},
                           {"scratch_bytes", scratch_bytes},
                           {"host_limit_bytes", host_limit_bytes}}
         .dump(1);

@@ -48,7 +48,7 @@ std::string size_to_allow(index_t bytes) {
 
 struct Weighed {
     Layout layout;
-    Candidate candidate;
+    PlanCandidate candidate;
     bool keep_kernels = true;
 };
 
@@ -97,7 +97,7 @@ class Planner {
                 return std::pair(excess(a.candidate), a.candidate.host_bytes) <
                        std::pair(excess(b.candidate), b.candidate.host_bytes);
             });
-        const Candidate& candidate = least->candidate;
+        const PlanCandidate& candidate = least->candidate;
         std::string cure;
         if (excess(candidate) > 0)
             cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
@@ -183,12 +183,12 @@ class Planner {
         return counts;
     }
 
-    bool fits(const Candidate& candidate) const {
+    bool fits(const PlanCandidate& candidate) const {
         return candidate.host_bytes <= limits_.host_bytes &&
                candidate.engine_bytes <= limits_.engine_bytes.value_or(candidate.engine_bytes);
     }
 
-    bool is_better(const Candidate& a, const Candidate& b) const {
+    bool is_better(const PlanCandidate& a, const PlanCandidate& b) const {
         if (fits(a) != fits(b)) return fits(a);
         return fits(a) ? a.seconds < b.seconds : a.engine_bytes < b.engine_bytes;
     }
@@ -210,7 +210,7 @@ class Planner {
                       const std::array<BlockAxis, 3>& axes, index_t scratch, const Block& first,
                       const Block& other, Weighed& weighed) const {
         const int parts = layout.parts;
-        Candidate& candidate = weighed.candidate;
+        PlanCandidate& candidate = weighed.candidate;
         candidate.method = layout.method;
         candidate.algorithm = layout.algorithm;
         candidate.parts = parts;
@@ -287,7 +287,7 @@ class Planner {
         return checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
     }
 
-    std::string why_not(const Candidate& candidate) const {
+    std::string why_not(const PlanCandidate& candidate) const {
         if (limits_.engine_bytes && candidate.engine_bytes > *limits_.engine_bytes)
             return message("needs ", format_bytes(candidate.engine_bytes),
                            " on an engine limited to ", format_bytes(*limits_.engine_bytes));
@@ -297,7 +297,7 @@ class Planner {
         return {};
     }
 
-    index_t excess(const Candidate& candidate) const {
+    index_t excess(const PlanCandidate& candidate) const {
         return std::max<index_t>(
             0, candidate.engine_bytes - limits_.engine_bytes.value_or(candidate.engine_bytes));
     }
@@ -312,7 +312,7 @@ class Planner {
 
 }  // namespace
 
-Plan make_plan(const Problem& problem, const Options& options, const EngineList& engines) {
+TaskPlan make_plan(const Problem& problem, const Options& options, const EngineList& engines) {
     if (engines.empty()) throw InvalidArgument("a plan needs at least one engine");
     for (int a = 0; a < 3; ++a)
         if (problem.image[a] < 1 || problem.kernel[a] < 1)
@@ -342,7 +342,7 @@ Plan make_plan(const Problem& problem, const Options& options, const EngineList&
         planners.emplace_back(problem, options, kind);
         indices.push_back(std::move(members));
     }
-    Plan plan;
+    TaskPlan plan;
     plan.problem = problem;
     const Planner* best = nullptr;
     for (std::size_t i = 0; i < planners.size(); ++i) {
@@ -356,8 +356,8 @@ Plan make_plan(const Problem& problem, const Options& options, const EngineList&
         plan.engine_indices = indices[i];
     }
     if (plan.candidates.empty())
-        throw Unavailable(message("method ", to_string(options.method),
-                                  " does not run on a GPU: use the CPU (--device cpu)"));
+        throw Unavailable(
+            message("method ", to_string(options.method), " does not run on a GPU: use the CPU"));
     if (!best) {
         for (const Planner& planner : planners)
             if (!planner.weighed().empty()) throw OutOfMemory(planner.nothing_fits());

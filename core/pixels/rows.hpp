@@ -44,16 +44,6 @@ template <class T>
 index_t load_row(const ConstImageView& source, index_t z, index_t y, const RowGather& gather,
                  const LoadOptions& options, T* out);
 
-struct ClampCount {
-    index_t low = 0;
-    index_t high = 0;
-    ClampCount& operator+=(const ClampCount& other) {
-        low += other.low;
-        high += other.high;
-        return *this;
-    }
-};
-
 /// Stores `count` values into target(z, y, x_begin …): value + add (in T), rounded half to even and
 /// clamped for integer targets (NaN becomes 0 and counts as low). A complex T needs a complex
 /// target (InvalidArgument).

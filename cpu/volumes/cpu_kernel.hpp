@@ -18,7 +18,7 @@ class Kernel : public EngineKernel {
 // Counts of all threads.
 class ClampTotal {
   public:
-    void add(const pixels::ClampCount& count) {
+    void add(const ClampCount& count) {
         low_ += count.low;
         high_ += count.high;
     }

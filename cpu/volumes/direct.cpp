@@ -117,7 +117,7 @@ ExecutionReport SpaceKernel<Sample>::convolve(const Block& block, const BlockInp
 }
 
 template <class Sample>
-pixels::ClampCount SpaceKernel<Sample>::run(const Block& block, const StripLayout& layout,
+ClampCount SpaceKernel<Sample>::run(const Block& block, const StripLayout& layout,
                                             const SpaceInput& input, const BlockOutput& output,
                                             index_t item, void* scratch) const {
     const index_t kept_x = block.axes[2].kept;
@@ -132,7 +132,7 @@ pixels::ClampCount SpaceKernel<Sample>::run(const Block& block, const StripLayou
     Sample* const ring = out + layout.line;
     Sample* const loaded = ring + shape_.z * ring_rows * layout.line;  // separable only
     Sample* const filtered = loaded + layout.line;
-    pixels::ClampCount clamped;
+    ClampCount clamped;
 
     const auto load = [&](index_t plane, index_t wide_row, Sample* row) {
         const index_t z = input.gather[0][static_cast<std::size_t>(plane)];

@@ -52,7 +52,7 @@ class SpaceKernel : public Kernel {
 
   private:
     /// Computes one work item of the layout.
-    pixels::ClampCount run(const Block& block, const StripLayout& layout, const SpaceInput& input,
+    ClampCount run(const Block& block, const StripLayout& layout, const SpaceInput& input,
                            const BlockOutput& output, index_t item, void* scratch) const;
 
     Shape3 shape_;

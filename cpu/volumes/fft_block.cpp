@@ -125,13 +125,13 @@ void FftBlock<Real>::inverse_columns(Complex* plane, index_t batch) const {
 }
 
 template <class Real>
-pixels::ClampCount FftBlock<Real>::inverse_rows(Complex* plane, index_t z, index_t batch,
+ClampCount FftBlock<Real>::inverse_rows(Complex* plane, index_t z, index_t batch,
                                                 const BlockAxis& kept_y, const BlockAxis& kept_x,
                                                 const BlockOutput& output, void* scratch) const {
     const index_t first_row = batch * layout_.row_batch;
     const index_t begin = std::max(first_row, kept_y.kept_begin);
     const index_t end = std::min(first_row + layout_.row_batch, kept_y.kept_begin + kept_y.kept);
-    pixels::ClampCount clamped;
+    ClampCount clamped;
     if (begin >= end) return clamped;
     Complex* const spectrum = plane + first_row * layout_.pitch;
     const auto store = [&](auto* rows, index_t distance) {

@@ -39,7 +39,7 @@ class FftBlock {
     void forward_columns(Complex* plane, index_t batch) const;
     void inverse_columns(Complex* plane, index_t batch) const;
     /// Transforms a batch of rows back and stores those of the `kept` range (y and x).
-    pixels::ClampCount inverse_rows(Complex* plane, index_t z, index_t batch,
+    ClampCount inverse_rows(Complex* plane, index_t z, index_t batch,
                                     const BlockAxis& kept_y, const BlockAxis& kept_x,
                                     const BlockOutput& output, void* scratch) const;
 

@@ -4,6 +4,7 @@
 
 #include "convolume/volume.hpp"
 #include "gpu/runtime/check.hpp"
+#include "core/host_memory.hpp"
 
 namespace convolume::gpu {
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 
@@ -14,7 +15,7 @@ namespace convolume {
 ///   electrons = min(Poisson(λ), full_well_e) + read_noise_e Normal(0, 1)
 ///   ADU = electrons / gain_e_per_adu + offset_adu, rounded and clipped to 0 … 2^bits − 1.
 /// The defaults are those of a scientific CMOS camera of today.
-struct Camera {
+struct CONVOLUME_API Camera {
     double quantum_efficiency = 0.8;  ///< electrons a photon, 0 to 1
     double background_photons = 0;    ///< a pixel, on top of the specimen's
     double dark_e_per_s = 0.06;
@@ -38,7 +39,7 @@ struct Camera {
 };
 
 /// Facts about recorded pixels; those of several recordings add up.
-struct CameraReport {
+struct CONVOLUME_API CameraReport {
     index_t pixels = 0;
     index_t saturated = 0;    ///< full wells, or values above the converter's range
     index_t below_zero = 0;   ///< values below 0, recorded as 0
@@ -58,14 +59,14 @@ struct CameraReport {
 /// number of threads, and however planes are grouped. (Between machines the last bit of log and cos
 /// may differ, and with it, very rarely, a count.) Throws InvalidArgument, and BadData for photons
 /// that are not finite or beyond 1e15.
-CameraReport expose(const Camera& camera, const ConstImageView& photons, index_t first_plane,
-                    const ImageView& adu, int threads = 0);
+CONVOLUME_API CameraReport expose(const Camera& camera, const ConstImageView& photons,
+                                  index_t first_plane, const ImageView& adu, int threads = 0);
 
 /// Pixel (j, i) covers [j, j+1) · pixel.y × [i, i+1) · pixel.x from the corner of voxel (0, 0), and
 /// holds the sum of the voxels below it, those at its edges in part: no light is lost or counted
 /// twice. Plane k is the image at depth k · pixel.z, interpolated between the two planes next to
 /// it. The camera ends with the last pixel and plane that are wholly inside the image.
-class CameraGrid {
+class CONVOLUME_API CameraGrid {
   public:
     /// `voxel` is the image's, `pixel` the camera's: its z the step of the focus. Throws
     /// InvalidArgument for pixels smaller than a voxel or larger than the image.

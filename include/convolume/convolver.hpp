@@ -1,36 +1,68 @@
 #pragma once
-// Where a kernel's centre is.
-// The library's front door: plan once for an image shape and a kernel, execute any number of times.
+// Convolution of 3D images: plan once for an image shape and a kernel, execute any number of times.
 
 #include <array>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "convolume/engines.hpp"
-#include "convolume/image_view.hpp"
+#include "convolume/execution.hpp"
+#include "convolume/export.hpp"
 #include "convolume/options.hpp"
-#include "engines/engines.hpp"
-#include "volumes/plan.hpp"
+#include "convolume/volume.hpp"
 
 namespace convolume {
 
-/// Index (z, y, x) of the sample of largest magnitude; of several equal ones the nearest to k/2.
-Index3 kernel_peak(const ConstImageView& kernel);
+/// Predicted figures of one way to run the problem.
+struct PlanCandidate {
+    Method method = Method::in_core;
+    Algorithm algorithm = Algorithm::fft;
+    bool on_gpu = false;
+    int parts = 1;
+    Index3 tiles{1, 1, 1};
+    index_t slab_planes = 0;   ///< outputs of each step along z where engines walk; else 0
+    int tasks_in_flight = 1;   ///< on each engine
+    Shape3 grid;               ///< padded size of a block
+    index_t block_bytes = 0;   ///< of the largest block and its kernel
+    index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
+    index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
+    double seconds = 0;
+    std::string rejected;  ///< why it cannot run; empty when it can
+};
 
-/// Mean index (z, y, x), each sample counting by its magnitude. Throws BadData where all are 0.
-std::array<double, 3> kernel_centroid(const ConstImageView& kernel);
+/// How a convolution is run, and what it was predicted to take.
+struct CONVOLUME_API Plan {
+    Shape3 image;   ///< extents
+    Shape3 kernel;  ///< extents of what is left of the kernel where parts of it meet no pixel
+    Shape3 output;
+    bool complex_data = false;
+    bool rank1_kernel = false;  ///< the kernel is a product of three 1D kernels
+    Precision precision = Precision::float32;
+    Boundary boundary{};
+    PlanCandidate chosen;
+    std::vector<PlanCandidate> candidates;  ///< all that were weighed, the chosen one among them
+    std::vector<std::string> engines;       ///< names of those that take part: "cpu:0", "gpu:1"
+    index_t tasks = 0;                      ///< blocks that are convolved on their own
+    index_t scratch_bytes = 0;              ///< of the split volume of Method::dif
+    index_t host_limit_bytes = 0;
 
-/// The index `center` means in `kernel`. Throws InvalidArgument when it lies outside.
-Index3 center_index(const KernelCenter& center, const ConstImageView& kernel);
+    /// A table for people: sizes, memory, predicted time, and the candidates not taken.
+    std::string to_string() const;
+    /// The same for machines, as a JSON object.
+    std::string to_json() const;
+};
 
 /// Convolves images of one shape with one kernel. Immutable after construction: execute() may be
 /// called from several threads. Kernel spectra and workspaces are kept between executions.
-class Convolver {
+class CONVOLUME_API Convolver {
   public:
     /// `image_shape` is the image's (z, y, x), whatever the operation; `kernel` is copied. Image
     /// and output types only enter the memory estimate: execute() takes any. Throws InvalidArgument
-    /// (options), BadData (kernel all zero, or with NaN), OutOfMemory (no plan fits).
+    /// (options), BadData (kernel all zero, or with NaN), OutOfMemory (no plan fits), Unavailable
+    /// (a GPU is demanded and there is none).
     Convolver(const Shape3& image_shape, const ConstImageView& kernel, const Options& options = {},
-              EngineList engines = make_engines(), PixelType image_type = PixelType::float32,
+              const EngineChoice& engines = {}, PixelType image_type = PixelType::float32,
               PixelType output_type = PixelType::float32);
     ~Convolver();
     Convolver(Convolver&&) noexcept;
@@ -41,25 +73,37 @@ class Convolver {
     const Shape3& output_shape() const;
     /// complex64/128 when image type or kernel is complex, else the precision's real type.
     PixelType natural_output_type() const;
-    /// Sum of the kernel as given (its real part), before normalisation.
+    /// Sum of the kernel as given (its real part), before normalization.
     double kernel_sum() const;
-    /// The plan in use. Where a GPU runs out of memory, execute() makes a smaller one and goes on.
-    const Plan& plan() const;
+    /// The plan in use now. Where a GPU runs out of memory, execute() makes a smaller one and goes
+    /// on.
+    Plan plan() const;
 
     /// Input: any type and strides, shape input_shape(). Output: any real or integer type (complex
-    /// when the result is), shape output_shape(); it may not overlap the input. Blocks until done.
-    /// Throws InvalidArgument (shapes, types), BadData (NaN under NanPolicy::error), OutOfMemory,
-    /// Cancelled.
+    /// when the result is), shape output_shape(), apart from the input in memory. Blocks until
+    /// done. Throws InvalidArgument (null pointers, shapes, types, overlap), BadData (NaN under
+    /// NanPolicy::error), OutOfMemory, Cancelled.
     ExecutionReport execute(const ConstImageView& input, const ImageView& output,
                             const ExecutionContext& context = {}) const;
 
   private:
     struct Impl;
+    friend struct ConvolverFactory;
+    explicit Convolver(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
 
 /// One call for one image: plans, executes, returns the result in its natural type.
-Volume convolve(const ConstImageView& image, const ConstImageView& kernel,
-                const Options& options = {});
+CONVOLUME_API Volume convolve(const ConstImageView& image, const ConstImageView& kernel,
+                              const Options& options = {}, const EngineChoice& engines = {});
+
+/// Index (z, y, x) of the sample of largest magnitude; of several equal ones the nearest to k/2.
+CONVOLUME_API Index3 kernel_peak(const ConstImageView& kernel);
+
+/// Mean index (z, y, x), each sample counting by its magnitude. Throws BadData where all are 0.
+CONVOLUME_API std::array<double, 3> kernel_centroid(const ConstImageView& kernel);
+
+/// The index `center` means in `kernel`. Throws InvalidArgument when it lies outside.
+CONVOLUME_API Index3 center_index(const KernelCenter& center, const ConstImageView& kernel);
 
 }  // namespace convolume

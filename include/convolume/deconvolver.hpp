@@ -7,7 +7,6 @@
 // outside does not ring: Bertero and Boccacci, Astronomy & Astrophysics 437:369 (2005). Otherwise
 // the object has the image's extents and goes on outside as a boundary says.
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "convolume/convolver.hpp"
+#include "convolume/export.hpp"
 
 namespace convolume {
 
@@ -43,12 +43,12 @@ struct DeconvolveOptions {
     DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     int iterations = 30;
     Acceleration acceleration = Acceleration::biggs_andrews;  ///< not of wiener
-    std::optional<BoundaryKind> boundary;       ///< nothing: extend; `constant` is refused
-    KernelCenter center{};                      ///< the PSF's sample that stands for no shift
-    std::optional<double> background = 0;       ///< b; nothing: estimated from each image
-    double tv_weight = 0.002;                   ///< w of richardson_lucy_tv
-    std::array<double, 3> voxel_size{1, 1, 1};  ///< z, y, x in any unit: the gradient's spacing
-    double noise_to_signal = 0.01;              ///< K of wiener, where the PSF sums to 1
+    std::optional<Boundary> boundary;      ///< nothing: extend; `constant` is refused
+    KernelCenter center{};                 ///< the PSF's sample that stands for no shift
+    std::optional<double> background = 0;  ///< b; nothing: estimated from each image
+    double tv_weight = 0.002;              ///< w of richardson_lucy_tv
+    VoxelSize voxel{1, 1, 1};              ///< the gradient's spacing
+    double noise_to_signal = 0.01;         ///< K of wiener, where the PSF sums to 1
     /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction; of
     /// wiener, when the residual is at most this. Nothing: never; of wiener 0.001.
     std::optional<double> stop;
@@ -57,11 +57,11 @@ struct DeconvolveOptions {
 
 /// "rl", "rl-tv", "wiener"; "none", "biggs-andrews"; "extend" or a boundary. Parsers throw
 /// InvalidArgument that lists the choices.
-const char* to_string(DeconvolveMethod);
-const char* to_string(Acceleration);
-DeconvolveMethod parse_deconvolve_method(std::string_view);
-Acceleration parse_acceleration(std::string_view);
-std::optional<BoundaryKind> parse_edges(std::string_view);
+CONVOLUME_API const char* to_string(DeconvolveMethod);
+CONVOLUME_API const char* to_string(Acceleration);
+CONVOLUME_API DeconvolveMethod parse_deconvolve_method(std::string_view);
+CONVOLUME_API Acceleration parse_acceleration(std::string_view);
+CONVOLUME_API std::optional<Boundary> parse_edges(std::string_view);
 
 /// What is known after an iteration.
 struct Iteration {
@@ -83,7 +83,7 @@ struct DeconvolveReport {
 };
 
 /// How a Deconvolver works, and in how much memory.
-struct DeconvolvePlan {
+struct CONVOLUME_API DeconvolvePlan {
     bool on_device = false;         ///< all arrays stay in the memory of one GPU
     std::string engines;            ///< "gpu:0"; of a host loop the engines that convolve
     Shape3 object;                  ///< extents of the estimate
@@ -98,7 +98,7 @@ struct DeconvolvePlan {
 
 /// Deconvolves images of one shape with one PSF: in the memory of one GPU where everything fits,
 /// else by Convolver, which streams through CPU or GPUs as it plans. Computes in float32.
-class Deconvolver {
+class CONVOLUME_API Deconvolver {
   public:
     /// `psf` is copied, negative samples are set to 0, and its sum is made 1. Throws
     /// InvalidArgument (options), BadData (PSF complex, zero or with NaN), OutOfMemory,
@@ -109,17 +109,18 @@ class Deconvolver {
     Deconvolver(Deconvolver&&) noexcept;
     Deconvolver& operator=(Deconvolver&&) noexcept;
 
-    const DeconvolvePlan& plan() const;
+    DeconvolvePlan plan() const;
     double psf_sum() const;  ///< as given
     index_t negative_psf_samples() const;
 
     /// Image: any real type, finite. Result: the same shape, any real type; integers are rounded
     /// and clamped. They may be the same memory. `on_iteration` is called after each iteration.
-    /// Blocks; one execution at a time. Throws BadData (NaN, complex), Cancelled between
+    /// Blocks. May be called from several threads;
+    /// executions follow one another. Throws BadData (NaN, complex), Cancelled between
     /// iterations, and as Convolver does.
     DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
                              const ExecutionContext& context = {},
-                             const std::function<void(const Iteration&)>& on_iteration = {});
+                             const std::function<void(const Iteration&)>& on_iteration = {}) const;
 
   private:
     struct Impl;

@@ -1,20 +1,29 @@
 #pragma once
-// Convolution between images that are in a GPU's memory already: for loops on the device, such as
-// deconvolution.
-// Banks of filters over signals that are in a GPU's memory already: for work that stays on the
-// device.
+// Convolution of images, and filtering of signals, that are in a GPU's memory already: for work
+// that stays on the device. Nothing waits for the device after construction.
 
 #include <memory>
 #include <vector>
 
+#include "convolume/export.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
 
+struct CUstream_st;  // CUDA's: a cudaStream_t points to one
+
 namespace convolume {
 
-/// A cudaStream_t; null is the default stream.
-using DeviceStream = void*;
+/// A CUDA stream, which a cudaStream_t converts to; by default the default stream.
+class CONVOLUME_API DeviceStream {
+  public:
+    constexpr DeviceStream() = default;
+    constexpr DeviceStream(CUstream_st* stream) : stream_(stream) {}
+    constexpr CUstream_st* get() const { return stream_; }
+
+  private:
+    CUstream_st* stream_ = nullptr;
+};
 
 class DeviceConvolver;
 
@@ -27,17 +36,16 @@ struct DeviceOptions {
     /// spectra of the kernel's own planes are, and every execution takes a little longer.
     bool keep_kernel_spectrum = true;
     /// Of what the convolver holds beside the caller's images; nothing: most of what is free.
-    std::optional<index_t> memory_limit_bytes;
+    std::optional<index_t> max_gpu_bytes;
     /// A convolver of the same device to share a workspace with; nothing: one of its own.
     const DeviceConvolver* workspace_of = nullptr;
-    index_t planes_at_once = 0;  ///< of the passes over planes, for measurements; 0: all
 };
 
 /// Convolves images of one shape with one kernel on one GPU. For the adjoint in the same loop make
 /// a second one with Operation::adjoint: both may share a stream, and a workspace
 /// (DeviceOptions::workspace_of), which takes most of the memory. Those that share one may be
 /// destroyed in any order, and their executions must follow each other on the device.
-class DeviceConvolver {
+class CONVOLUME_API DeviceConvolver {
   public:
     /// `image_shape` is the image's (z, y, x), whatever the operation; `kernel` is in host memory
     /// and is copied. Everything that waits for the device happens here. Options::method is not
@@ -64,7 +72,7 @@ class DeviceConvolver {
     /// output_type(); where they have the same bytes they may be the same memory. Executions share
     /// a workspace, so that those on different streams must be kept apart by events. Integer
     /// outputs are rounded and clamped. Throws DeviceFailure.
-    void execute(const void* input, void* output, DeviceStream stream = nullptr);
+    void execute(const void* input, void* output, DeviceStream stream = {});
 
   private:
     struct Impl;
@@ -78,7 +86,7 @@ struct DeviceFilterOptions {
 };
 
 /// Filters signals of one shape with a bank of filters on one GPU.
-class DeviceFilterBank {
+class CONVOLUME_API DeviceFilterBank {
   public:
     /// `filters` are in host memory, as FilterBank takes them, and are copied. Everything that
     /// waits for the device happens here. Of the options, max_host_bytes is not used; under
@@ -101,7 +109,7 @@ class DeviceFilterBank {
     /// Device memory held, beside the caller's signals and results.
     index_t device_bytes() const;
     /// The way chosen; its seconds are those of one execution on the device.
-    const FilterCost& cost() const;
+    FilterPlan plan() const;
 
     /// Enqueues the filtering on `stream` and returns: no synchronisation, no allocation (but for
     /// plans of cuFFT in a first execution, where filters are too long for shared memory). Arrays
@@ -111,7 +119,7 @@ class DeviceFilterBank {
     /// so that those on different streams must be kept apart by events. Throws InvalidArgument
     /// (positions of what are no peaks), DeviceFailure.
     void execute(const void* signals, void* results, index_t* peak_positions = nullptr,
-                 DeviceStream stream = nullptr);
+                 DeviceStream stream = {});
 
   private:
     struct Impl;

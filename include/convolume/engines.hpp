@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "convolume/export.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -18,28 +19,30 @@ enum class TransferGate {
     per_link,   ///< one task at a time for each device and direction
     off,        ///< as many as there are tasks
 };
-const char* to_string(TransferGate);
+CONVOLUME_API const char* to_string(TransferGate);
 /// "auto", "global", "per-link", "off"; throws InvalidArgument that lists them.
-TransferGate parse_transfer_gate(std::string_view);
+CONVOLUME_API TransferGate parse_transfer_gate(std::string_view);
 
-/// Which engines to use.
+/// Which processors compute, with how many threads and how much memory.
 struct EngineChoice {
     enum class Device {
         automatic,  ///< CPU and GPUs: the plan takes whichever it predicts to be faster
         cpu,
-        gpu
+        gpu  ///< Unavailable is thrown where there is none
     };
     Device device = Device::automatic;
-    std::vector<int> gpus;  ///< device numbers; empty: all
-    int cpu_engines = 1;    ///< several stand in for several small GPUs
+    std::vector<int> gpus;  ///< CUDA device numbers; empty: all usable ones
+    int cpu_engines = 1;    ///< several stand in for several small GPUs; 3D images only
     int threads = 0;        ///< of all CPU engines together; 0: what OpenMP would use
-    std::optional<index_t> engine_memory_bytes;  ///< limit of each CPU engine
-    std::optional<index_t> gpu_memory_bytes;     ///< limit of each GPU
-    TransferGate transfer_gate = TransferGate::automatic;
+    std::optional<index_t> max_cpu_engine_bytes;  ///< of each CPU engine; nothing: no own limit
+    std::optional<index_t> max_gpu_bytes;         ///< of each GPU; nothing: most of what is free
+    TransferGate transfer_gate = TransferGate::automatic;  ///< 3D images only
 };
+CONVOLUME_API const char* to_string(EngineChoice::Device);
+CONVOLUME_API EngineChoice::Device parse_device(std::string_view);  ///< "auto", "cpu", "gpu"
 
 /// One sentence on why there are no GPU engines here; empty when there are.
-std::string gpu_unavailable();
+CONVOLUME_API std::string gpu_unavailable();
 
 /// A device as `convolume doctor` reports it.
 struct GpuDevice {
@@ -53,10 +56,10 @@ struct GpuDevice {
     std::vector<int> peers;  ///< devices whose memory it can reach directly
 };
 /// Empty where there is none; never throws.
-std::vector<GpuDevice> gpu_devices();
+CONVOLUME_API std::vector<GpuDevice> gpu_devices();
 /// Versions of driver and runtime as "13.0", empty where unknown.
-std::string cuda_driver_version();
-std::string cuda_runtime_version();
+CONVOLUME_API std::string cuda_driver_version();
+CONVOLUME_API std::string cuda_runtime_version();
 
 /// Bytes a second between page-locked host memory and a device, and within the device.
 struct GpuBandwidth {
@@ -65,8 +68,8 @@ struct GpuBandwidth {
     double both = 0;    ///< sum of the two directions at once
     double device = 0;  ///< a copy, bytes read plus written
 };
-GpuBandwidth measure_gpu_bandwidth(int device);
+CONVOLUME_API GpuBandwidth measure_gpu_bandwidth(int device);
 /// Sum over devices of host-to-device transfers that run at once.
-double measure_concurrent_upload(const std::vector<int>& devices);
+CONVOLUME_API double measure_concurrent_upload(const std::vector<int>& devices);
 
 }  // namespace convolume

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "convolume/export.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -25,10 +26,10 @@ enum class Phase {
     compose,
     write
 };
-const char* to_string(Phase);
+CONVOLUME_API const char* to_string(Phase);
 
 /// Thread-safe recorder. Times are seconds since the timeline's construction.
-class Timeline {
+class CONVOLUME_API Timeline {
   public:
     struct Event {
         Phase phase;
@@ -57,7 +58,7 @@ class Timeline {
 };
 
 /// Records the span of its own life. `timeline` may be null.
-class PhaseTimer {
+class CONVOLUME_API PhaseTimer {
   public:
     PhaseTimer(Timeline* timeline, Phase phase, int engine = -1, int task = -1, index_t bytes = 0)
         : timeline_(timeline), event_{phase, engine, task, timeline ? timeline->now_s() : 0,
@@ -86,7 +87,7 @@ struct ExecutionContext {
 };
 
 /// Throws Cancelled when a stop was requested.
-void throw_if_stopped(const ExecutionContext& context);
+CONVOLUME_API void throw_if_stopped(const ExecutionContext& context);
 
 /// Facts about one finished execution.
 struct ExecutionReport {

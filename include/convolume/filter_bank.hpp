@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "convolume/convolver.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/execution.hpp"
+#include "convolume/export.hpp"
 #include "convolume/filter_options.hpp"
-#include "core/filter_engine.hpp"
+#include "convolume/volume.hpp"
 
 namespace convolume {
 
@@ -19,7 +21,7 @@ struct SignalShape {
 };
 
 /// Signals that are read in stretches, from a file for example.
-class SignalSource {
+class CONVOLUME_API SignalSource {
   public:
     virtual ~SignalSource() = default;
     virtual PixelType type() const = 0;
@@ -28,7 +30,7 @@ class SignalSource {
 };
 
 /// Takes results in stretches, any order.
-class ResultSink {
+class CONVOLUME_API ResultSink {
   public:
     virtual ~ResultSink() = default;
     /// Stored samples begin … begin+count-1 of one filter of one signal, of FilterBank's
@@ -41,26 +43,26 @@ class ResultSink {
 };
 
 /// How the work will be done.
-struct FilterPlan {
+struct CONVOLUME_API FilterPlan {
     FilterMethod method = FilterMethod::overlap_save;
     index_t segment = 0;
-    std::string engine;        ///< "gpu:0"
-    double seconds = 0;        ///< predicted, from host memory to host memory
-    index_t stretch = 0;       ///< results computed at a time when streaming
-    index_t stream_bytes = 0;  ///< of host memory when streaming
-    std::string text() const;  ///< a few lines for people
+    std::string engine;             ///< "gpu:0"
+    double seconds = 0;             ///< predicted, from host memory to host memory
+    index_t stretch = 0;            ///< results computed at a time when streaming
+    index_t stream_bytes = 0;       ///< of host memory when streaming
+    std::string to_string() const;  ///< a few lines for people
 };
 
 /// Filters signals with a bank of filters. Immutable after construction: execute() may be called
 /// from several threads.
-class FilterBank {
+class CONVOLUME_API FilterBank {
   public:
     /// `filters`: any lengths, any number types, one row each (shape 1 × 1 × M; a view of shape
     /// 1 × F × M is F filters). Data are complex when `signal_type` or a filter is. Throws
     /// InvalidArgument (options, empty signal or bank), BadData (NaN in a filter), Unavailable (no
     /// engine has the method), OutOfMemory.
     FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
-               const FilterOptions& options = {}, FilterEngineList engines = make_filter_engines(),
+               const FilterOptions& options = {}, const EngineChoice& engines = {},
                PixelType signal_type = PixelType::float32);
     ~FilterBank();
     FilterBank(FilterBank&&) noexcept;
@@ -72,7 +74,7 @@ class FilterBank {
     SampleRange range() const;       ///< of the full result, before windows
     index_t result_samples() const;  ///< stored for each filter of each signal
     PixelType result_type() const;
-    const FilterPlan& plan() const;
+    FilterPlan plan() const;
 
     /// `signals`: shape (1, signals, samples), any type that is not complex where the plan is real.
     /// `results`: shape (signals, filters, result_samples()), of result_type(), x contiguous.
@@ -89,11 +91,14 @@ class FilterBank {
 
   private:
     struct Impl;
+    friend struct FilterBankFactory;
+    explicit FilterBank(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
 
 /// One call for signals in memory: plans, executes, returns signals × filters × samples.
-Volume filter_signals(const ConstImageView& signals, const ConstImageView& filters,
-                      const FilterOptions& options = {});
+CONVOLUME_API Volume filter_signals(const ConstImageView& signals, const ConstImageView& filters,
+                                    const FilterOptions& options = {},
+                                    const EngineChoice& engines = {});
 
 }  // namespace convolume

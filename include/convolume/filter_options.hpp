@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
 
@@ -20,7 +21,7 @@ namespace convolume {
 /// A caller's function that takes the place of each filtered sample, computed before anything is
 /// stored. sample_function() in convolume/sample_function.hpp makes one of a function object;
 /// convolume/device_sample_function.cuh one that runs inside the GPU's kernels too.
-class SampleFunction {
+class CONVOLUME_API SampleFunction {
   public:
     virtual ~SampleFunction() = default;
     index_t before = 0;                          ///< filtered samples that it looks at before each
@@ -72,7 +73,7 @@ enum class PointPost {
 
 /// What is stored of each window of results. NaN is never the largest: a window of nothing else has
 /// it for a peak, at its first sample.
-struct WindowPost {
+struct CONVOLUME_API WindowPost {
     enum class Kind {
         none,      ///< every sample
         decimate,  ///< the first sample of each window
@@ -106,14 +107,16 @@ struct FilterOptions {
     std::optional<index_t> max_host_bytes;
 };
 
-const char* to_string(FilterMethod);
-const char* to_string(PointPost);
-std::string to_string(const WindowPost&);
-FilterMethod parse_filter_method(std::string_view);  ///< "auto", "direct", "overlap-save", …
-PointPost parse_point_post(std::string_view);        ///< "none", "power", "derivative"
-WindowPost parse_window_post(std::string_view);      ///< "none", "decimate:W", "peak:W"
-FilterOrigin parse_filter_origin(std::string_view);  ///< "center", "causal", "anticausal" or N
-SampleRange parse_sample_range(std::string_view);    ///< "A:B"
+CONVOLUME_API const char* to_string(FilterMethod);
+CONVOLUME_API const char* to_string(PointPost);
+CONVOLUME_API std::string to_string(const WindowPost&);
+CONVOLUME_API FilterMethod
+    parse_filter_method(std::string_view);  ///< "auto", "direct", "overlap-save", …
+CONVOLUME_API PointPost parse_point_post(std::string_view);    ///< "none", "power", "derivative"
+CONVOLUME_API WindowPost parse_window_post(std::string_view);  ///< "none", "decimate:W", "peak:W"
+CONVOLUME_API FilterOrigin
+    parse_filter_origin(std::string_view);  ///< "center", "causal", "anticausal" or N
+CONVOLUME_API SampleRange parse_sample_range(std::string_view);  ///< "A:B"
 
 template <class Sample, class Function>
 class HostSampleFunction : public SampleFunction {

@@ -8,14 +8,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
 
 namespace convolume::io {
 
 /// What a file says about its pixels.
-struct ImageMetadata {
+struct CONVOLUME_API ImageMetadata {
     std::string format;    ///< "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY", …
     index_t frames = 1;    ///< t
     index_t channels = 1;  ///< c
@@ -41,7 +43,7 @@ struct ImageMetadata {
 };
 
 /// What people want to know of a file, one "name: value" a line: format, type, shape, voxel size, …
-std::string describe(const ImageMetadata& metadata);
+CONVOLUME_API std::string to_string(const ImageMetadata& metadata);
 
 struct OpenOptions {
     /// Overrides what the axes of a stack mean, one letter of T, C, Z, Y, X for each dimension,
@@ -50,7 +52,7 @@ struct OpenOptions {
     std::string axes;
 };
 
-class ImageReader {
+class CONVOLUME_API ImageReader {
   public:
     virtual ~ImageReader() = default;
     virtual const ImageMetadata& metadata() const = 0;
@@ -66,9 +68,13 @@ class ImageReader {
 /// allocated), or Unavailable (format not built in). Without a dataset, HDF5 files give
 /// BigDataViewer or Imaris stacks whole, else their only dataset, or /data, /t0/channel0, /Data,
 /// /exported_data.
-std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options = {});
+CONVOLUME_API std::unique_ptr<ImageReader> open_image(const std::string& path,
+                                                      const OpenOptions& options = {});
 
 enum class Compression { none, deflate, lzw, zstd, packbits };
+CONVOLUME_API const char* to_string(Compression);
+/// "none", "deflate", "lzw", "zstd", "packbits"; throws InvalidArgument that lists them.
+CONVOLUME_API Compression parse_compression(std::string_view);
 
 struct CreateOptions {
     bool overwrite = false;
@@ -77,7 +83,7 @@ struct CreateOptions {
     std::string software;
 };
 
-class ImageWriter {
+class CONVOLUME_API ImageWriter {
   public:
     /// Without commit(), whatever was written is removed.
     virtual ~ImageWriter() = default;
@@ -101,17 +107,18 @@ class ImageWriter {
 /// BigTIFF from 4 GiB on; .h5, .hdf5[:/dataset] HDF5 (dataset /data); .npy NPY. Throws
 /// OutputExists, CannotCreate, IoError (no space), InvalidArgument (unknown extension, compression
 /// the format lacks), Unavailable.
-std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMetadata& metadata,
-                                          const CreateOptions& options = {});
+CONVOLUME_API std::unique_ptr<ImageWriter> create_image(const std::string& path,
+                                                        const ImageMetadata& metadata,
+                                                        const CreateOptions& options = {});
 
 /// "file.h5:/a/b" → {"file.h5", "/a/b"}; the second is empty where there is none.
 struct PathSpec {
     std::string file;
     std::string dataset;
 };
-PathSpec parse_path(const std::string& path);
+CONVOLUME_API PathSpec parse_path(const std::string& path);
 
 /// Removes all outputs of the process that are not committed; async-signal-safe (for Ctrl-C).
-void remove_uncommitted_outputs() noexcept;
+CONVOLUME_API void remove_uncommitted_outputs() noexcept;
 
 }  // namespace convolume::io

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "convolume/export.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -28,14 +29,14 @@ enum class PixelType {
 };
 
 /// Bytes of one element.
-std::size_t size_of(PixelType type);
+CONVOLUME_API std::size_t size_of(PixelType type);
 /// "uint16", "float32", … as in NumPy.
-const char* name_of(PixelType type);
+CONVOLUME_API const char* to_string(PixelType type);
 /// The type with that name; throws InvalidArgument that lists the names otherwise.
-PixelType pixel_type_from_name(std::string_view name);
+CONVOLUME_API PixelType parse_pixel_type(std::string_view name);
 
-bool is_complex(PixelType type);
-bool is_integer(PixelType type);
+CONVOLUME_API bool is_complex(PixelType type);
+CONVOLUME_API bool is_integer(PixelType type);
 
 template <class T>
 struct pixel_type_of;
@@ -116,7 +117,7 @@ decltype(auto) visit_pixel_type(PixelType type, F&& f) {
 }
 
 /// A read-only 3D array somewhere in memory. Strides are in elements and may be zero or negative.
-struct ConstImageView {
+struct CONVOLUME_API ConstImageView {
     const void* data = nullptr;
     PixelType type = PixelType::float32;
     Shape3 shape;
@@ -130,7 +131,7 @@ struct ConstImageView {
 };
 
 /// The same, writable.
-struct ImageView {
+struct CONVOLUME_API ImageView {
     void* data = nullptr;
     PixelType type = PixelType::float32;
     Shape3 shape;
@@ -151,10 +152,29 @@ auto view_of(T* data, const Shape3& shape) {
 }
 
 /// The part of `view` inside `box`, which must lie within the view's shape.
-ConstImageView subview(const ConstImageView& view, const Box3& box);
-ImageView subview(const ImageView& view, const Box3& box);
+CONVOLUME_API ConstImageView subview(const ConstImageView& view, const Box3& box);
+CONVOLUME_API ImageView subview(const ImageView& view, const Box3& box);
 
 /// Whether elements follow each other in C order without gaps.
-bool is_contiguous(const ConstImageView& view);
+CONVOLUME_API bool is_contiguous(const ConstImageView& view);
+
+/// Whether the bytes from the first to the last element of `a` and `b` meet.
+CONVOLUME_API bool overlap(const ConstImageView& a, const ConstImageView& b);
+
+/// Values that did not fit an integer type.
+struct ClampCount {
+    index_t low = 0;   ///< below its range; NaN, which becomes 0, counts here
+    index_t high = 0;  ///< above it
+    ClampCount& operator+=(const ClampCount& other) {
+        low += other.low;
+        high += other.high;
+        return *this;
+    }
+};
+
+/// Copies an image into one of another type: integers are rounded half to even and clamped. Throws
+/// InvalidArgument for different shapes, and for complex into real.
+CONVOLUME_API ClampCount convert_pixels(const ConstImageView& from, const ImageView& to,
+                                        int threads = 1);
 
 }  // namespace convolume

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "convolume/export.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -47,6 +48,13 @@ enum class Method {
     dif,        ///< decimation in frequency into parts along z
     tiled,      ///< overlap-save tiles
     direct,     ///< sums in space: three 1D passes when the kernel has rank 1
+};
+
+/// What an engine does with each block.
+enum class Algorithm {
+    fft,        ///< circular convolution on the grid
+    direct,     ///< sums in space
+    separable,  ///< three 1D sums in space, for kernels of rank 1
 };
 
 enum class Precision { float32, float64 };
@@ -90,25 +98,28 @@ struct Options {
 };
 
 /// Names as on the command line; parsers throw InvalidArgument that lists the choices.
-const char* to_string(Mode);
-const char* to_string(BoundaryKind);
-const char* to_string(Operation);
-const char* to_string(Method);
-const char* to_string(Precision);
-const char* to_string(NanPolicy);
-const char* to_string(KernelNormalization);
-std::string to_string(const Boundary&);
-Mode parse_mode(std::string_view);
-Boundary parse_boundary(std::string_view);  ///< also "constant:V", "symmetric", "periodic", …
-Operation parse_operation(std::string_view);
-Method parse_method(std::string_view);
-Precision parse_precision(std::string_view);
-NanPolicy parse_nan_policy(std::string_view);
-KernelNormalization parse_kernel_normalization(std::string_view);
-KernelCenter parse_kernel_center(std::string_view);  ///< names as above, or "Z,Y,X"
+CONVOLUME_API const char* to_string(Mode);
+CONVOLUME_API const char* to_string(BoundaryKind);
+CONVOLUME_API const char* to_string(Operation);
+CONVOLUME_API const char* to_string(Method);
+CONVOLUME_API const char* to_string(Algorithm);
+CONVOLUME_API const char* to_string(Precision);
+CONVOLUME_API const char* to_string(NanPolicy);
+CONVOLUME_API const char* to_string(KernelNormalization);
+CONVOLUME_API std::string to_string(const Boundary&);
+CONVOLUME_API std::string to_string(const KernelCenter&);
+CONVOLUME_API Mode parse_mode(std::string_view);
+CONVOLUME_API Boundary
+    parse_boundary(std::string_view);  ///< also "constant:V", "symmetric", "periodic", …
+CONVOLUME_API Operation parse_operation(std::string_view);
+CONVOLUME_API Method parse_method(std::string_view);
+CONVOLUME_API Precision parse_precision(std::string_view);
+CONVOLUME_API NanPolicy parse_nan_policy(std::string_view);
+CONVOLUME_API KernelNormalization parse_kernel_normalization(std::string_view);
+CONVOLUME_API KernelCenter parse_kernel_center(std::string_view);  ///< names as above, or "Z,Y,X"
 /// "512M", "8GiB", "1.5GB", "4096": bytes. K, M, G, T and KiB… are powers of 1024, KB… of 1000.
-index_t parse_byte_size(std::string_view);
+CONVOLUME_API index_t parse_byte_size(std::string_view);
 /// "1.5 GiB"
-std::string format_bytes(index_t bytes);
+CONVOLUME_API std::string format_bytes(index_t bytes);
 
 }  // namespace convolume

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 
@@ -24,9 +25,9 @@ enum class PhantomKind {
     /// the others half and a quarter as bright as by themselves.
     mixed,
 };
-const char* to_string(PhantomKind kind);
+CONVOLUME_API const char* to_string(PhantomKind kind);
 /// Throws InvalidArgument that lists the choices.
-PhantomKind parse_phantom_kind(std::string_view text);
+CONVOLUME_API PhantomKind parse_phantom_kind(std::string_view text);
 
 struct PhantomOptions {
     PhantomKind kind = PhantomKind::mixed;
@@ -45,7 +46,7 @@ struct PhantomOptions {
 
 struct PhantomObject {
     PhantomKind kind;                 ///< never mixed
-    std::array<double, 3> centre_um;  ///< z, y, x; of filaments, where they begin
+    std::array<double, 3> center_um;  ///< z, y, x; of filaments, where they begin
     double radius_um;                 ///< in y and x; cells are 0.6 times as high
     double length_um;                 ///< of filaments, else 0
     double brightness;
@@ -58,7 +59,7 @@ struct PhantomObject {
 /// Filaments are beads along their path that together have the brightness of the tube. Cells have
 /// half their brightness in the body, half more in the nucleus and one more in the nucleoli, times
 /// a texture of mean 1: cubic B-splines of 0.8 µm through random numbers.
-class Phantom {
+class CONVOLUME_API Phantom {
   public:
     /// Places the objects; throws InvalidArgument.
     explicit Phantom(const PhantomOptions& options);

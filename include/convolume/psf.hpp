@@ -5,9 +5,11 @@
 // voxel sizes.
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "convolume/execution.hpp"
+#include "convolume/export.hpp"
 #include "convolume/shape.hpp"
 #include "convolume/volume.hpp"
 
@@ -62,6 +64,13 @@ enum class Modality {
     light_sheet,
 };
 
+/// "gaussian", "born-wolf", "gibson-lanni", "vectorial"; "widefield", "confocal", "light-sheet".
+/// Parsers throw InvalidArgument that lists the choices.
+CONVOLUME_API const char* to_string(PsfModel);
+CONVOLUME_API const char* to_string(Modality);
+CONVOLUME_API PsfModel parse_psf_model(std::string_view);
+CONVOLUME_API Modality parse_modality(std::string_view);
+
 struct PsfOptions {
     PsfModel model = PsfModel::vectorial;
     Modality modality = Modality::widefield;
@@ -85,16 +94,17 @@ struct PsfOptions {
 /// models is the peak of a perfect lens. Quadrature on ρ = (nₛ/NA) sin t takes the
 /// square-root end point at the critical angle away, where the Bessel series of Li, Xue and Blu,
 /// J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy. Throws InvalidArgument or Cancelled.
-std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
-                                  const std::vector<double>& radii_um,
-                                  const ExecutionContext& context = {});
+CONVOLUME_API std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
+                                                const std::vector<double>& radii_um,
+                                                const ExecutionContext& context = {});
 
 /// The z where paraxial rays of the source meet: where terms in ρ² of the OPD cancel.
-double paraxial_focus_um(const PsfOptions& options);
+CONVOLUME_API double paraxial_focus_um(const PsfOptions& options);
 
 /// The z of the brightest point on the axis, far from the paraxial focus for deep sources. Throws
 /// InvalidArgument or Cancelled.
-double brightest_focus_um(const PsfOptions& options, const ExecutionContext& context = {});
+CONVOLUME_API double brightest_focus_um(const PsfOptions& options,
+                                        const ExecutionContext& context = {});
 
 struct Psf {
     Volume values;       ///< float32, sum 1, source in the middle voxel
@@ -107,7 +117,7 @@ struct Psf {
 /// Planes of higher index look deeper into the sample: z falls by a voxel from plane to plane. The
 /// result is the same, to the last bit, for any number of threads. Throws InvalidArgument,
 /// OutOfMemory or Cancelled.
-Psf make_psf(const PsfOptions& options, const ExecutionContext& context = {});
+CONVOLUME_API Psf make_psf(const PsfOptions& options, const ExecutionContext& context = {});
 
 struct PsfFacts {
     double rayleigh_lateral_um;  ///< 0.61 λ/NA
@@ -129,13 +139,14 @@ struct PsfFacts {
 };
 
 /// Throws InvalidArgument or Cancelled.
-PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context = {});
+CONVOLUME_API PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context = {});
 
 /// The least odd size (of options.voxel, with the middle plane of make_psf() in its middle) that
 /// holds `share`, between 0 and 1, of the light on the axis, ∫ h(0, z) dz, and in y and x, within a
 /// disc, that share of each such plane's light. Throws Cancelled, and InvalidArgument, also for
 /// what would take more than 4 GiB.
-Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionContext& context = {});
+CONVOLUME_API Shape3 psf_size_for(const PsfOptions& options, double share,
+                                  const ExecutionContext& context = {});
 
 struct ResampledKernel {
     Volume values;  ///< float64 where the kernel was, else float32
@@ -147,7 +158,7 @@ struct ResampledKernel {
 /// the edges of voxels the running sum is interpolated by a cubic spline (de Boor, A Practical
 /// Guide to Splines, ch. IV), axis by axis; where the kernel has no negative sample, neither has
 /// the result. `center` is an index of the kernel. Throws InvalidArgument or OutOfMemory.
-ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& center,
-                                const VoxelSize& from, const VoxelSize& to);
+CONVOLUME_API ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& center,
+                                              const VoxelSize& from, const VoxelSize& to);
 
 }  // namespace convolume

@@ -5,15 +5,17 @@
 #include <cstdint>
 #include <string>
 
+#include "convolume/export.hpp"
+
 namespace convolume {
 
 /// Every size, offset and count: 64 bits, signed.
 using index_t = std::int64_t;
 
 /// a * b; throws InvalidArgument when the product does not fit 64 bits or a factor is negative.
-index_t checked_multiply(index_t a, index_t b);
+CONVOLUME_API index_t checked_multiply(index_t a, index_t b);
 /// a + b; throws InvalidArgument when the sum does not fit 64 bits.
-index_t checked_add(index_t a, index_t b);
+CONVOLUME_API index_t checked_add(index_t a, index_t b);
 
 /// One value per axis: a position, an offset, a stride.
 struct Index3 {
@@ -31,13 +33,13 @@ struct Index3 {
 using Shape3 = Index3;
 
 /// Number of elements; throws InvalidArgument for negative extents or a product beyond 64 bits.
-index_t element_count(const Shape3& shape);
+CONVOLUME_API index_t element_count(const Shape3& shape);
 
 /// Strides (in elements) of a contiguous array in C order.
-Index3 contiguous_strides(const Shape3& shape);
+CONVOLUME_API Index3 contiguous_strides(const Shape3& shape);
 
 /// "240×480×480", or with `separator`.
-std::string to_string(const Shape3& shape, const char* separator = "×");
+CONVOLUME_API std::string to_string(const Shape3& shape, const char* separator = "×");
 
 /// Half-open box [begin, end) on every axis.
 struct Box3 {
@@ -50,7 +52,7 @@ struct Box3 {
 };
 
 /// The box common to both; empty() when they do not meet.
-Box3 intersection(const Box3& a, const Box3& b);
+CONVOLUME_API Box3 intersection(const Box3& a, const Box3& b);
 
 constexpr const char* axis_name(int axis) {
     return axis == 0 ? "z" : axis == 1 ? "y" : "x";

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::io {
 
 /// What a file says about its signals.
-struct SignalInfo {
+struct CONVOLUME_API SignalInfo {
     std::string format;  ///< "NPY", "HDF5" or "raw"
     PixelType type = PixelType::float32;
     std::vector<index_t> dims;  ///< slowest first; the last is the samples
@@ -22,7 +23,7 @@ struct SignalInfo {
     index_t samples() const { return dims.back(); }
     index_t signals() const;
     /// "2×3×1000 float32"
-    std::string text() const;
+    std::string to_string() const;
 };
 
 struct OpenSignalOptions {
@@ -35,7 +36,7 @@ struct OpenSignalOptions {
     std::optional<index_t> raw_samples;
 };
 
-class SignalReader {
+class CONVOLUME_API SignalReader {
   public:
     virtual ~SignalReader() = default;
     virtual const SignalInfo& info() const = 0;
@@ -48,22 +49,22 @@ class SignalReader {
 /// names): raw by its name, else by its content. Integers of 64 bits are read as float64. Throws
 /// InputNotFound, BadData (sizes are checked against the file's before anything is allocated),
 /// InvalidArgument (options that do not fit the file), or Unavailable.
-std::unique_ptr<SignalReader> open_signal(const std::string& path,
-                                          const OpenSignalOptions& options = {});
+CONVOLUME_API std::unique_ptr<SignalReader> open_signal(const std::string& path,
+                                                        const OpenSignalOptions& options = {});
 
 /// What is written: results of filters, or positions in them.
 enum class SampleType { float32, float64, complex64, complex128, int64 };
-const char* name_of(SampleType type);
-index_t bytes_of(SampleType type);
+CONVOLUME_API const char* to_string(SampleType type);
+CONVOLUME_API index_t bytes_of(SampleType type);
 /// Throws InvalidArgument for integers.
-SampleType sample_type_of(PixelType type);
+CONVOLUME_API SampleType sample_type_of(PixelType type);
 
 struct CreateSignalOptions {
     bool overwrite = false;
     std::string software;  ///< kept as the file's provenance where the format can (HDF5)
 };
 
-class SignalWriter {
+class CONVOLUME_API SignalWriter {
   public:
     /// Without commit(), whatever was written is removed.
     virtual ~SignalWriter() = default;
@@ -78,8 +79,9 @@ class SignalWriter {
 /// .h5, .hdf5[:/dataset] (dataset /data); raw .f32, .f64, .c64, .c128, .i64, which must fit the
 /// type, .raw and .bin for any. Throws OutputExists, CannotCreate, IoError (no space),
 /// InvalidArgument, Unavailable.
-std::unique_ptr<SignalWriter> create_signal(const std::string& path,
-                                            const std::vector<index_t>& dims, SampleType type,
-                                            const CreateSignalOptions& options = {});
+CONVOLUME_API std::unique_ptr<SignalWriter> create_signal(const std::string& path,
+                                                          const std::vector<index_t>& dims,
+                                                          SampleType type,
+                                                          const CreateSignalOptions& options = {});
 
 }  // namespace convolume::io

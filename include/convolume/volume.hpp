@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "convolume/export.hpp"
 #include "convolume/image_view.hpp"
 
 namespace convolume {
@@ -12,23 +13,16 @@ struct MemoryUse {
     index_t current_bytes;
     index_t peak_bytes;  ///< highest `current_bytes` since the last reset_memory_peak()
 };
-MemoryUse memory_use();
-void reset_memory_peak();
+CONVOLUME_API MemoryUse memory_use();
+CONVOLUME_API void reset_memory_peak();
 
 /// What host memory is for. Page-locked memory is read and written by devices without staging;
 /// where no back end can lock pages, or the system refuses, it is ordinary memory.
 enum class HostMemory { ordinary, page_locked };
 
-/// How pages are locked: the GPU back end says so when it starts.
-struct PageLocker {
-    bool (*lock)(void* data, std::size_t bytes);
-    void (*unlock)(void* data);
-};
-void set_page_locker(const PageLocker* locker);  ///< kept by reference
-
 /// Uninitialised memory aligned to 64 bytes at least; large buffers ask for huge pages, since the
 /// first touch of small ones costs more than a transform. Move-only.
-class Buffer {
+class CONVOLUME_API Buffer {
   public:
     static constexpr std::size_t alignment = 64;
 
@@ -63,7 +57,7 @@ class Buffer {
 };
 
 /// A contiguous 3D array in C order that owns its memory. Move-only.
-class Volume {
+class CONVOLUME_API Volume {
   public:
     Volume() = default;
     /// Elements start as zero. Throws OutOfMemory or InvalidArgument.

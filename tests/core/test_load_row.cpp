@@ -78,7 +78,7 @@ void check(Random& random) {
         indices.clear();
         for (index_t i = 0; i < width; ++i) indices.push_back(i);
     }
-    INFO(name_of(source.type) << " to " << name_of(pixel_type_of_v<T>) << ", width " << width
+    INFO(to_string(source.type) << " to " << to_string(pixel_type_of_v<T>) << ", width " << width
                               << ", stride " << source.strides.x);
     std::vector<T> got(indices.size(), T(77));
     const index_t replaced =

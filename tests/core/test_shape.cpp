@@ -76,7 +76,7 @@ TEST_CASE("views address strided elements") {
 TEST_CASE("pixel types know their size and name") {
     for (int i = 0; i < 10; ++i) {
         const auto type = static_cast<PixelType>(i);
-        CHECK(pixel_type_from_name(name_of(type)) == type);
+        CHECK(parse_pixel_type(to_string(type)) == type);
         visit_pixel_type(type, [&](auto tag) {
             using T = typename decltype(tag)::type;
             CHECK(size_of(type) == sizeof(T));
@@ -85,7 +85,7 @@ TEST_CASE("pixel types know their size and name") {
             CHECK(is_complex(type) == (i >= 8));
         });
     }
-    CHECK_THROWS_AS(pixel_type_from_name("float16"), InvalidArgument);
+    CHECK_THROWS_AS(parse_pixel_type("float16"), InvalidArgument);
     CHECK(testing::contains(
-        testing::message_of<InvalidArgument>([] { pixel_type_from_name("float16"); }), "uint16"));
+        testing::message_of<InvalidArgument>([] { parse_pixel_type("float16"); }), "uint16"));
 }

@@ -10,7 +10,7 @@
 
 using namespace convolume;
 using namespace convolume::testing;
-using pixels::ClampCount;
+using ClampCount;
 
 namespace {
 
@@ -96,7 +96,7 @@ void check(Random& random) {
             v = any_value<Target, T>(random);
         }
     }
-    INFO(name_of(pixel_type_of_v<T>) << " to " << name_of(target.type) << ", count " << count
+    INFO(to_string(pixel_type_of_v<T>) << " to " << to_string(target.type) << ", count " << count
                                      << ", stride " << step << ", add " << add);
     const ClampCount got = pixels::store_row(values.data(), count, add, target, 1, 0, x_begin);
     ClampCount want;

@@ -91,7 +91,7 @@ void round_trip(PixelType type, Random& random) {
     input.subtract = random.chance(0.5) ? 3 : 0;
     const SplitLayout layout{complex_data, parts, grid, loaded.y + random.integer(0, 2),
                              loaded.x + random.integer(0, 20)};
-    INFO(name_of(type) << ", P = " << parts << ", loaded " << to_string(loaded) << ", layout "
+    INFO(to_string(type) << ", P = " << parts << ", loaded " << to_string(loaded) << ", layout "
                        << to_string({grid, layout.rows, layout.columns}));
     Volume data({grid, layout.rows, layout.columns}, pixel_type(precision, complex_data));
     poison(data.view());

@@ -22,7 +22,7 @@ int main(int argc, char** argv) try {
         }
     nlohmann::json json = {
         {"format", m.format},
-        {"type", name_of(m.type)},
+        {"type", to_string(m.type)},
         {"axes", m.axes},
         {"unit", m.unit},
         {"shape", {m.frames, m.channels, m.shape.z, m.shape.y, m.shape.x}},

@@ -35,7 +35,7 @@ void copy(const std::string& output, const std::string& input) {
 
 void make(char** argv) {
     io::ImageMetadata m;
-    m.type = pixel_type_from_name(argv[2]);
+    m.type = parse_pixel_type(argv[2]);
     m.frames = std::atoll(argv[4]);
     m.channels = std::atoll(argv[5]);
     m.shape = {std::atoll(argv[6]), std::atoll(argv[7]), std::atoll(argv[8])};

@@ -73,7 +73,7 @@ TEST_CASE("images come back as they were written", "[io]") {
         for (const PixelType type : types)
             for (const Extents& extent : extents) {
                 INFO(format.name << " compression " << static_cast<int>(format.compression) << " "
-                                 << name_of(type) << " " << extent.t << "," << extent.c << ","
+                                 << to_string(type) << " " << extent.t << "," << extent.c << ","
                                  << to_string(extent.shape));
                 const TempFolder folder;
                 const std::string path = folder / format.name;
@@ -167,7 +167,7 @@ TEST_CASE("units, names and texts survive", "[io]") {
         else
             CHECK(got.unit == "nm");
         if (std::string(name) == "a.h5") CHECK(got.text.at("note") == m.text["note"]);
-        CHECK(mentions(io::describe(got), "voxel size z: unknown"));
+        CHECK(mentions(io::to_string(got), "voxel size z: unknown"));
     }
 }
 

@@ -72,7 +72,7 @@ std::string refusal_of(const std::string& path, const io::OpenSignalOptions& opt
 template <class T>
 void check_round_trip(const std::string& path, io::SampleType type, const Dims& dims,
                       const io::OpenSignalOptions& options) {
-    INFO(path << " " << name_of(type));
+    INFO(path << " " << to_string(type));
     const index_t samples = dims.back();
     const index_t rows = std::accumulate(dims.begin(), dims.end() - 1, index_t{1},
                                          [](index_t a, index_t b) { return a * b; });
@@ -172,7 +172,7 @@ TEST_CASE("raw files: type by name or option, split by option", "[io][signal]") 
     for (const char* name : {"a.f32", "a.dat", "a.C64"})
         write_bytes(folder / name, bytes_as_text(values));
     CHECK(io::open_signal(folder / "a.f32")->info().dims == Dims{12});
-    CHECK(io::open_signal(folder / "a.f32")->info().text() == "12 float32");
+    CHECK(io::open_signal(folder / "a.f32")->info().to_string() == "12 float32");
     // The name knows better than the option.
     CHECK(io::open_signal(folder / "a.f32", {PixelType::float64, {}, {}})->info().dims == Dims{12});
     CHECK(io::open_signal(folder / "a.C64")->info().dims == Dims{6});

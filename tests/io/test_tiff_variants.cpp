@@ -29,14 +29,14 @@ constexpr int pages = 3, height = 37, width = 29;
 std::string to_text(const Variant& v) {
     return message(v.mode, " compression ", v.compression, " predictor ", v.predictor,
                    v.tiled ? " tiles" : " strips", v.planar ? " planar " : " contiguous ",
-                   v.samples, " ", name_of(v.type));
+                   v.samples, " ", to_string(v.type));
 }
 
 void write_page(TIFF* tiff, const Variant& v, int page) {
     const int bytes = static_cast<int>(size_of(v.type));
     const int format = is_complex(v.type)          ? 6
                        : !is_integer(v.type)       ? 3
-                       : name_of(v.type)[0] == 'u' ? 1
+                       : to_string(v.type)[0] == 'u' ? 1
                                                    : 2;
     TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width);
     TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height);

@@ -86,7 +86,7 @@ TEST_CASE("a bead's light and centre do not depend on where between voxels it is
                   1e-6);
             for (int axis = 0; axis < 3; ++axis) {
                 const auto a = static_cast<std::size_t>(axis);
-                CHECK(std::abs(light.centroid[a] - bead.centre_um[a] / options.voxel[axis]) < 1e-5);
+                CHECK(std::abs(light.centroid[a] - bead.center_um[a] / options.voxel[axis]) < 1e-5);
             }
         }
 }
@@ -96,7 +96,7 @@ TEST_CASE("a bead is the ball's mean under the triangle of interpolation") {
     options.brightness_spread = 0;
     options.radius_um = 0.37;
     const Phantom phantom(options);
-    const auto centre = phantom.objects().at(0).centre_um;
+    const auto centre = phantom.objects().at(0).center_um;
     const Volume volume = draw_whole(phantom);
     constexpr int fine = 20;
     double worst = 0;
@@ -144,7 +144,7 @@ TEST_CASE("shells are hollow, filaments have the light of their tube") {
     CHECK(std::abs(light_of(volume).sum / expected - 1) < 1e-5);
     const auto voxel = [&](std::size_t axis) {
         return static_cast<index_t>(
-            std::lround(object.centre_um[axis] / options.voxel[static_cast<int>(axis)]));
+            std::lround(object.center_um[axis] / options.voxel[static_cast<int>(axis)]));
     };
     CHECK(volume.elements<float>()[(voxel(0) * 80 + voxel(1)) * 80 + voxel(2)] == 0);
 
@@ -242,9 +242,9 @@ TEST_CASE("cells have a smooth texture of mean 1") {
             for (index_t x = 0; x + 16 < 160; ++x) {
                 const auto scaled = [&](index_t i) {
                     return std::hypot(
-                        (static_cast<double>(z) * 0.2 - cell.centre_um[0]) / 0.6 / cell.radius_um,
-                        (static_cast<double>(y) * 0.1 - cell.centre_um[1]) / cell.radius_um,
-                        (static_cast<double>(i) * 0.1 - cell.centre_um[2]) / cell.radius_um);
+                        (static_cast<double>(z) * 0.2 - cell.center_um[0]) / 0.6 / cell.radius_um,
+                        (static_cast<double>(y) * 0.1 - cell.center_um[1]) / cell.radius_um,
+                        (static_cast<double>(i) * 0.1 - cell.center_um[2]) / cell.radius_um);
                 };
                 const auto in_body = [&](index_t i) { return scaled(i) > 0.75 && scaled(i) < 0.9; };
                 if (!in_body(x) || !in_body(x + 1) || !in_body(x + 16)) continue;
@@ -304,8 +304,8 @@ TEST_CASE("the list of objects is the truth") {
         most = std::max(most, object.brightness / of_its_own[kind]);
         for (std::size_t a = 0; a < 3; ++a) {
             const int axis = static_cast<int>(a);
-            CHECK(object.centre_um[a] > 0);
-            CHECK(object.centre_um[a] <
+            CHECK(object.center_um[a] > 0);
+            CHECK(object.center_um[a] <
                   static_cast<double>(options.shape[axis]) * options.voxel[axis]);
         }
         CHECK((object.length_um > 0) == (object.kind == PhantomKind::filaments));

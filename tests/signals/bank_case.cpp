@@ -32,7 +32,7 @@ index_t origin(const FilterOrigin& choice, index_t taps) {
 std::string BankCase::describe() const {
     std::string text = message(signals.size(), " signals of ", signals[0].size(), ", taps");
     for (const Row& taps : bank) text += message(" ", taps.size());
-    text += message(", ", name_of(sample_type()), ", mode ", to_string(options.mode));
+    text += message(", ", to_string(sample_type()), ", mode ", to_string(options.mode));
     if (options.range) text += message(" range ", options.range->begin, ":", options.range->end);
     return text + message(", origin ", static_cast<int>(options.origin.kind), "/",
                           options.origin.index, ", post ", to_string(options.post), ", window ",

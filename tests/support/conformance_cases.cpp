@@ -74,7 +74,7 @@ std::string BlockCase::describe() const {
         to_string(block.kernel()), " taps ", to_string(taps.shape), " kept ",
         to_string(block.kept()), " from ", block.axes[0].kept_begin, ",", block.axes[1].kept_begin,
         ",", block.axes[2].kept_begin, ", part ", part.index, "/", part.count, " of ", part.z_grid,
-        ", source ", name_of(source_type), " ", to_string(source.shape), ", subtract ", subtract,
+        ", source ", to_string(source_type), " ", to_string(source.shape), ", subtract ", subtract,
         ", add ", add);
 }
 

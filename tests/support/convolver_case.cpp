@@ -31,7 +31,7 @@ void choose_extents(Random& random, Mode mode, double work, Shape3& image, Shape
 
 std::string ConvolverCase::describe() const {
     const Index3 c = center_index(options.center, kernel.shape);
-    return message("image ", to_string(image_shape), " ", name_of(image_type), " kernel ",
+    return message("image ", to_string(image_shape), " ", to_string(image_type), " kernel ",
                    to_string(kernel.shape), is_real(kernel) ? " real " : " complex ",
                    to_string(options.mode), " ", to_string(options.boundary), " ",
                    to_string(options.operation), " centre ", c.z, ",", c.y, ",", c.x, " method ",

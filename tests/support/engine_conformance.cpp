@@ -113,7 +113,7 @@ void check_engine_pixel_types(const EnginePointer& engine) {
                         value = std::min(std::max(rounded, least), most);
                     }
             });
-            INFO(name_of(source_type) << " into " << name_of(target_type));
+            INFO(to_string(source_type) << " into " << to_string(target_type));
             const auto comparison = compare(want, to_array(target.view()));
             INFO(comparison.report);
             if (is_integer(target_type))

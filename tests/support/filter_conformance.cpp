@@ -42,7 +42,7 @@ struct FilterCase {
     std::string describe() const {
         return message(to_string(work.method), " segment ", work.segment, ", ", signals.size(),
                        " signals of ", signals[0].size(), " (", first, " + ", count, " given), ",
-                       work.filters, " filters of ", work.taps, ", ", name_of(work.sample_type()),
+                       work.filters, " filters of ", work.taps, ", ", to_string(work.sample_type()),
                        work.power ? " power" : "", " function ", static_cast<int>(function),
                        " window ", to_string(work.window), ", results ", range.begin, ":",
                        range.end, ", gap ", gap);

@@ -24,7 +24,7 @@ EngineList cpu_engines(int count, std::optional<index_t> memory = {}) {
     choice.device = EngineChoice::Device::cpu;
     choice.cpu_engines = count;
     choice.threads = 2;
-    choice.engine_memory_bytes = memory;
+    choice.max_cpu_engine_bytes = memory;
     return make_engines(choice);
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("engines are named, limited and counted as chosen") {
     choice.device = EngineChoice::Device::cpu;
     choice.cpu_engines = 3;
     choice.threads = 6;
-    choice.engine_memory_bytes = 12345678;
+    choice.max_cpu_engine_bytes = 12345678;
     const EngineList engines = make_engines(choice);
     REQUIRE(engines.size() == 3);
     int threads = 0;

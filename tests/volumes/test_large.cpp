@@ -49,7 +49,7 @@ constexpr index_t gib = index_t{1} << 30;
 EngineList cpu_engines(std::optional<index_t> memory = {}) {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
-    choice.engine_memory_bytes = memory;
+    choice.max_cpu_engine_bytes = memory;
     return make_engines(choice);
 }
 

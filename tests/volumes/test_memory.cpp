@@ -15,7 +15,7 @@ EngineList cpu_engines(int count, std::optional<index_t> memory) {
     choice.device = EngineChoice::Device::cpu;
     choice.cpu_engines = count;
     choice.threads = 2;
-    choice.engine_memory_bytes = memory;
+    choice.max_cpu_engine_bytes = memory;
     return make_engines(choice);
 }
 

@@ -15,7 +15,7 @@ EngineList cpu_engines(int count, std::optional<index_t> memory = {}) {
     choice.device = EngineChoice::Device::cpu;
     choice.cpu_engines = count;
     choice.threads = 2;
-    choice.engine_memory_bytes = memory;
+    choice.max_cpu_engine_bytes = memory;
     return make_engines(choice);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("volumes large enough for streamed stores agree") {
         for (const int parts : {2, 4, 16}) {
             if ((parts == 4) != (type == PixelType::complex64)) continue;
             const auto comparison = compare(want, convolved(with(Method::dif, parts)));
-            INFO(name_of(type) << " P=" << parts << " " << comparison.report);
+            INFO(to_string(type) << " P=" << parts << " " << comparison.report);
             CHECK(comparison.within(Precision::float32));
         }
     }

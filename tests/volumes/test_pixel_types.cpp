@@ -16,7 +16,7 @@ EngineList cpu_engines(std::optional<index_t> memory = {}) {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
     choice.cpu_engines = 2;
-    choice.engine_memory_bytes = memory;
+    choice.max_cpu_engine_bytes = memory;
     return make_engines(choice);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("integer results are rounded, clamped and counted, for every method an
                     poison(output.view());
                     const auto report = convolver.execute(image.view(), output.view());
                     const auto comparison = compare(want, to_array(output.view()));
-                    INFO(c.describe() << " into " << name_of(type) << "\n" << comparison.report);
+                    INFO(c.describe() << " into " << to_string(type) << "\n" << comparison.report);
                     CHECK(comparison.error == 0);
                     CHECK(report.clamped_low == low);
                     CHECK(report.clamped_high == high);
@@ -208,7 +208,7 @@ TEST_CASE("kernels of every type") {
         Volume output(c.image_shape, convolver.natural_output_type());
         convolver.execute(image.view(), output.view());
         const auto comparison = compare(c.expected(), to_array(output.view()));
-        INFO(name_of(type) << "\n" << comparison.report);
+        INFO(to_string(type) << "\n" << comparison.report);
         CHECK(comparison.within(Precision::float32));
     }
 }

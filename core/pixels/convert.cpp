@@ -1,0 +1,55 @@
+#include <omp.h>
+
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "core/pixels/rows.hpp"
+
+namespace convolume {
+
+namespace {
+
+// float64 holds every real type but loses nothing of it; complex128 likewise.
+template <class T>
+ClampCount convert(const ConstImageView& from, const ImageView& to, int threads) {
+    const Shape3& shape = from.shape;
+    const std::vector<index_t> identity = identity_indices(shape.x);
+    const pixels::RowGather gather(identity);
+    ClampCount clamped;
+    index_t low = 0;
+    index_t high = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : low, high)
+    {
+        std::vector<T> row(static_cast<std::size_t>(shape.x));
+#pragma omp for
+        for (index_t k = 0; k < shape.z * shape.y; ++k) {
+            const index_t z = k / shape.y;
+            const index_t y = k % shape.y;
+            pixels::load_row(from, z, y, gather, {}, row.data());
+            const ClampCount of_row = pixels::store_row(row.data(), shape.x, 0, to, z, y);
+            low += of_row.low;
+            high += of_row.high;
+        }
+    }
+    clamped.low = low;
+    clamped.high = high;
+    return clamped;
+}
+
+}  // namespace
+
+ClampCount convert_pixels(const ConstImageView& from, const ImageView& to, int threads) {
+    if (from.shape != to.shape)
+        throw InvalidArgument(message("an image of ", to_string(from.shape),
+                                      " cannot be converted into one of ", to_string(to.shape)));
+    if (is_complex(from.type) && !is_complex(to.type))
+        throw InvalidArgument(message("a complex image cannot be stored as ", to_string(to.type),
+                                      ": use complex64 or complex128"));
+    if (element_count(from.shape) == 0) return {};
+    if (threads < 1) threads = omp_get_max_threads();
+    return is_complex(from.type) || is_complex(to.type)
+               ? convert<std::complex<double>>(from, to, threads)
+               : convert<double>(from, to, threads);
+}
+
+}  // namespace convolume

@@ -1,0 +1,9 @@
+#include "convolume/version.hpp"
+
+namespace convolume {
+
+const char* version() {
+    return CONVOLUME_VERSION;
+}
+
+}  // namespace convolume

@@ -1,0 +1,12 @@
+#pragma once
+// Everything but files: those are in image_file.hpp and signal_file.hpp, of the library
+// convolume-io.
+
+#include "convolume/camera.hpp"
+#include "convolume/convolver.hpp"
+#include "convolume/deconvolver.hpp"
+#include "convolume/device.hpp"
+#include "convolume/filter_bank.hpp"
+#include "convolume/phantom.hpp"
+#include "convolume/psf.hpp"
+#include "convolume/version.hpp"

@@ -1,0 +1,4 @@
+#pragma once
+// CONVOLUME_API marks what the shared libraries export; everything else is hidden.
+
+#define CONVOLUME_API __attribute__((visibility("default")))

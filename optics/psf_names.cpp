@@ -1,0 +1,51 @@
+#include <array>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "convolume/psf.hpp"
+
+namespace convolume {
+
+namespace {
+
+constexpr std::array<std::pair<PsfModel, const char*>, 4> models{
+    {{PsfModel::gaussian, "gaussian"},
+     {PsfModel::born_wolf, "born-wolf"},
+     {PsfModel::gibson_lanni, "gibson-lanni"},
+     {PsfModel::vectorial, "vectorial"}}};
+
+constexpr std::array<std::pair<Modality, const char*>, 3> modalities{
+    {{Modality::widefield, "widefield"},
+     {Modality::confocal, "confocal"},
+     {Modality::light_sheet, "light-sheet"}}};
+
+}  // namespace
+
+const char* to_string(PsfModel model) {
+    for (const auto& [value, name] : models)
+        if (value == model) return name;
+    throw InternalError("a PSF model outside its enumeration");
+}
+
+const char* to_string(Modality modality) {
+    for (const auto& [value, name] : modalities)
+        if (value == modality) return name;
+    throw InternalError("a modality outside its enumeration");
+}
+
+PsfModel parse_psf_model(std::string_view text) {
+    for (const auto& [value, name] : models)
+        if (text == name) return value;
+    throw InvalidArgument(message("PSF models are gaussian, born-wolf, gibson-lanni and vectorial, "
+                                  "not \"",
+                                  text, "\"; choose one of these"));
+}
+
+Modality parse_modality(std::string_view text) {
+    for (const auto& [value, name] : modalities)
+        if (text == name) return value;
+    throw InvalidArgument(message("modalities are widefield, confocal and light-sheet, not \"",
+                                  text, "\"; choose one of these"));
+}
+
+}  // namespace convolume

@@ -1,0 +1,16 @@
+#pragma once
+// Filter banks on engines made elsewhere, such as those of a test.
+
+#include "convolume/filter_bank.hpp"
+#include "core/filter_engine.hpp"
+
+namespace convolume {
+
+struct FilterBankFactory {
+    /// As FilterBank's constructor, with `engines` for its EngineChoice.
+    static FilterBank make(const SignalShape& shape, const std::vector<ConstImageView>& filters,
+                           const FilterOptions& options, const FilterEngineList& engines,
+                           PixelType signal_type = PixelType::float32);
+};
+
+}  // namespace convolume
