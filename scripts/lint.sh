@@ -59,11 +59,12 @@ check_spdx() {
     scripts/spdx.sh ${fix:+--fix}
 }
 
-# The changed .cpp files, and for each changed header one .cpp file that includes it.
+# The changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
+# benchmarks are left out: their arithmetic on small integers is none of the library's.
 to_tidy() {
-    git diff --name-only --diff-filter=d "$1" -- '*.cpp'
-    git diff --name-only --diff-filter=d "$1" -- '*.hpp' | while read -r header; do
-        sources '*.cpp' | xargs grep -l "#include [<\"].*$(basename "$header")[>\"]" | head -n 1
+    git diff --name-only --diff-filter=d "$1" -- '*.cpp' ':!tests' ':!bench'
+    git diff --name-only --diff-filter=d "$1" -- '*.hpp' ':!tests' ':!bench' | while read -r header; do
+        sources '*.cpp' ':!tests' ':!bench' | xargs grep -l "#include [<\"].*$(basename "$header")[>\"]" | head -n 1
     done
 }
 
