@@ -51,8 +51,11 @@ check_python() {
 }
 
 check_workflows() {
-    pypi check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-    pypi check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+    schema() { pypi check-jsonschema -q --builtin-schema "$@"; }
+    schema vendor.github-workflows .github/workflows/*.yml
+    schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+    schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+    schema vendor.citation-file-format CITATION.cff
 }
 
 check_spdx() {
