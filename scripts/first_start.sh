@@ -29,11 +29,12 @@ trap 'status=$?
 read -r uri release < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' \
     'Created-By: Packages') || true
 echo "making a bare $release in $bare"
-debootstrap --variant=minbase "$release" "$bare" "$uri" >"$bare.log" 2>&1 || {
-    tail -20 "$bare.log" >&2
+log=$(mktemp)
+debootstrap --variant=minbase "$release" "$bare" "$uri" >"$log" 2>&1 || {
+    tail -20 "$log" >&2
     exit 1
 }
-rm "$bare.log"
+rm "$log"
 rm -f "$bare/etc/apt/sources.list"
 cp -a /etc/apt/. "$bare/etc/apt/"
 # Keyrings and certificates that the copied configuration may name.
