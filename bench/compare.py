@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times convolume beside SciPy and a streaming copy, in turns, and prints the tables of
 docs/performance.md. Run it on a quiet machine, from anywhere:
 
@@ -20,7 +21,7 @@ import scipy
 import scipy.fft
 import scipy.ndimage
 import scipy.signal
-
+from report import report_text
 from worker import Worker
 
 
@@ -148,7 +149,7 @@ def main():
         subprocess.run(split + ["--json", str(results)], check=True)
         figures["split"] = json.loads(results.read_text())
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+        Path(arguments.json).write_text(report_text(figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

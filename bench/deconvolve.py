@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times an iteration of Richardson-Lucy beside the same one of CuPy (with a GPU) or SciPy, on the same
 data, and compares the results. Run it on a quiet machine, from anywhere:
 
@@ -20,10 +21,15 @@ from pathlib import Path
 import numpy as np
 import scipy
 import scipy.fft
+from report import report_text
 
 
 def extents(text):
     return tuple(int(part) for part in text.split(","))
+
+
+def extents_text(array):
+    return ",".join(map(str, array.shape))
 
 
 def make_data(image, psf):
@@ -105,8 +111,7 @@ def main():
         image.tofile(Path(folder) / "image.f32")
         psf.tofile(Path(folder) / "psf.f32")
         for edges in ["zero"] * arguments.rounds + ["extend"]:
-            text = lambda shape: ",".join(map(str, shape))
-            command = program + [folder, "--image", text(image.shape), "--psf", text(psf.shape), "--edges", edges,
+            command = program + [folder, "--image", extents_text(image), "--psf", extents_text(psf), "--edges", edges,
                                  "--device", arguments.device, "--iterations", str(arguments.iterations)]
             ours.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
             if edges == "zero":
@@ -120,16 +125,17 @@ def main():
                "image": image.shape, "psf": psf.shape, "iterations": arguments.iterations, "peer": name,
                "peer_iteration_s": sorted(theirs)[len(theirs) // 2],
                "iteration_s": sorted(run["iteration_s"] for run in ours)[len(ours) // 2],
-               "extend_iteration_s": extend["iteration_s"], "relative_difference": difference,
-               "runs": ours + [extend]}
+               "extend_iteration_s": extend["iteration_s"], "extend_device_bytes": extend["device_bytes"],
+               "relative_difference": difference}
     ratio = figures["peer_iteration_s"] / figures["iteration_s"]
-    print("| image * PSF | peer | peer, s an iteration | convolume | ratio | extended edges |\n|---|---|---|---|---|---|")
+    print("| image * PSF | peer | peer, s an iteration | convolume | ratio | extended edges |")
+    print("|---|---|---|---|---|---|")
     print(f"| {'×'.join(map(str, image.shape))} * {'×'.join(map(str, psf.shape))} | {name} "
           f"| {figures['peer_iteration_s']:.4g} | {figures['iteration_s']:.4g} | {ratio:.1f}× "
           f"| {figures['extend_iteration_s']:.4g} |")
     print(f"\nEstimates after {arguments.iterations} iterations differ by {difference:.1e} (relative L2).")
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+        Path(arguments.json).write_text(report_text(figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

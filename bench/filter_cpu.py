@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times filter banks beside SciPy's oaconvolve and one large FFT, in turns, and prints a table.
 
     bench/filter_cpu.py [--build DIR] [--rounds N] [--threads N] [--json FILE]
@@ -9,7 +10,6 @@ the peer is one padded transform.
 """
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 import scipy.fft
 import scipy.signal
-
+from report import report_text
 from worker import Worker
 
 
@@ -63,9 +63,11 @@ def main():
             return full[:, (taps - 1) // 2:][:, :signal.shape[1]]
 
         bank = random.random((8, taps), dtype=np.float32) - 0.5
+        def peer(bank=bank, same=same):
+            return timed_ms(lambda: same(scipy.signal.oaconvolve(signal, bank, axes=1)))
+
         plan = worker.ask(f"prepare 2097152 8 {taps} threads={arguments.threads}")
-        times = in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"],
-                         peer=lambda: timed_ms(lambda: same(scipy.signal.oaconvolve(signal, bank, axes=1))))
+        times = in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"], peer=peer)
         add(f"2097152 × 8 of {taps}", plan, times, "scipy.signal.oaconvolve")
 
     count = 1 << 20
@@ -81,7 +83,7 @@ def main():
     add(f"{count} * {count}", plan, times, "one FFT of scipy.fft, filter transformed anew")
     for threads in sorted({1, arguments.threads}):
         times = in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"],
-                         peer=lambda: worker.ask(f"one-fft {threads}")["ms"])
+                         peer=lambda threads=threads: worker.ask(f"one-fft {threads}")["ms"])
         add(f"{count} * {count}", plan, times, f"one FFT of FFTW, {threads} threads, filter transformed before")
     worker.close()
 
@@ -93,7 +95,7 @@ def main():
     report = {"cores": os.cpu_count(), "threads": arguments.threads, "load": os.getloadavg()[0],
               "scipy": scipy.__version__, "date": time.strftime("%Y-%m-%d"), "rows": rows}
     if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
+        arguments.json.write_text(report_text(report), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of filter banks on a GPU: time and throughput against the lengths and numbers of filters and signals."""
 
 import math
@@ -5,6 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from filter_results import COPY_RATE, KINDS, PEERS, SAMPLES, curve, floor_ms, machine_text
+
 
 @dataclass
 class Figure:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times banks of filters on a GPU beside its peers in one run, everything in device memory; prints the tables of
 docs/performance.md and draws its figures.
 
@@ -12,7 +13,6 @@ fftconvolve where they are installed. The figures need matplotlib.
 
 import argparse
 import csv
-import json
 import statistics
 import subprocess
 import sys
@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 
 from filter_figures import draw_all
-from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, read_reports
+from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, quoted, read_reports
+from report import report_text
 
 MEASUREMENTS = ["table", "posts", "curves", "partitioned", "direct", "double"]
 
@@ -235,8 +236,7 @@ def main():
     else:
         report = measure(arguments.build)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(report, indent=1, ensure_ascii=False)
-        (arguments.out / "filter_gpu.json").write_text(text + "\n", encoding="utf-8")
+        (arguments.out / "filter_gpu.json").write_text(report_text(quoted(report)), encoding="utf-8")
     print_tables(report)
     if not arguments.markdown:
         arguments.out.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements of filter banks on a GPU: reading them, finding some among them, and their tables."""
 
+import contextlib
 import json
 import sys
 
@@ -14,15 +16,15 @@ PEERS = {  # role in the measurements: what people call it
     "oaconvolve": "CuPy oaconvolve",
     "fftconvolve": "CuPy fftconvolve",
 }
+SHOWN = ["automatic", *PEERS, "post", "plain", "derivative", "partitioned", "one transform",  # tables
+         "length", "filters", "samples", "direct", "overlap-save"]  # figures
 
 
 def json_objects(text):
     objects = []
     for line in text.splitlines():
-        try:
+        with contextlib.suppress(ValueError):
             objects.append(json.loads(line))
-        except ValueError:
-            pass
     return [value for value in objects if isinstance(value, dict)]
 
 
@@ -40,6 +42,22 @@ def read_reports(paths):
         for key, value in part.items():
             report[key] = report[key] + value if isinstance(report[key], list) else value or report[key]
     return report
+
+
+def quoted(report):
+    """The report with what its tables and figures show: of each case what identifies it, time and error of
+    its fastest segment, of peers their largest error. Cases of "post" have one segment each."""
+    identity = ["role", "kind", "precision", "post", "samples", "filters", "taps"]
+    cases = {}
+    for result in sorted(report["results"], key=lambda result: result["ms"]):
+        if result["role"] not in SHOWN:
+            continue
+        names = [*identity, "segment"] if result["role"] == "post" else identity
+        case = cases.setdefault(tuple(result[name] for name in names),
+                                {key: result[key] for key in (*identity, "segment", "ms", "error") if key in result})
+        if result["role"] in PEERS and "error" in result:
+            case["error"] = max(case["error"], result["error"])
+    return report | {"results": [cases[case] for case in sorted(cases, key=lambda case: (SHOWN.index(case[0]), case))]}
 
 
 def matches(result, wanted):

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times the peers of convolume's GPU engine through CuPy, one JSON object a line: cuFFT's own transforms with
 everything in device memory, and cupyx.scipy.signal.fftconvolve on the device and from host to host.
 
@@ -12,12 +13,11 @@ import sys
 import time
 
 try:
-    import numpy as np
-
     import cupy as cp
     import cupyx
     import cupyx.scipy.fft
     import cupyx.scipy.signal
+    import numpy as np
 except ImportError as error:
     sys.exit(f"gpu_peers.py: {error}; install CuPy for this machine's CUDA")
 

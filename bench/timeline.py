@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Draws a timeline that `convolume convolve --timeline` or `convolume_gpu_bench --timeline` wrote: time to
-the right, a lane for each engine and kind of work, parts or tiles in their own colours.
+the right, a lane for each engine and kind of work, parts or tiles in their own colors.
 
     bench/timeline.py TIMELINE.json -o PICTURE.png [--title TEXT] [--from MS] [--to MS]
 
@@ -97,7 +98,7 @@ def draw_lane(axes, position, lane, ms_per_point):
     for row, event in placed:
         width = event.end - event.begin
         bottom = position - BAR_HEIGHT / 2 + row * height
-        # Thin white edges part neighbours, unless the bars themselves are that thin.
+        # Thin white edges part neighbors, unless the bars themselves are that thin.
         axes.broken_barh([(event.begin, width)], (bottom, height), facecolors=[color_of(event)], edgecolors="white",
                          linewidth=0.4 if width > 3 * ms_per_point else 0)
         text = str(event.task) if event.task >= 0 else ""
@@ -122,7 +123,7 @@ def draw(events, names, title, begin, end):
     figure, axes = plt.subplots(figsize=(12, height), layout="constrained")
     ms_per_point = (end - begin) / (10 * 72)
     previous = None
-    for position, ((engine, phase), lane) in enumerate(lanes.items()):
+    for position, ((engine, _), lane) in enumerate(lanes.items()):
         if previous is not None and engine != previous:
             axes.axhline(position - 0.5, color="#404040", linewidth=0.6)
         previous = engine
@@ -140,7 +141,7 @@ def draw(events, names, title, begin, end):
         axes.set_title(title, fontsize=10)
 
     entries = [Patch(color=COLORS[task % len(COLORS)], label=str(task)) for task in tasks[:len(COLORS)]]
-    more = f" (first {len(COLORS)} of {len(tasks)}; colours repeat)" if len(tasks) > len(COLORS) else ""
+    more = f" (first {len(COLORS)} of {len(tasks)}; colors repeat)" if len(tasks) > len(COLORS) else ""
     if any(event.task < 0 for event in events):
         entries.append(Patch(color=HOST_COLOR, label="all"))
     axes.legend(handles=entries, title="part or tile" + more, loc="upper center", bbox_to_anchor=(0.5, -0.16),

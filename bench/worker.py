@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C++ side of a comparison: a program that answers one line of JSON for each line it is asked."""
 
 import json

@@ -1,10 +1,11 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds convolume and goes once through a microscope: the PSF of an objective, a specimen, what a
 # camera records of it, what deconvolution makes of that. Stacks and pictures go to demo/.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-scripts/install_packages.sh
+scripts/install_packages.sh build
 cmake --preset release -B build/demo -DCONVOLUME_BUILD_TESTS=OFF -DCONVOLUME_BUILD_BENCH=OFF \
     -DCONVOLUME_BUILD_EXAMPLES=OFF
 cmake --build build/demo
@@ -29,3 +30,6 @@ show preview specimen.tif recorded.tif restored.tif --psf psf.tif -o story.png -
 echo
 echo "All of it is in $root/demo:"
 ls -l
+echo
+echo "To have the command on the PATH of this shell:"
+echo "  export PATH=\"$root/build/demo/cli:\$PATH\""

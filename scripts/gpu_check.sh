@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds on a machine with GPUs and runs what CI cannot: the tests and the example on devices, and
 # the engines' tests again under compute-sanitizer. Results of the sanitizer's tools go to $1 (default
 # build/gpu/sanitizer). The other tests of tests/gpu run kernels on the host: CI runs them.

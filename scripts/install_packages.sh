@@ -1,11 +1,27 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs the packages of packages.txt that are missing. Asks nothing.
+#   scripts/install_packages.sh [GROUP...]     default: build tests
 set -eu
 folder=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-wanted=$(sed 's/#.*//' "$folder/packages.txt" | tr -s ' \t\n' ' ')
+list=$folder/packages.txt
+[ $# -gt 0 ] || set -- build tests
+
+for group in "$@"; do
+    grep -q "^\[$group\]" "$list" || {
+        echo "install_packages.sh: there is no group '$group'; the groups are:" \
+            "$(sed -n 's/^\[\(.*\)\].*/\1/p' "$list" | tr '\n' ' ')" >&2
+        exit 2
+    }
+done
+wanted=$(awk -v groups=" $* " '
+    { sub(/#.*/, "") }
+    /^\[/ { inside = index(groups, " " substr($1, 2, length($1) - 2) " "); next }
+    inside && NF { print $1 }' "$list")
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-    echo "install_packages.sh: this system has no apt; with its own package manager, install what corresponds to:$wanted, then build as README.md says" >&2
+    echo "install_packages.sh: this system has no apt; with its own package manager, install what" \
+        "corresponds to these packages of Debian:" "$(echo "$wanted" | tr '\n' ' ')" >&2
     exit 1
 fi
 

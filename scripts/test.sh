@@ -1,9 +1,14 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds everything with warnings as errors and runs all tests.
+#   scripts/test.sh [PRESET [CMAKE_OPTION...]]
+# PRESET: one of CMakePresets.json, default release. CC and CXX choose the compiler.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-scripts/install_packages.sh
+preset=${1:-release}
+[ $# -eq 0 ] || shift
+scripts/install_packages.sh build tests
 
 # The Python of a user's environment may lack what the system's has, or the other way round.
 python=/usr/bin/python3
@@ -14,6 +19,17 @@ for candidate in python3 /usr/bin/python3; do
     fi
 done
 
-cmake --preset release -B build/test -DCONVOLUME_WARNINGS_AS_ERRORS=ON -DCONVOLUME_PYTHON="$python"
-cmake --build build/test
-exec ctest --test-dir build/test --output-on-failure -j "$(nproc)"
+# Without a GPU the CUDA code is compiled all the same, if only for one architecture.
+if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
+    set -- -DCONVOLUME_WITH_CUDA=AUTO "$@"
+elif command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+    set -- -DCONVOLUME_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual "$@"
+else
+    echo "test.sh: there is no CUDA compiler (nvcc): the CUDA code is not compiled"
+fi
+
+build=build/test-$preset${CXX:+-$(basename "$CXX")}
+cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
+    -DCONVOLUME_PYTHON="$python" "$@"
+cmake --build "$build"
+exec ctest --test-dir "$build" --output-on-failure -j "$(nproc)"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of `convolume filter` against SciPy in double precision: check_filter.py CONVOLUME HDF5.
 
 Ends with 77 (skipped) where a module is missing."""
@@ -6,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 try:
     import h5py
@@ -256,7 +258,7 @@ def streaming(folder):
     check(report["plan"]["stretch"] < 1_000_000, "stretch", report["plan"])
     check(report["plan"]["stream_bytes"] <= limit, "stream_bytes", report["plan"])
     close("streamed", same(x.astype("f8"), filters), np.load("y.npy"))
-    names = {event.get("name") for event in json.load(open("trace.json"))["traceEvents"]}
+    names = {event.get("name") for event in json.loads(Path("trace.json").read_text())["traceEvents"]}
     check({"read", "write"} <= names, "timeline", names)
     run(["x.npy", "h1.npy", "-o", "p.npy", "-q", "--device", "cpu", "--max-host-mem", "8M", "--post", "power",
          "--window", "peak:500000", "--mode", "full", "--positions", "at.npy"])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files written here are read by tifffile, h5py and NumPy, and theirs by us: pixels, axes, voxel sizes.
 
 Ends with 77 (skipped) where a module is missing."""
@@ -135,7 +136,8 @@ def read_their_imagej(folder):
                 check(np.array_equal(tif.asarray(), a), "copied", dtype, order)
     for unit, factor in (("nm", 1e-3), ("\\u00B5m", 1), ("micron", 1), ("mm", 1e3), ("cm", 1e4), ("inch", 25400)):
         a = pixels((4, 9, 8), "uint8")
-        tifffile.imwrite(file, a, imagej=True, resolution=(2, 4), metadata={"axes": "ZYX", "unit": unit, "spacing": 3.0})
+        tifffile.imwrite(file, a, imagej=True, resolution=(2, 4),
+                         metadata={"axes": "ZYX", "unit": unit, "spacing": 3.0})
         expect(f"imagej unit {unit}", file, a[None, None], [3 * factor, factor / 4, factor / 2])
     tifffile.imwrite(file, a, imagej=True, resolution=(2, 4), metadata={"axes": "ZYX", "unit": "pixel", "spacing": 3.0})
     expect("imagej pixels", file, a[None, None], UNKNOWN)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the tests' oracle with SciPy: check_oracle.py ORACLE_DUMP. Exit code 77: cannot run here."""
 import json
 import subprocess
@@ -22,9 +23,9 @@ def expected(case, image, kernel):
     if case["boundary"] == "zero":
         return signal.convolve(image, kernel, mode=case["mode"], method="direct")
     center = case["center"]
-    # ndimage centres at k//2; its origins shift the other way for convolve and correlate.
+    # ndimage centers at k//2; its origins shift the other way for convolve and correlate.
     shift = [c - k // 2 for c, k in zip(center, kernel.shape)]
-    options = dict(mode=case["boundary"], cval=case["constant"])
+    options = {"mode": case["boundary"], "cval": case["constant"]}
     if case["operation"] == "convolve":
         return ndimage.convolve(image, kernel, origin=shift, **options)
     return ndimage.correlate(image, kernel, origin=shift, **options)
@@ -40,7 +41,8 @@ def main():
         error = np.linalg.norm(want - got) / max(np.linalg.norm(want), 1e-3)
         if want.shape != got.shape or not error < 1e-12:
             print(f"differs from SciPy by {error}:", {k: case[k] for k in ("mode", "boundary", "operation", "center")},
-                  "image", image.shape, "kernel", kernel.shape, "complex", np.iscomplexobj(image), np.iscomplexobj(kernel))
+                  "image", image.shape, "kernel", kernel.shape,
+                  "complex", np.iscomplexobj(image), np.iscomplexobj(kernel))
             sys.exit(1)
         worst = max(worst, error)
         count += 1

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a newcomer meets: makes a bare Debian (or Ubuntu) of this machine's release, clones the last
+# commit into it, runs there the commands of README.md, and prints how long each took. Needs root.
+#   scripts/first_start.sh [FOLDER [COMMAND...]]
+# FOLDER, of the bare system, is kept; the default is a temporary one, which is removed.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+[ "$(id -u)" -eq 0 ] || { echo "first_start.sh: run it as root; it uses chroot" >&2; exit 2; }
+"$root"/scripts/install_packages.sh first-start
+
+temporary=
+[ $# -gt 0 ] || { temporary=$(mktemp -d); set -- "$temporary"; }
+bare=$1
+shift
+[ $# -gt 0 ] || set -- scripts/demo.sh scripts/test.sh
+[ ! -e "$bare/etc" ] || { echo "first_start.sh: $bare is not empty" >&2; exit 2; }
+mkdir -p "$bare"
+bare=$(cd "$bare" && pwd)
+
+# shellcheck disable=SC2154 # status is set here
+trap 'status=$?
+    ! mountpoint -q "$bare/proc" || umount "$bare/proc"
+    [ -z "$temporary" ] || rm -rf --one-file-system "$temporary"
+    exit $status' EXIT
+
+# The release and the package sources of this machine, and how it reaches them.
+# shellcheck disable=SC2016 # apt's own variables
+read -r uri release < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' \
+    'Created-By: Packages') || true
+echo "making a bare $release in $bare"
+log=$(mktemp)
+debootstrap --variant=minbase "$release" "$bare" "$uri" >"$log" 2>&1 || {
+    tail -20 "$log" >&2
+    exit 1
+}
+rm "$log"
+rm -f "$bare/etc/apt/sources.list"
+cp -a /etc/apt/. "$bare/etc/apt/"
+# Keyrings and certificates that the copied configuration may name.
+for folder in /usr/share/keyrings /etc/ssl/certs /usr/share/ca-certificates; do
+    [ ! -d "$folder" ] || { mkdir -p "$bare$folder" && cp -a "$folder/." "$bare$folder/"; }
+done
+cp /etc/resolv.conf /etc/hosts "$bare/etc/"
+mount --bind /proc "$bare/proc"
+git clone -q "$root" "$bare/root/convolume"
+
+environment=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
+for variable in http_proxy https_proxy no_proxy; do
+    [ -z "${!variable:-}" ] || environment+=("$variable=${!variable}")
+done
+TIMEFORMAT='%R s (CPU time: user %U s, system %S s)'
+status=0
+for command in "$@"; do
+    echo "$command:"
+    { time env -i "${environment[@]}" \
+        chroot "$bare" sh -c "cd /root/convolume && $command" \
+        >"$bare/root/command.log" 2>&1 </dev/null; } || {
+        status=1
+        echo "failed; the end of what it printed:"
+        tail -40 "$bare/root/command.log"
+    }
+    mv "$bare/root/command.log" "$bare/root/$(basename "${command%% *}").log"
+done
+exit $status

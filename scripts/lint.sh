@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Checks style and finds mistakes without running anything.
+#   scripts/lint.sh [--fix] [--base REF] [PART...]
+# PART: format, tidy, shell, python, workflows, spdx; default all of them. --fix changes what format,
+# python and spdx complain about. tidy looks at what has changed since --base: by default where
+# the branch left origin/main, or the last commit if that is nothing.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+fix=
+base=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --fix) fix=1 ;;
+        --base) base=${2:?--base takes a commit}; shift ;;
+        -*) sed -n '4,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+        *) break ;;
+    esac
+    shift
+done
+[ $# -gt 0 ] || set -- format shell python workflows spdx tidy
+scripts/install_packages.sh checks
+
+sources() { git ls-files --cached --others --exclude-standard "$@"; }
+
+# Tools that Debian 12 lacks, in an environment of their own.
+pypi() {
+    venv=build/lint-tools
+    if ! cmp -s scripts/lint_requirements.txt "$venv/installed.txt"; then
+        /usr/bin/python3 -m venv "$venv"
+        "$venv/bin/pip" install -q -r scripts/lint_requirements.txt
+        cp scripts/lint_requirements.txt "$venv/installed.txt"
+    fi
+    tool=$1
+    shift
+    "$venv/bin/$tool" "$@"
+}
+
+check_format() {
+    sources '*.cpp' '*.hpp' '*.cu' '*.cuh' |
+        if [ -n "$fix" ]; then xargs clang-format-14 -i; else xargs clang-format-14 --dry-run -Werror; fi
+}
+
+check_shell() {
+    sources '*.sh' .ci/run | xargs shellcheck
+}
+
+check_python() {
+    pypi ruff check ${fix:+--fix} .
+}
+
+check_workflows() {
+    schema() { pypi check-jsonschema -q --builtin-schema "$@"; }
+    schema vendor.github-workflows .github/workflows/*.yml
+    schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+    schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+    schema vendor.citation-file-format CITATION.cff
+}
+
+check_spdx() {
+    scripts/spdx.sh ${fix:+--fix}
+}
+
+# The changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
+# benchmarks are left out: their arithmetic on small integers is none of the library's.
+to_tidy() {
+    git diff --name-only --diff-filter=d "$1" -- '*.cpp' ':!tests' ':!bench'
+    git diff --name-only --diff-filter=d "$1" -- '*.hpp' ':!tests' ':!bench' | while read -r header; do
+        sources '*.cpp' ':!tests' ':!bench' | xargs grep -l "#include [<\"].*$(basename "$header")[>\"]" | head -n 1
+    done
+}
+
+check_tidy() {
+    if [ -z "$base" ]; then
+        base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+        [ -n "$base" ] && ! git diff --quiet "$base" || base=HEAD~1
+    fi
+    git rev-parse -q --verify "$base^{commit}" >/dev/null || {
+        echo "lint.sh: there is no commit $base to compare with; name one by --base" >&2
+        return 1
+    }
+    files=$(to_tidy "$base" | sort -u)
+    [ -n "$files" ] || { echo "no C++ file has changed since $base"; return; }
+    scripts/install_packages.sh build tests
+    cuda=
+    if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+        cuda=-DCONVOLUME_WITH_CUDA=ON
+    fi
+    cmake --preset debug -B build/lint ${cuda:+"$cuda"} >build/lint.log || {
+        cat build/lint.log
+        return 1
+    }
+    for file in $files; do
+        grep -q "\"file\": .*/$file\"" build/lint/compile_commands.json ||
+            { echo "$file: not in this build, not checked" >&2; continue; }
+        echo "$file"
+    done | xargs -r -n 1 -P "$(nproc)" clang-tidy-14 --quiet -p build/lint
+}
+
+mkdir -p build
+failed=
+for part in "$@"; do
+    case $part in
+        format | shell | python | workflows | spdx | tidy) ;;
+        *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
+    esac
+    echo "== $part"
+    # Not in a condition, where set -e would not hold.
+    set +e
+    (set -e; "check_$part")
+    status=$?
+    set -e
+    [ $status -eq 0 ] || failed="$failed $part"
+done
+[ -z "$failed" ] || { echo "lint.sh: failed:$failed" >&2; exit 1; }
+echo "lint.sh: no complaints"
