@@ -20,6 +20,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 

@@ -18,6 +18,7 @@
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/volumes/direct/instances.cuh"
+#include "volumes/convolver_factory.hpp"
 
 namespace convolume::gpu {
 
@@ -281,7 +282,7 @@ void time_host(const Shape3& image, const std::vector<int>& kernels) {
             Options options;
             options.method = method;
             options.max_host_bytes = index_t{64} << 30;
-            const Convolver convolver(image, taps.view(), options,
+            const Convolver convolver = ConvolverFactory::make(image, taps.view(), options,
                                       make_gpu_engines({.devices = {0}}));
             double least = 1e9;
             for (int i = 0; i < 4; ++i) {

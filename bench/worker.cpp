@@ -16,6 +16,7 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 

@@ -62,9 +62,9 @@ double total(const Array& array) {
 double difference(const Array& x, const Index3& at, int axis, const DeconvolveOptions& options) {
     Index3 next = at;
     if (++next[axis] == x.shape[axis]) return 0;
-    const auto& size = options.voxel_size;
+    const VoxelSize& size = options.voxel;
     const double spacing =
-        size[static_cast<std::size_t>(axis)] / std::min(size[0], std::min(size[1], size[2]));
+        size[axis] / std::min(size[0], std::min(size[1], size[2]));
     return (x(next.z, next.y, next.x) - x(at.z, at.y, at.x)).real() / spacing;
 }
 
@@ -173,7 +173,7 @@ void check_iterations(const EngineChoice& engines) {
                 options.center = c.center;
                 options.background = 0.7;
                 options.tv_weight = 0.004;
-                options.voxel_size = {0.3, 0.1, 0.15};
+                options.voxel = {0.3, 0.1, 0.15};
                 const Array psf = random_psf(random, c.psf);
                 const Array image = random.array({6, 7, 9}, false, 5);
                 const Model model(psf, image.shape, options);

@@ -45,7 +45,7 @@ TEST_CASE("deconvolve: options that make no sense are refused by name") {
     check("variation", [](auto& o) { o.tv_weight = -0.1; });
     check("noise", [](auto& o) { o.noise_to_signal = 0; });
     check("stop", [](auto& o) { o.stop = -1; });
-    check("voxel", [](auto& o) { o.voxel_size[1] = 0; });
+    check("voxel", [](auto& o) { o.voxel.y_um = 0; });
     check("centre", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
 }
 

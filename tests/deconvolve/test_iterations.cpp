@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "tests/support/errors.hpp"
+#include "volumes/convolver_factory.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -137,7 +139,7 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
     const deconvolve::Problem problem = deconvolve::resolve_problem(
         sample.image.shape, to_volume(sample.psf, PixelType::float32).view(), options);
     const auto convolver = [&](Operation operation) {
-        return Convolver(problem.object, problem.psf.view(), problem.blur(operation),
+        return ConvolverFactory::make(problem.object, problem.psf.view(), problem.blur(operation),
                          make_engines(cpu_only()));
     };
     const Convolver blur = convolver(Operation::convolve);

@@ -5,6 +5,8 @@
 #include "deconvolve/host_arrays.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
+#include "volumes/convolver_factory.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -28,7 +30,7 @@ struct Loops {
     Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
     deconvolve::Problem problem =
         deconvolve::resolve_problem({1, 1, 1}, to_volume(psf, PixelType::float32).view(), {});
-    Convolver convolver = Convolver(problem.object, problem.psf.view(),
+    Convolver convolver = ConvolverFactory::make(problem.object, problem.psf.view(),
                                     problem.blur(Operation::convolve), make_engines(cpu_only()));
     deconvolve::HostArrays arrays = deconvolve::HostArrays(problem, convolver, convolver, 3);
 };

@@ -12,6 +12,7 @@
 #include "tests/support/filter_conformance.hpp"
 #include "tests/support/filter_oracle.hpp"
 #include "tests/support/random.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -6,6 +6,8 @@
 
 #include "convolume/error.hpp"
 #include "tests/support/filter_conformance.hpp"
+#include "engines/engines.hpp"
+#include "signals/filter_bank_factory.hpp"
 
 namespace convolume::testing {
 
@@ -104,7 +106,7 @@ FilterEngineList cpu_filter_engines(int threads) {
     return make_filter_engines(choice);
 }
 
-FilterBank make_bank(const BankCase& c, const FilterEngineList& engines) {
+FilterBank make_bank = FilterBankFactory::make(const BankCase& c, const FilterEngineList& engines) {
     std::vector<Volume> filters;
     std::vector<ConstImageView> views;
     for (const Row& taps : c.bank) {
@@ -113,7 +115,7 @@ FilterBank make_bank(const BankCase& c, const FilterEngineList& engines) {
         filters.push_back(to_volume(array, c.sample_type()));
     }
     for (const Volume& filter : filters) views.push_back(filter.view());
-    return FilterBank(c.shape(), views, c.options, engines,
+    return FilterBankFactory::make(c.shape(), views, c.options, engines,
                       pixel_type(Precision::float32, c.complex_data));
 }
 

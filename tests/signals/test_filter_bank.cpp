@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/signals/bank_case.hpp"
 #include "tests/support/errors.hpp"
+#include "engines/engines.hpp"
+#include "signals/filter_bank_factory.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -138,7 +140,7 @@ TEST_CASE("a bank in one view, integer signals, strides and results with gaps") 
     ConstImageView signals = bytes.view();
     signals.shape.x = 50;
     signals.strides.x = 2;
-    const FilterBank bank({2, 50}, {bank_volume.view()}, {}, cpu_filter_engines());
+    const FilterBank bank = FilterBankFactory::make({2, 50}, {bank_volume.view()}, {}, cpu_filter_engines());
     CHECK(bank.filters() == 3);
     CHECK(bank.taps() == 7);
     CHECK(bank.range() == SampleRange{3, 53});
@@ -167,7 +169,7 @@ TEST_CASE("a bank in one view, integer signals, strides and results with gaps") 
     // Peaks whose values lie apart while their positions do not.
     FilterOptions options;
     options.window = {WindowPost::Kind::peak, 10};
-    const FilterBank peaks({2, 50}, {bank_volume.view()}, options, cpu_filter_engines());
+    const FilterBank peaks = FilterBankFactory::make({2, 50}, {bank_volume.view()}, options, cpu_filter_engines());
     std::vector<index_t> positions(2 * 3 * 5, -1);
     peaks.execute(signals, subview(wide.view(), {{0, 0, 5}, {2, 3, 10}}), positions.data());
     c.options = options;
@@ -190,7 +192,7 @@ TEST_CASE("long signals are converted in stretches") {
     options.origin.kind = FilterOrigin::Kind::causal;
     for (const index_t window : {1, 1000}) {
         options.window = {window == 1 ? WindowPost::Kind::none : WindowPost::Kind::peak, window};
-        const FilterBank bank({signals, count}, {delay.view()}, options, cpu_filter_engines());
+        const FilterBank bank = FilterBankFactory::make({signals, count}, {delay.view()}, options, cpu_filter_engines());
         const index_t stored = bank.result_samples();
         Volume results({signals, 1, stored}, PixelType::float32);
         std::vector<index_t> positions(static_cast<std::size_t>(signals * stored));

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
+#include "volumes/convolver_factory.hpp"
+#include "engines/engines.hpp"
 
 namespace convolume::testing {
 namespace {
@@ -106,7 +108,7 @@ ConvolverCase make_case(Random& random, const Shape3& image, const Shape3& kerne
 std::string defect(const ConvolverCase& c, const EngineList& engines, double* error) {
     try {
         const Volume kernel = to_volume(c.kernel, c.kernel_type());
-        const Convolver convolver(c.image_shape, kernel.view(), c.options, engines, c.image_type,
+        const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
                                   c.output_type());
         return defect(c, convolver, error);
     } catch (const std::exception& exception) {
@@ -138,7 +140,7 @@ std::string defect(const ConvolverCase& c, const Convolver& convolver, double* e
 Array result_of(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type()),
                  image = to_volume(c.image, c.image_type);
-    const Convolver convolver(c.image_shape, kernel.view(), c.options, engines, c.image_type,
+    const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
                               c.output_type());
     Volume output(convolver.output_shape(), c.output_type());
     poison(output.view());

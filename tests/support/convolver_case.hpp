@@ -7,6 +7,7 @@
 #include "tests/support/compare.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/random.hpp"
+#include "engines/engines.hpp"
 
 namespace convolume::testing {
 

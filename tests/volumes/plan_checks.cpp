@@ -5,6 +5,7 @@
 #include <set>
 
 #include "convolume/error.hpp"
+#include "engines/engines.hpp"
 
 namespace convolume::testing {
 namespace {
@@ -21,7 +22,7 @@ bool reunite(const std::set<Range>& ranges, index_t begin, index_t end) {
     return at == end;
 }
 
-std::string broken_tiles(const Plan& plan) {
+std::string broken_tiles(const TaskPlan& plan) {
     std::set<Range> ranges[3];
     std::set<std::array<Range, 3>> boxes;
     for (const Task& task : plan.tasks) {
@@ -45,7 +46,7 @@ std::string broken_tiles(const Plan& plan) {
     return {};
 }
 
-std::string broken_parts(const Plan& plan) {
+std::string broken_parts(const TaskPlan& plan) {
     const int parts = plan.chosen.parts;
     std::set<int> indices;
     const index_t z_grid = plan.tasks.empty() ? 0 : plan.tasks[0].part.z_grid;
@@ -66,7 +67,7 @@ std::string broken_parts(const Plan& plan) {
     return {};
 }
 
-std::string broken_blocks(const Plan& plan) {
+std::string broken_blocks(const TaskPlan& plan) {
     for (const Task& task : plan.tasks) {
         const Block& block = plan.blocks.at(static_cast<std::size_t>(task.block));
         for (std::size_t a = 0; a < 3; ++a) {
@@ -89,7 +90,7 @@ std::string broken_blocks(const Plan& plan) {
 
 }  // namespace
 
-std::string broken_rule(const Plan& plan, const EngineList& engines, index_t engine_limit_bytes) {
+std::string broken_rule(const TaskPlan& plan, const EngineList& engines, index_t engine_limit_bytes) {
     if (plan.tasks.empty() || plan.blocks.empty()) return "nothing to do";
     if (!plan.chosen.rejected.empty()) return "the chosen candidate is rejected";
     std::string broken = plan.chosen.parts > 1 ? broken_parts(plan) : broken_tiles(plan);
@@ -110,7 +111,7 @@ std::string broken_rule(const Plan& plan, const EngineList& engines, index_t eng
     if (plan.host_limit_bytes > 0 && plan.chosen.host_bytes > plan.host_limit_bytes)
         return "the host's limit";
     const bool listed =
-        std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
+        std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const PlanCandidate& c) {
             return c.method == plan.chosen.method && c.parts == plan.chosen.parts &&
                    c.algorithm == plan.chosen.algorithm;
         });

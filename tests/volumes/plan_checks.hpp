@@ -4,12 +4,13 @@
 #include <string>
 
 #include "volumes/plan.hpp"
+#include "engines/engines.hpp"
 
 namespace convolume::testing {
 
 /// The first rule a plan breaks, or nothing: pieces are disjoint and reunite to the output, blocks
 /// fit their windows, bytes stay within `engine_limit_bytes` (0: none) and the plan's host limit.
-std::string broken_rule(const Plan& plan, const EngineList& engines,
+std::string broken_rule(const TaskPlan& plan, const EngineList& engines,
                         index_t engine_limit_bytes = 0);
 
 /// The problem of mode `same` with centre k/2 in float32.

@@ -2,6 +2,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "tests/support/errors.hpp"
+#include "volumes/convolver_factory.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -36,9 +38,9 @@ ConvolverCase case_of(Method method, const Shape3& image = {20, 24, 28}) {
     return c;
 }
 
-Convolver convolver_of(const ConvolverCase& c, const EngineList& engines) {
+Convolver convolver_of = ConvolverFactory::make(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type());
-    return Convolver(c.image_shape, kernel.view(), c.options, engines, c.image_type,
+    return ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
                      c.output_type());
 }
 
@@ -176,7 +178,7 @@ TEST_CASE("the timeline holds the phases of the method") {
         const auto report = convolver.execute(image.view(), output.view(), context);
         INFO(to_string(method) << "\n" << timeline.to_json());
         CHECK(timeline.total_s(Phase::convolve) > 0);
-        std::vector<bool> tasks(convolver.plan().tasks.size());
+        std::vector<bool> tasks(static_cast<std::size_t>(convolver.plan().tasks));
         for (const auto& event : timeline.events()) {
             CHECK(event.begin_s <= event.end_s);
             CHECK(event.engine >= -1);

@@ -4,6 +4,8 @@
 
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
+#include "volumes/convolver_factory.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -83,7 +85,7 @@ TEST_CASE("normalisation divides by the kernel's sum or peak") {
             CHECK(comparison.within(Precision::float32));
             const Volume kernel = to_volume(c.kernel, PixelType::float32);
             CHECK(
-                std::abs(Convolver(c.image_shape, kernel.view(), c.options, engines).kernel_sum() -
+                std::abs(ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines).kernel_sum() -
                          sum) < 1e-6 * sum);
         }
 }

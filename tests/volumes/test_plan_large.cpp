@@ -6,6 +6,7 @@
 #include "tests/support/errors.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/volumes/plan_checks.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -37,12 +38,12 @@ TEST_CASE("a stack of 4096×8192×8192 with a kernel of 1001³ is planned for GP
         Options options;
         options.method = method;
         options.max_host_bytes = 16 * tib;
-        const Plan plan = make_plan(problem, options, engines);
+        const TaskPlan plan = make_plan(problem, options, engines);
         INFO(plan.to_string());
         CHECK(broken_rule(plan, engines, 128 * gib) == "");
         CHECK(plan.chosen.host_bytes >= 2 * tib);
         CHECK(plan.chosen.seconds > 0);
-        for (const Candidate& candidate : plan.candidates) {
+        for (const PlanCandidate& candidate : plan.candidates) {
             CHECK(candidate.seconds >= 0);
             CHECK(candidate.host_bytes >= 0);
             CHECK(candidate.engine_bytes >= 0);
@@ -71,7 +72,7 @@ TEST_CASE("single axes beyond 2^31") {
             if (image[a] > 1) kernel[a] = 1000003;
         for (const BoundaryKind boundary :
              {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap}) {
-            const Plan plan = make_plan(same_problem(image, kernel, boundary), options, engines);
+            const TaskPlan plan = make_plan(same_problem(image, kernel, boundary), options, engines);
             INFO(plan.to_string());
             CHECK(broken_rule(plan, engines, 16 * gib) == "");
         }
@@ -95,7 +96,7 @@ TEST_CASE("many tiles are planned in little time") {
     Options options;
     options.method = Method::tiled;
     options.max_host_bytes = 16 * tib;
-    const Plan plan = make_plan(problem, options, engines);
+    const TaskPlan plan = make_plan(problem, options, engines);
     CHECK(broken_rule(plan, engines, gib / 8) == "");
     CHECK(plan.tasks.size() > 100);
     CHECK(seconds_since(start) < 5);

@@ -7,6 +7,7 @@
 #include "tests/support/random.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/volumes/plan_checks.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -45,7 +46,7 @@ TEST_CASE("the host limit bounds image, output, scratch and host engines") {
             Options options;
             options.max_host_bytes = image_and_output + extra;
             const EngineList engines = one_engine(is_gpu, 0);
-            const Plan plan = make_plan(problem, options, engines);
+            const TaskPlan plan = make_plan(problem, options, engines);
             INFO(plan.to_string());
             CHECK(plan.host_limit_bytes == *options.max_host_bytes);
             CHECK(plan.chosen.host_bytes <= *options.max_host_bytes);
@@ -135,9 +136,9 @@ TEST_CASE("a limit just enough for one method is not refused") {
         Options options;
         options.method = method;
         if (method == Method::dif) options.parts = 4;
-        const Plan free_plan = make_plan(problem, options, one_engine(true, 0));
+        const TaskPlan free_plan = make_plan(problem, options, one_engine(true, 0));
         const index_t needed = free_plan.chosen.engine_bytes;
-        const Plan plan = make_plan(problem, options, one_engine(true, needed));
+        const TaskPlan plan = make_plan(problem, options, one_engine(true, needed));
         CHECK(plan.chosen.engine_bytes <= needed);
         options.max_host_bytes = free_plan.chosen.host_bytes;
         CHECK(make_plan(problem, options, one_engine(true, needed)).chosen.host_bytes <=

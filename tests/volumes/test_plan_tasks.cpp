@@ -7,6 +7,7 @@
 #include "tests/support/random.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/volumes/plan_checks.hpp"
+#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -62,7 +63,7 @@ TEST_CASE("pieces of random plans are disjoint and reunite to the output") {
                 ReferenceEngineOptions{"gpu", random.chance(0.5), limit}));
         INFO("case " << n << ": " << describe(problem, options) << ", limit " << limit);
         try {
-            const Plan plan = make_plan(problem, options, engines);
+            const TaskPlan plan = make_plan(problem, options, engines);
             const std::string broken = broken_rule(plan, engines, limit);
             INFO(plan.to_string());
             CHECK(broken == "");
@@ -89,10 +90,10 @@ TEST_CASE("an automatic plan takes the least predicted time of those that fit") 
         Random random(seed, n);
         const EngineList engines{
             std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"cpu", false, 4 * mib})};
-        const Plan plan = make_plan(random_problem(random), {}, engines);
+        const TaskPlan plan = make_plan(random_problem(random), {}, engines);
         INFO("case " << n << "\n" << plan.to_string());
         CHECK(plan.candidates.size() >= 3);
-        for (const Candidate& candidate : plan.candidates)
+        for (const PlanCandidate& candidate : plan.candidates)
             if (candidate.rejected.empty()) CHECK(plan.chosen.seconds <= candidate.seconds);
     }
 }
@@ -106,7 +107,7 @@ TEST_CASE("small limits cut tiles along every axis") {
             std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"gpu", true, limit})};
         Options options;
         options.method = Method::tiled;
-        const Plan plan = make_plan(problem, options, engines);
+        const TaskPlan plan = make_plan(problem, options, engines);
         INFO(plan.to_string());
         CHECK(broken_rule(plan, engines, limit) == "");
         for (int a = 0; a < 3; ++a) cut[a] |= plan.chosen.tiles[a] > 1;
@@ -149,7 +150,7 @@ TEST_CASE("plans explain themselves to people and machines") {
     const EngineList engines{
         std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:0", true, 8 * mib}),
         std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:1", true, 8 * mib})};
-    const Plan plan = make_plan(same_problem({100, 200, 300}, {11, 21, 31}), {}, engines);
+    const TaskPlan plan = make_plan(same_problem({100, 200, 300}, {11, 21, 31}), {}, engines);
     const std::string text = plan.to_string();
     INFO(text);
     CHECK(contains(text, "100×200×300"));

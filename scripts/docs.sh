@@ -1,0 +1,23 @@
+#!/bin/sh
+# Builds the documentation into build/site: the pages of docs/ by MkDocs and the API's by Doxygen. A
+# warning of either, such as a broken link, is an error. Needs doxygen and python3 with venv.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+if ! command -v doxygen >/dev/null; then
+    echo "docs.sh: doxygen is missing; install it (apt-get install doxygen)" >&2
+    exit 1
+fi
+
+venv=build/docs-venv
+mkdir -p build
+[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+"$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/docs_requirements.txt
+
+# MkDocs reads one folder: the pages, the changelog and the API's pages.
+rm -rf build/docs
+cp -R docs build/docs
+cp CHANGELOG.md build/docs/changelog.md
+doxygen Doxyfile
+"$venv/bin/mkdocs" build --strict
+echo "the documentation is in $root/build/site: open index.html"
