@@ -1,3 +1,0 @@
-#include "fft/instances.cuh"
-
-template std::vector<convolume::gpu::Passes<float>> convolume::gpu::compiled_passes<float, 4>();
