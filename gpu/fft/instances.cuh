@@ -18,14 +18,15 @@ Passes<Real> passes_of() {
             {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 
-template <class Real, int Chunk, std::size_t... I>
+template <class Real, int Chunk, int Chunks, std::size_t... I>
 std::vector<Passes<Real>> passes_of_chunk(std::index_sequence<I...>) {
-    return {passes_of<Real, lengths<Real>[I * chunks<Real> + Chunk]>()...};
+    return {passes_of<Real, lengths<Real>[I * Chunks + Chunk]>()...};
 }
 
-template <class Real, int Chunk>
+template <class Real, int Chunk, int Chunks>
 std::vector<Passes<Real>> compiled_passes() {
-    return passes_of_chunk<Real, Chunk>(std::make_index_sequence<chunk_size<Real>(Chunk)>{});
+    constexpr std::size_t count = (lengths<Real>.size() + Chunks - 1 - Chunk) / Chunks;
+    return passes_of_chunk<Real, Chunk, Chunks>(std::make_index_sequence<count>{});
 }
 
 }  // namespace convolume::gpu

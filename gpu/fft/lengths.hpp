@@ -24,13 +24,4 @@ inline constexpr std::array lengths<double> = {
     320,  360,  384,  432,  480,  512,  576,  640,  720,  768,  864,  960, 1024, 1152, 1280,
     1440, 1536, 1728, 1920, 2048, 2304, 2560, 2880, 3072, 3456, 3840, 4096};
 
-/// Compiled in that many files, length i in file i mod chunks.
-template <class Real>
-inline constexpr int chunks = sizeof(Real) == sizeof(float) ? 8 : 4;
-template <class Real>
-constexpr std::size_t chunk_size(int chunk) {
-    const auto count = lengths<Real>.size(), step = static_cast<std::size_t>(chunks<Real>);
-    return (count + step - 1 - static_cast<std::size_t>(chunk)) / step;
-}
-
 }  // namespace convolume::gpu

@@ -6,10 +6,16 @@ namespace convolume::gpu {
 
 namespace {
 
+/// Into which lengths<Real> were dealt out (cmake/ConvolumeKernelSources.cmake).
+template <class Real>
+constexpr int chunks = CONVOLUME_CHUNKS_FLOAT;
+template <>
+constexpr int chunks<double> = CONVOLUME_CHUNKS_DOUBLE;
+
 template <class Real, int... Chunk>
 std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Chunk...>) {
     std::vector<Passes<Real>> by_length(static_cast<std::size_t>(lengths<Real>.back()) + 1);
-    for (const auto& chunk : {compiled_passes<Real, Chunk>()...})
+    for (const auto& chunk : {compiled_passes<Real, Chunk, chunks<Real>>()...})
         for (const Passes<Real>& passes : chunk)
             by_length[static_cast<std::size_t>(passes.n)] = passes;
     return by_length;

@@ -34,8 +34,9 @@ struct Passes {
     RowPass<Real> rows;
 };
 
-/// The passes of one chunk of lengths<Real>; each is compiled in a file of its own.
-template <class Real, int Chunk>
+/// The passes of one chunk of lengths<Real>: length i is in chunk i mod Chunks. Each chunk is
+/// compiled in a file of its own, made from passes.cu.in.
+template <class Real, int Chunk, int Chunks>
 std::vector<Passes<Real>> compiled_passes();
 
 /// The passes for columns, or rows of complex samples, of length n; null when there are none.

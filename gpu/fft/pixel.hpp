@@ -45,6 +45,30 @@ inline constexpr bool is_complex_pixel = false;
 template <class Real>
 inline constexpr bool is_complex_pixel<Complex<Real>> = true;
 
+/// Likewise for the real types only, and for the complex ones only; of others f is not called.
+template <class F>
+CONVOLUME_DEVICE void with_real_pixel(PixelType type, const F& f) {
+    with_pixel(type, [&](auto tag) {
+        if constexpr (!is_complex_pixel<decltype(tag)>) f(tag);
+    });
+}
+template <class F>
+CONVOLUME_DEVICE void with_complex_pixel(PixelType type, const F& f) {
+    with_pixel(type, [&](auto tag) {
+        if constexpr (is_complex_pixel<decltype(tag)>) f(tag);
+    });
+}
+
+// is_complex() and size_of() for device code.
+CONVOLUME_DEVICE bool has_complex_pixels(PixelType type) {
+    return type == PixelType::complex64 || type == PixelType::complex128;
+}
+CONVOLUME_DEVICE int pixel_bytes(PixelType type) {
+    int bytes = 0;
+    with_pixel(type, [&](auto tag) { bytes = static_cast<int>(sizeof(tag)); });
+    return bytes;
+}
+
 /// How samples are loaded.
 template <class Real>
 struct LoadRule {

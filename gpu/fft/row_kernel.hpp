@@ -6,7 +6,7 @@
 // Rows that are complex as they lie in memory go straight to registers; pixels of other types,
 // gathers, splits and merges go through shared memory, where a row lies in natural order.
 
-#include "gpu/fft/row_job.hpp"
+#include "gpu/fft/row_pixels.hpp"
 #include "gpu/fft/stages.hpp"
 
 namespace convolume::gpu {
@@ -57,124 +57,11 @@ struct RowShape {
     }();
 };
 
-/// One row of a job, and the thread of it.
-template <class Real>
-struct Row {
-    index_t plane, y;
-    Complex<Real>* shared;  ///< N samples
-    int n, thread, threads;
-};
-
 template <class Real>
 CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Row<Real>& row) {
     index_t slot = job.first_plane + row.plane;
     if (slot >= job.ring) slot %= job.ring;
     return job.spectrum + slot * job.plane_stride + (row.y + job.kept_begin_y) * job.pitch;
-}
-
-/// The row of pixels that `row` is loaded from, as an offset in elements; -1: zeros.
-template <class Real>
-CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const Row<Real>& row) {
-    const index_t y = job.gather_y == nullptr ? row.y : job.gather_y[row.y];
-    return y < 0 ? -1 : row.plane * job.pixels.plane_stride + y * job.pixels.row_stride;
-}
-
-/// Calls f(i) for i = begin, begin + step, … < end; loads of `batch` calls are under way at a time:
-/// f(i) returns what it loads, put(i, value) uses it.
-template <int Batch, class Load, class Put>
-CONVOLUME_DEVICE void in_batches(int begin, int end, int step, const Load& load, const Put& put) {
-    for (; begin + (Batch - 1) * step < end; begin += Batch * step) {
-        decltype(load(0)) values[static_cast<unsigned>(Batch)];
-        CONVOLUME_UNROLL
-        for (int i = 0; i < Batch; ++i) values[i] = load(begin + i * step);
-        CONVOLUME_UNROLL
-        for (int i = 0; i < Batch; ++i) put(begin + i * step, values[i]);
-    }
-    for (; begin < end; begin += step) put(begin, load(begin));
-}
-
-/// Two pixels that are loaded together.
-template <class S>
-struct alignas(2 * sizeof(S)) PixelPair {
-    S first, second;
-};
-
-/// Pixels of any type into shared memory.
-template <class Real, class Context>
-CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& job,
-                                    const Row<Real> row) {
-    const index_t offset = pixel_row(job, row);
-    const int loaded = static_cast<int>(offset < 0 ? 0 : job.loaded_x);
-    with_pixel(job.pixels.type, [&](auto tag) {
-        using S = decltype(tag);
-        const S* pixels = static_cast<const S*>(job.pixels.data) + (offset < 0 ? 0 : offset);
-        const auto sample = [&](int x) -> Complex<Real> {
-            if (x >= loaded) return {0, 0};
-            const int element = job.gather_x == nullptr ? x : context.load(job.gather_x + x);
-            if (element < 0) return {0, 0};
-            return load_sample<Real>(context.load(pixels + element), job.rule);
-        };
-        const auto put = [&](int i, Complex<Real> value) { row.shared[i] = value; };
-        if (job.complex_rows) {
-            in_batches<4>(row.thread, row.n, row.threads, sample, put);
-        } else if constexpr (!is_complex_pixel<S>) {
-            int done = row.thread;
-            if (job.gather_x == nullptr &&
-                reinterpret_cast<std::uintptr_t>(pixels) % sizeof(PixelPair<S>) == 0) {
-                const auto* pairs = reinterpret_cast<const PixelPair<S>*>(pixels);
-                in_batches<8>(
-                    row.thread, loaded / 2, row.threads, [&](int i) { return pairs[i]; },
-                    [&](int i, const PixelPair<S>& pair) {
-                        row.shared[i] = {load_sample<Real>(pair.first, job.rule).re,
-                                         load_sample<Real>(pair.second, job.rule).re};
-                    });
-                if (done < loaded / 2) {
-                    done += (loaded / 2 - done + row.threads - 1) / row.threads * row.threads;
-                }
-            }
-            in_batches<4>(
-                done, row.n, row.threads,
-                [&](int i) -> Complex<Real> {
-                    return {sample(2 * i).re, sample(2 * i + 1).re};
-                },
-                put);
-        }
-    });
-}
-
-/// The row in shared memory, whose imaginary parts have the wrong sign, to pixels of any type.
-template <class Real, class Context>
-CONVOLUME_NOINLINE void store_pixels(const Context context, const RowJob<Real>& job,
-                                     const Row<Real> row) {
-    ClampTally tally;
-    const index_t offset = row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
-    const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
-    with_pixel(job.pixels.type, [&](auto tag) {
-        using S = decltype(tag);
-        S* pixels = static_cast<S*>(job.pixels.data) + offset;
-        if (job.complex_rows) {
-            if constexpr (is_complex_pixel<S>) {
-                in_batches<4>(
-                    row.thread, kept, row.threads, [&](int x) { return row.shared[begin + x]; },
-                    [&](int x, Complex<Real> v) {
-                        pixels[x] = store_sample<S>(job.scale * conjugate(v) + job.add, tally);
-                    });
-            }
-            return;
-        }
-        const Real* values = reinterpret_cast<const Real*>(row.shared) + begin;
-        in_batches<8>(
-            row.thread, kept, row.threads, [&](int x) { return values[x]; },
-            [&](int x, Real v) {
-                const Real value = (begin + x) % 2 == 0 ? v : -v;
-                pixels[x] =
-                    store_sample<S>(Complex<Real>{job.scale * value + job.add.re, 0}, tally);
-            });
-    });
-    if (job.clamped != nullptr) {
-        if (tally.low != 0) context.add(job.clamped, tally.low);
-        if (tally.high != 0) context.add(job.clamped + 1, tally.high);
-    }
 }
 
 /// f(j, k) for the pairs (k, n-k), 0 <= k <= n/2, of a thread.

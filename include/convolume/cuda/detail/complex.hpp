@@ -7,12 +7,14 @@
 #define CONVOLUME_CONSTEXPR __host__ __device__ constexpr
 #define CONVOLUME_UNROLL _Pragma("unroll")
 #define CONVOLUME_UNROLL_4 _Pragma("unroll 4")
+#define CONVOLUME_NO_UNROLL _Pragma("unroll 1")
 #define CONVOLUME_NOINLINE __host__ __device__ __noinline__
 #else
 #define CONVOLUME_DEVICE inline
 #define CONVOLUME_CONSTEXPR constexpr
 #define CONVOLUME_UNROLL
 #define CONVOLUME_UNROLL_4
+#define CONVOLUME_NO_UNROLL
 #define CONVOLUME_NOINLINE inline
 #endif
 

@@ -1,0 +1,43 @@
+# CUDA sources that differ only in what they instantiate: made from one template each (.cu.in), so
+# that kernels are compiled side by side.
+
+# convolume_instantiate(<list> <template> <name> <variable=value>…): appends <name>.cu to <list>,
+# the template with @variable@ replaced.
+function(convolume_instantiate list template name)
+    foreach(assignment IN LISTS ARGN)
+        string(REGEX MATCH "^([^=]+)=(.+)$" matched ${assignment})
+        set(${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+    endforeach()
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${name}.cu)
+    configure_file(${template} ${source} @ONLY)
+    list(APPEND ${list} ${source})
+    set(${list} ${${list}} PARENT_SCOPE)
+endfunction()
+
+# convolume_kernel_sources(<list> <folder>): appends the generated sources of fft, volumes and
+# signals in <folder> to <list>.
+function(convolume_kernel_sources list folder)
+    # The lengths of the FFT passes are dealt out to that many files.
+    set(chunks_float 8)
+    set(chunks_double 4)
+    set_source_files_properties(${folder}/fft/pass_table.cpp PROPERTIES COMPILE_DEFINITIONS
+        "CONVOLUME_CHUNKS_FLOAT=${chunks_float};CONVOLUME_CHUNKS_DOUBLE=${chunks_double}")
+    foreach(Real float double)
+        math(EXPR last "${chunks_${Real}} - 1")
+        foreach(Chunk RANGE ${last})
+            convolume_instantiate(${list} ${folder}/fft/passes.cu.in passes_${Real}_${Chunk}
+                Real=${Real} Chunk=${Chunk} Chunks=${chunks_${Real}})
+        endforeach()
+
+        set(direct ${folder}/volumes/direct/direct.cu.in)
+        convolume_instantiate(${list} ${direct} direct_${Real} Sample=${Real})
+        convolume_instantiate(${list} ${direct} direct_complex_${Real} Sample=Complex<${Real}>)
+
+        set(segments ${folder}/signals/segments.cu.in)
+        convolume_instantiate(${list} ${segments} segments_${Real}_real
+            Real=${Real} complex_data=false)
+        convolume_instantiate(${list} ${segments} segments_${Real}_complex
+            Real=${Real} complex_data=true)
+    endforeach()
+    set(${list} ${${list}} PARENT_SCOPE)
+endfunction()
