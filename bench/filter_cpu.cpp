@@ -20,7 +20,6 @@
 
 #include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 
@@ -81,7 +80,7 @@ Case prepare(std::istream& words) {
     fill_random(bank);
     work.bank = std::make_unique<FilterBank>(SignalShape{1, samples},
                                              std::vector<ConstImageView>{bank.view()}, options,
-                                             make_filter_engines(choice), type);
+                                             choice, type);
     work.results = Volume({1, filters, work.bank->result_samples()}, work.bank->result_type());
     if (options.window.kind == WindowPost::Kind::peak)
         work.positions.resize(static_cast<std::size_t>(element_count(work.results.shape())));

@@ -15,7 +15,6 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 
@@ -172,21 +171,21 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-EngineList engines_for(const Case& work, const Settings& settings) {
+EngineChoice engines_for(const Case& work, const Settings& settings) {
     EngineChoice choice;
     choice.transfer_gate = settings.gate;
     choice.max_gpu_bytes = work.max_gpu_bytes;
     choice.max_cpu_engine_bytes = work.max_gpu_bytes;
     choice.device = settings.on_cpu ? EngineChoice::Device::cpu : EngineChoice::Device::gpu;
     for (int gpu = 0; gpu < settings.gpus; ++gpu) choice.gpus.push_back(gpu);
-    return make_engines(choice);
+    return choice;
 }
 
 nlohmann::ordered_json describe(const Case& work, const Settings& settings, const Plan& plan) {
     const auto triple = [](const Index3& index) {
         return nlohmann::ordered_json::array({index.z, index.y, index.x});
     };
-    const Candidate& chosen = plan.chosen;
+    const PlanCandidate& chosen = plan.chosen;
     return {{"name", work.name},
             {"image_zyx", triple(work.image)},
             {"kernel_zyx", triple(work.kernel)},
@@ -198,7 +197,7 @@ nlohmann::ordered_json describe(const Case& work, const Settings& settings, cons
             {"algorithm", to_string(chosen.algorithm)},
             {"parts", chosen.parts},
             {"tiles_zyx", triple(chosen.tiles)},
-            {"tasks", plan.tasks.size()},
+            {"tasks", plan.tasks},
             {"tasks_in_flight", chosen.tasks_in_flight},
             {"slab_planes", chosen.slab_planes},
             {"grid_zyx", triple(chosen.grid)},

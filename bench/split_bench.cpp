@@ -71,7 +71,7 @@ void copy_pieces(const char* in, index_t bytes, char* out, int threads, const Co
         const index_t piece = round_up(ceil_div(bytes, omp_get_num_threads()), 4096);
         const index_t begin = std::min(bytes, piece * omp_get_thread_num());
         copy(in + begin, std::min(bytes, begin + piece) - begin, out + begin);
-        decompose::stream_fence();
+        pixels::stream_fence();
     }
 }
 
@@ -141,7 +141,7 @@ void run(const Settings& settings) {
                          },
                          {}});
     };
-    copy_case("copy, streamed", decompose::stream_copy);
+    copy_case("copy, streamed", pixels::stream_copy);
     copy_case("copy, memcpy", [](const void* in, index_t count, void* out) {
         std::memcpy(out, in, static_cast<std::size_t>(count));
     });

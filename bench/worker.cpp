@@ -16,7 +16,6 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 
@@ -89,7 +88,7 @@ Case prepare(const std::string& name, const Settings& settings) {
 
     const auto start = std::chrono::steady_clock::now();
     work.convolver =
-        std::make_unique<Convolver>(image, work.kernel.view(), options, make_engines(choice));
+        std::make_unique<Convolver>(image, work.kernel.view(), options, choice);
     work.plan_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return work;
 }

@@ -53,7 +53,7 @@ int main() {
     options.post = PointPost::power;
     options.window = {WindowPost::Kind::peak, samples};  // of each window, its largest power
     const FilterBank bank({1, samples}, {view_of(filters.data(), {1, 2, taps})}, options,
-                          make_filter_engines(), PixelType::complex64);
+                          EngineChoice{}, PixelType::complex64);
     std::cout << bank.plan().to_string();
 
     Volume peaks({1, bank.filters(), bank.result_samples()}, bank.result_type());

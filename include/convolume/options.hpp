@@ -30,6 +30,7 @@ enum class BoundaryKind {
 struct Boundary {
     BoundaryKind kind = BoundaryKind::zero;
     double value = 0;  ///< of `constant`
+    friend bool operator==(const Boundary&, const Boundary&) = default;
 };
 
 enum class Operation {

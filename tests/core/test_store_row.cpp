@@ -10,7 +10,6 @@
 
 using namespace convolume;
 using namespace convolume::testing;
-using ClampCount;
 
 namespace {
 

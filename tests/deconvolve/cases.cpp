@@ -26,7 +26,7 @@ struct Model {
         : psf(taps), image(extents), object(extents) {
         definition.center = center_index(options.center, psf.shape);
         if (options.boundary) {
-            definition.boundary.kind = *options.boundary;
+            definition.boundary = *options.boundary;
             return;
         }
         definition.mode = Mode::valid;
@@ -169,7 +169,7 @@ void check_iterations(const EngineChoice& engines) {
                 options.acceleration = Acceleration::none;
                 // More steps of total variation amplify rounding: it is stiff at its corners.
                 options.iterations = method == DeconvolveMethod::richardson_lucy ? 3 : 2;
-                options.boundary = edges;
+                if (edges) options.boundary = Boundary{*edges};
                 options.center = c.center;
                 options.background = 0.7;
                 options.tv_weight = 0.004;
@@ -195,7 +195,7 @@ void check_wiener(const EngineChoice& engines) {
         options.iterations = 200;
         options.stop = 1e-7;
         options.noise_to_signal = 0.03;
-        options.boundary = edges;
+        if (edges) options.boundary = Boundary{*edges};
         options.background = 1.5;
         const Array psf = random_psf(random, {2, 3, 4});
         const Array image = random.array({3, 5, 6}, false, 2);
@@ -236,7 +236,7 @@ void check_flux(const EngineChoice& engines) {
         options.acceleration = Acceleration::none;
         options.iterations = iterations;
         for (const BoundaryKind edges : {BoundaryKind::wrap, BoundaryKind::reflect}) {
-            options.boundary = edges;
+            options.boundary = Boundary{edges};
             const Model model(psf, image.shape, options);
             const Array weight = model.back(filled(model.image, 1));
             const Array result = deconvolved(image, psf, options, engines).result;

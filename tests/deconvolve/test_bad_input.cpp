@@ -39,7 +39,7 @@ TEST_CASE("deconvolve: options that make no sense are refused by name") {
         CHECK(contains(text, name));
     };
     check("iterations", [](auto& o) { o.iterations = 0; });
-    check("constant", [](auto& o) { o.boundary = BoundaryKind::constant; });
+    check("constant", [](auto& o) { o.boundary = Boundary{BoundaryKind::constant}; });
     check("background", [](auto& o) { o.background = -1; });
     check("background", [](auto& o) { o.background = std::nan(""); });
     check("variation", [](auto& o) { o.tv_weight = -0.1; });
@@ -53,7 +53,7 @@ TEST_CASE("deconvolve: names are parsed, others list the choices") {
     CHECK(parse_deconvolve_method("rl-tv") == DeconvolveMethod::richardson_lucy_tv);
     CHECK(parse_acceleration("none") == Acceleration::none);
     CHECK(!parse_edges("extend"));
-    CHECK(parse_edges("reflect") == BoundaryKind::reflect);
+    CHECK(parse_edges("reflect") == Boundary{BoundaryKind::reflect});
     CHECK(contains(message_of<InvalidArgument>([] { parse_deconvolve_method("lucy"); }), "rl-tv"));
     CHECK(contains(message_of<InvalidArgument>([] { parse_acceleration("fast"); }), "biggs"));
     CHECK(contains(message_of<InvalidArgument>([] { parse_edges("constant"); }), "extend"));

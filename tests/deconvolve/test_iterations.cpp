@@ -48,7 +48,7 @@ TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
     const Sample sample;
     DeconvolveOptions options;
     options.iterations = 1;
-    options.boundary = BoundaryKind::reflect;
+    options.boundary = Boundary{BoundaryKind::reflect};
     double mean = 0;
     for (const Complex& value : sample.image.values) mean += value.real();
     mean /= static_cast<double>(sample.image.count());

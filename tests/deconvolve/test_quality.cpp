@@ -56,9 +56,9 @@ TEST_CASE("deconvolve: what crosses the border does not ring with edges extend")
             }
     DeconvolveOptions options;
     const double extended = rim_error(truth, deconvolved(image, psf, options).result, 4);
-    options.boundary = BoundaryKind::wrap;
+    options.boundary = Boundary{BoundaryKind::wrap};
     const double wrapped = rim_error(truth, deconvolved(image, psf, options).result, 4);
-    options.boundary = BoundaryKind::zero;
+    options.boundary = Boundary{BoundaryKind::zero};
     const double dark = rim_error(truth, deconvolved(image, psf, options).result, 4);
     INFO("error along the border: extend " << extended << ", wrap " << wrapped << ", zero "
                                            << dark);

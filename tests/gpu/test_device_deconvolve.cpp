@@ -69,7 +69,7 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
 
         // A GPU with less memory than the arrays take.
         EngineChoice small = gpu_only();
-        small.gpu_memory_bytes = resident.plan().array_bytes / 2;
+        small.max_gpu_bytes = resident.plan().array_bytes / 2;
         try {
             const Deconvolver streaming(specimen.recorded.shape, taps.view(), options, small);
             CHECK(!streaming.plan().on_device);
@@ -89,11 +89,11 @@ TEST_CASE("device deconvolve: the limit of a GPU's memory is kept") {
     NEEDS_GPU();
     const Array psf = gaussian_psf({5, 9, 9}, {2, 4, 4}, {1, 2, 2});
     EngineChoice choice = gpu_only();
-    choice.gpu_memory_bytes = index_t{512} << 20;
+    choice.max_gpu_bytes = index_t{512} << 20;
     DeconvolveOptions options;
     options.iterations = 2;
     const Deconvolver deconvolver({64, 256, 256}, to_volume(psf, PixelType::float32).view(),
                                   options, choice);
     CHECK(deconvolver.plan().on_device);
-    CHECK(deconvolver.plan().device_bytes <= *choice.gpu_memory_bytes);
+    CHECK(deconvolver.plan().device_bytes <= *choice.max_gpu_bytes);
 }

@@ -106,7 +106,7 @@ FilterEngineList cpu_filter_engines(int threads) {
     return make_filter_engines(choice);
 }
 
-FilterBank make_bank = FilterBankFactory::make(const BankCase& c, const FilterEngineList& engines) {
+FilterBank make_bank(const BankCase& c, const FilterEngineList& engines) {
     std::vector<Volume> filters;
     std::vector<ConstImageView> views;
     for (const Row& taps : c.bank) {

@@ -39,7 +39,7 @@ Expected expected(const BankCase& c);
 /// Engines of the CPU with `threads`.
 FilterEngineList cpu_filter_engines(int threads = 2);
 
-FilterBank make_bank = FilterBankFactory::make(const BankCase& c, const FilterEngineList& engines = cpu_filter_engines());
+FilterBank make_bank(const BankCase& c, const FilterEngineList& engines = cpu_filter_engines());
 
 /// The signals as a volume (1, signals, samples) of `type`.
 Volume signals_of(const BankCase& c, PixelType type);

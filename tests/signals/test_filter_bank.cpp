@@ -302,7 +302,7 @@ TEST_CASE("the plan is that of the fewest predicted seconds, and can be read") {
     Random random(test_seed("filter plan"));
     BankCase c = make_bank_case(random, 100000, {33, 33});
     const FilterPlan chosen = make_bank(c).plan();
-    CHECK(contains(chosen.text(), to_string(chosen.method)));
+    CHECK(contains(chosen.to_string(), to_string(chosen.method)));
     for (const FilterMethod method : {FilterMethod::direct, FilterMethod::overlap_save,
                                       FilterMethod::overlap_add, FilterMethod::partitioned}) {
         c.options.method = method;

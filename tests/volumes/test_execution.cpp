@@ -38,7 +38,7 @@ ConvolverCase case_of(Method method, const Shape3& image = {20, 24, 28}) {
     return c;
 }
 
-Convolver convolver_of = ConvolverFactory::make(const ConvolverCase& c, const EngineList& engines) {
+Convolver convolver_of(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type());
     return ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
                      c.output_type());

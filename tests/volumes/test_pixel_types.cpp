@@ -167,8 +167,9 @@ TEST_CASE("inputs and outputs may have gaps and negative strides") {
                                                      s & 1, s & 4, s & 2 ? 2 : 1);
                     poison(output);
                     std::vector<char> untouched = out;
-                    const Convolver convolver(c.image_shape, taps, c.options,
-                                              method == Method::tiled ? tiles : whole, type);
+                    const Convolver convolver =
+                        ConvolverFactory::make(c.image_shape, taps, c.options,
+                                               method == Method::tiled ? tiles : whole, type);
                     convolver.execute(input, output);
                     const auto comparison =
                         compare(want, to_array(output), c.norm_floor(want.count()));

@@ -39,7 +39,7 @@ TEST_CASE("a stack of 4096×8192×8192 with a kernel of 1001³ is planned for GP
         options.method = method;
         options.max_host_bytes = 16 * tib;
         const TaskPlan plan = make_plan(problem, options, engines);
-        INFO(plan.to_string());
+        INFO(plan.summary().to_string());
         CHECK(broken_rule(plan, engines, 128 * gib) == "");
         CHECK(plan.chosen.host_bytes >= 2 * tib);
         CHECK(plan.chosen.seconds > 0);
@@ -73,7 +73,7 @@ TEST_CASE("single axes beyond 2^31") {
         for (const BoundaryKind boundary :
              {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap}) {
             const TaskPlan plan = make_plan(same_problem(image, kernel, boundary), options, engines);
-            INFO(plan.to_string());
+            INFO(plan.summary().to_string());
             CHECK(broken_rule(plan, engines, 16 * gib) == "");
         }
     }

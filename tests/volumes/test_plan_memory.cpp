@@ -47,7 +47,7 @@ TEST_CASE("the host limit bounds image, output, scratch and host engines") {
             options.max_host_bytes = image_and_output + extra;
             const EngineList engines = one_engine(is_gpu, 0);
             const TaskPlan plan = make_plan(problem, options, engines);
-            INFO(plan.to_string());
+            INFO(plan.summary().to_string());
             CHECK(plan.host_limit_bytes == *options.max_host_bytes);
             CHECK(plan.chosen.host_bytes <= *options.max_host_bytes);
             CHECK(plan.chosen.host_bytes >= image_and_output);

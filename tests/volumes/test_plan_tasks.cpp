@@ -65,7 +65,7 @@ TEST_CASE("pieces of random plans are disjoint and reunite to the output") {
         try {
             const TaskPlan plan = make_plan(problem, options, engines);
             const std::string broken = broken_rule(plan, engines, limit);
-            INFO(plan.to_string());
+            INFO(plan.summary().to_string());
             CHECK(broken == "");
             // All engines of one kind, and no others.
             std::vector<int> of_kind;
@@ -91,7 +91,7 @@ TEST_CASE("an automatic plan takes the least predicted time of those that fit") 
         const EngineList engines{
             std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"cpu", false, 4 * mib})};
         const TaskPlan plan = make_plan(random_problem(random), {}, engines);
-        INFO("case " << n << "\n" << plan.to_string());
+        INFO("case " << n << "\n" << plan.summary().to_string());
         CHECK(plan.candidates.size() >= 3);
         for (const PlanCandidate& candidate : plan.candidates)
             if (candidate.rejected.empty()) CHECK(plan.chosen.seconds <= candidate.seconds);
@@ -108,7 +108,7 @@ TEST_CASE("small limits cut tiles along every axis") {
         Options options;
         options.method = Method::tiled;
         const TaskPlan plan = make_plan(problem, options, engines);
-        INFO(plan.to_string());
+        INFO(plan.summary().to_string());
         CHECK(broken_rule(plan, engines, limit) == "");
         for (int a = 0; a < 3; ++a) cut[a] |= plan.chosen.tiles[a] > 1;
     }
@@ -151,13 +151,13 @@ TEST_CASE("plans explain themselves to people and machines") {
         std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:0", true, 8 * mib}),
         std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:1", true, 8 * mib})};
     const TaskPlan plan = make_plan(same_problem({100, 200, 300}, {11, 21, 31}), {}, engines);
-    const std::string text = plan.to_string();
+    const std::string text = plan.summary().to_string();
     INFO(text);
     CHECK(contains(text, "100×200×300"));
     CHECK(contains(text, "11×21×31"));
     CHECK(contains(text, to_string(plan.chosen.method)));
     CHECK(contains(text, "stand-in:1"));
-    const auto json = nlohmann::json::parse(plan.to_json());
+    const auto json = nlohmann::json::parse(plan.summary().to_json());
     CHECK(json.is_object());
     CHECK(contains(json.dump(), "stand-in:0"));
     CHECK(contains(json.dump(), to_string(plan.chosen.method)));

@@ -77,7 +77,7 @@ void check_widen(PixelType type, bool gathered) {
                     z * job.plane_packs + y * job.row_packs + x / pack_size<T>)];
                 wrong += complex_of(pack.v[x % pack_size<T>]) != want;
             }
-    INFO(name_of(type) << " gathered " << gathered);
+    INFO(to_string(type) << " gathered " << gathered);
     CHECK(wrong == 0);
 }
 

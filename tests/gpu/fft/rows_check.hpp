@@ -98,7 +98,7 @@ struct RowsCheck {
             }
         }
         INFO((complex_rows ? "complex" : "real")
-             << " rows of " << length << " from " << name_of(pixel_type_of_v<S>) << ", variant "
+             << " rows of " << length << " from " << to_string(pixel_type_of_v<S>) << ", variant "
              << variant);
         CHECK(difference.relative() < tolerance<Real>(length));
     }
@@ -185,7 +185,7 @@ struct RowsCheck {
             }
         }
         INFO((complex_rows ? "complex" : "real")
-             << " rows of " << length << " to " << name_of(pixel_type_of_v<S>) << ", variant "
+             << " rows of " << length << " to " << to_string(pixel_type_of_v<S>) << ", variant "
              << variant);
         CHECK(wrong == 0);
         constexpr auto type = pixel_type_of_v<S>;
