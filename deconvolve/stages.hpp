@@ -45,7 +45,7 @@ struct Step {
     float least_weight;  ///< voxels that reach the image by less cannot be told from it: 0
     CONVOLUME_HOST_DEVICE float operator()(index_t i, float slope = 0) const {
         const float weighed = weight[i];
-        // A strong penalty may turn the divisor's sign: the step then is long, not backwards.
+        // A strong penalty may make the divisor negative: the step then is long, not backwards.
         const float least = 0.1F * weighed;
         const float divisor = weighed + slope > least ? weighed + slope : least;
         const float factor = correction[i] > 0 ? correction[i] : 0;
@@ -148,7 +148,7 @@ struct Advance {
 };
 
 /// direction <- residual + factor direction.
-struct Turn {
+struct NextDirection {
     float* direction;
     const float* residual;
     float factor;
