@@ -12,11 +12,10 @@ std::atomic<int> fault_countdown{0};
 }  // namespace
 
 void check(cudaError_t status, const char* what) {
+    if (status == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());  // one that sticks to the device comes again
     switch (status) {
-        case cudaSuccess:
-            return;
         case cudaErrorMemoryAllocation:
-            static_cast<void>(cudaGetLastError());  // this one does not stick to the device
             throw OutOfMemory(message("the GPU has no memory left for ", what,
                                       ": close other programs on it, or lower its memory limit"));
         case cudaErrorInvalidValue:
