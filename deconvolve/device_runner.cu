@@ -18,13 +18,13 @@ constexpr index_t parts = 3;
 
 int device_of(const EngineChoice& choice) {
     if (!choice.gpus.empty()) return choice.gpus.front();
-    for (const GpuDevice& device : gpu_devices())
+    for (const GpuDevice& device : gpu::list_devices())
         if (device.usable) return device.number;
     throw Unavailable("there is no usable GPU: use the CPU (--device cpu)");
 }
 
 index_t memory_limit(int device, const EngineChoice& choice) {
-    for (const GpuDevice& known : gpu_devices()) {
+    for (const GpuDevice& known : gpu::list_devices()) {
         if (known.number != device) continue;
         const auto free_bytes =
             static_cast<index_t>(usable_share * static_cast<double>(known.free_bytes));
@@ -99,10 +99,13 @@ class DeviceRunner final : public Runner {
     DeconvolvePlan plan_;
 };
 
-}  // namespace
-
 std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {
     return std::make_unique<DeviceRunner>(problem, choice);
 }
 
+}  // namespace
+
 }  // namespace convolume::deconvolve
+
+constexpr convolume::deconvolve::MakeDeviceRunner convolume_cuda_deconvolve =
+    convolume::deconvolve::make_device_runner;

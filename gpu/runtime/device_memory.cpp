@@ -10,6 +10,7 @@
 #include "convolume/options.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/fault.hpp"
 
 namespace convolume::gpu {
 
