@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "convolume/cuda/device_sample_function.cuh"
-#include "gpu/signals/gpu_filter.hpp"
+#include "gpu/backend.hpp"
 
 using namespace convolume;
 
@@ -148,7 +148,7 @@ nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index
     const std::vector<double> taps(data.host_taps.begin(),
                                    data.host_taps.begin() + static_cast<std::ptrdiff_t>(values));
     const std::vector<float> float_taps(taps.begin(), taps.end());
-    const auto program = make_device_filter_program(
+    const auto program = gpu::make_device_filter_program(
         0, work, c.double_precision ? static_cast<const void*>(taps.data()) : float_taps.data(), 1,
         c.samples);
 

@@ -14,6 +14,7 @@
 #include "convolume/convolver.hpp"
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
+#include "gpu/backend.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
@@ -282,8 +283,8 @@ void time_host(const Shape3& image, const std::vector<int>& kernels) {
             Options options;
             options.method = method;
             options.max_host_bytes = index_t{64} << 30;
-            const Convolver convolver = ConvolverFactory::make(image, taps.view(), options,
-                                      make_gpu_engines({.devices = {0}}));
+            const Convolver convolver = ConvolverFactory::make(
+                image, taps.view(), options, gpu::make_engines({.devices = {0}}));
             double least = 1e9;
             for (int i = 0; i < 4; ++i) {
                 const auto start = std::chrono::steady_clock::now();

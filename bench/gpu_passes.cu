@@ -17,6 +17,7 @@
 #include "gpu/fft/lengths.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/cufft_library.hpp"
 
 namespace convolume::gpu {
 namespace {

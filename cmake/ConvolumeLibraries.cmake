@@ -46,4 +46,25 @@ if(BUILD_SHARED_LIBS)
 endif()
 set_target_properties(convolume_io PROPERTIES EXPORT_NAME io)
 add_library(convolume::convolume ALIAS convolume)
+
+# convolume::cuda: a program that links it computes on GPUs, too, and may have functions of its own
+# in their kernels. Nothing in a static library refers to its CUDA part (core/gpu_backend.hpp): the
+# linker takes it only where it is told to look for these names.
+if(CONVOLUME_HAVE_CUDA)
+    add_library(convolume_cuda INTERFACE)
+    set_target_properties(convolume_cuda PROPERTIES EXPORT_NAME cuda)
+    target_link_libraries(convolume_cuda INTERFACE convolume)
+    add_library(convolume::cuda ALIAS convolume_cuda)
+    set(cuda_libraries CUDA::cudart_static ${CMAKE_DL_LIBS})
+    set(with_cuda_part convolume_cuda)
+    if(BUILD_SHARED_LIBS)
+        target_link_libraries(convolume PRIVATE ${cuda_libraries})
+        set(with_cuda_part convolume_internal)
+    else()
+        target_link_libraries(convolume_internal INTERFACE convolume_cuda)
+    endif()
+    target_link_libraries(${with_cuda_part} INTERFACE ${cuda_libraries})
+    target_link_options(${with_cuda_part} INTERFACE
+        LINKER:-u,convolume_cuda_backend LINKER:-u,convolume_cuda_deconvolve)
+endif()
 add_library(convolume::io ALIAS convolume_io)

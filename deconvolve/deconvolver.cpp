@@ -3,16 +3,33 @@
 #include "convolume/error.hpp"
 #include "deconvolve/runner.hpp"
 
+#if CONVOLUME_HAVE_CUDA
+// Weak: null where the linker has left the CUDA part out.
+extern "C" [[gnu::weak]] const convolume::deconvolve::MakeDeviceRunner convolume_cuda_deconvolve;
+#endif
+
 namespace convolume {
 
 namespace {
 
+// Null where there is no GPU to use.
+deconvolve::MakeDeviceRunner device_runner_maker(const EngineChoice& choice) {
+#if CONVOLUME_HAVE_CUDA
+    if (choice.device != EngineChoice::Device::cpu && &convolume_cuda_deconvolve != nullptr &&
+        gpu_unavailable().empty())
+        return convolume_cuda_deconvolve;
+#else
+    static_cast<void>(choice);
+#endif
+    return nullptr;
+}
+
 std::unique_ptr<deconvolve::Runner> make_runner(const deconvolve::Problem& problem,
                                                 const EngineChoice& choice,
                                                 std::string& why_not_on_device) {
-    if (choice.device != EngineChoice::Device::cpu && gpu_unavailable().empty()) {
+    if (const auto make_device_runner = device_runner_maker(choice)) {
         try {
-            return deconvolve::make_device_runner(problem, choice);
+            return make_device_runner(problem, choice);
         } catch (const OutOfMemory& error) {
             why_not_on_device = error.what();
         }

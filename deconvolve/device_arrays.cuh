@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "convolume/device.hpp"
-#include "deconvolve/device_memory.hpp"
 #include "deconvolve/neighbours.hpp"
 #include "deconvolve/problem.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/stream.hpp"
 
 namespace convolume::deconvolve {
 
@@ -57,17 +59,21 @@ class DeviceArrays {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
 
-    /// On the current device. The convolvers are kept by reference.
-    DeviceArrays(const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back, int threads)
-        : blur_(blur), back_(back), threads_(threads) {
+    /// On `device`, which is current. The convolvers are kept by reference.
+    DeviceArrays(int device, const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back,
+                 int threads)
+        : blur_(blur),
+          back_(back),
+          threads_(threads),
+          sums_(device, most_blocks * most_sum_bytes, "sums of a deconvolution") {
         const auto bytes = [](const Shape3& shape) {
             return checked_multiply(element_count(shape), static_cast<index_t>(sizeof(float)));
         };
         const ArrayCounts counts = array_counts(problem.options);
         for (int i = 0; i < counts.object; ++i)
-            objects_.emplace_back(bytes(problem.object), "the arrays of a deconvolution");
+            objects_.emplace_back(device, bytes(problem.object), "the arrays of a deconvolution");
         for (int i = 0; i < counts.image; ++i)
-            images_.emplace_back(bytes(problem.image), "the arrays of a deconvolution");
+            images_.emplace_back(device, bytes(problem.image), "the arrays of a deconvolution");
     }
 
     int threads() const { return threads_; }
@@ -75,16 +81,16 @@ class DeviceArrays {
     float* image(int i) const { return images_[static_cast<std::size_t>(i)].as<float>(); }
 
     void blur(const float* object, float* image) {
-        blur_.execute(object, image, static_cast<cudaStream_t>(queue_));
+        blur_.execute(object, image, static_cast<cudaStream_t>(stream_));
     }
     void blur_back(const float* image, float* object) {
-        back_.execute(image, object, static_cast<cudaStream_t>(queue_));
+        back_.execute(image, object, static_cast<cudaStream_t>(stream_));
     }
 
     template <class Extent, class Stage>
     void for_each(const Extent& extent, const Stage& stage) const {
-        stage_kernel<<<blocks(extent), stage_threads, 0, queue_>>>(extent, stage);
-        check(cudaGetLastError(), "starting a stage of the deconvolution");
+        stage_kernel<<<blocks(extent), stage_threads, 0, stream_>>>(extent, stage);
+        gpu::check(cudaGetLastError(), "starting a stage of the deconvolution");
     }
 
     template <class Extent, class Stage>
@@ -92,31 +98,31 @@ class DeviceArrays {
         using Sum = decltype(result_of(stage, extent));
         static_assert(sizeof(Sum) <= most_sum_bytes);
         const unsigned used = blocks(extent);
-        sum_kernel<<<used, stage_threads, 0, queue_>>>(extent, stage, sums_.as<Sum>());
-        check(cudaGetLastError(), "starting a sum of the deconvolution");
+        sum_kernel<<<used, stage_threads, 0, stream_>>>(extent, stage, sums_.as<Sum>());
+        gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
         std::vector<Sum> of_blocks(used);
-        check(cudaMemcpyAsync(of_blocks.data(), sums_.as<Sum>(), used * sizeof(Sum),
-                              cudaMemcpyDeviceToHost, queue_),
-              "fetching a sum");
-        queue_.wait();
+        gpu::check(cudaMemcpyAsync(of_blocks.data(), sums_.as<Sum>(), used * sizeof(Sum),
+                                   cudaMemcpyDeviceToHost, stream_),
+                   "fetching a sum");
+        stream_.wait();
         Sum total{};
         for (const Sum& of_block : of_blocks) total += of_block;
         return total;
     }
 
     void write(const float* values, float* array, index_t first, index_t count) const {
-        check(
+        gpu::check(
             cudaMemcpyAsync(array + first, values, static_cast<std::size_t>(count) * sizeof(float),
-                            cudaMemcpyHostToDevice, queue_),
+                            cudaMemcpyHostToDevice, stream_),
             "copying to the GPU");
-        queue_.wait();
+        stream_.wait();
     }
     void read(float* values, const float* array, index_t first, index_t count) const {
-        check(
+        gpu::check(
             cudaMemcpyAsync(values, array + first, static_cast<std::size_t>(count) * sizeof(float),
-                            cudaMemcpyDeviceToHost, queue_),
+                            cudaMemcpyDeviceToHost, stream_),
             "copying from the GPU");
-        queue_.wait();
+        stream_.wait();
     }
 
   private:
@@ -133,10 +139,10 @@ class DeviceArrays {
     DeviceConvolver& blur_;
     DeviceConvolver& back_;
     int threads_;
-    std::vector<DeviceMemory> objects_;
-    std::vector<DeviceMemory> images_;
-    DeviceMemory sums_{most_blocks * most_sum_bytes, "sums of a deconvolution"};
-    DeviceQueue queue_;
+    std::vector<gpu::DeviceMemory> objects_;
+    std::vector<gpu::DeviceMemory> images_;
+    gpu::DeviceMemory sums_;
+    gpu::Stream stream_;
 };
 
 }  // namespace convolume::deconvolve

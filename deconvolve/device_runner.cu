@@ -4,6 +4,7 @@
 #include "deconvolve/device_arrays.cuh"
 #include "deconvolve/run.hpp"
 #include "deconvolve/runner.hpp"
+#include "gpu/runtime/device.hpp"
 
 namespace convolume::deconvolve {
 
@@ -17,13 +18,13 @@ constexpr index_t parts = 3;
 
 int device_of(const EngineChoice& choice) {
     if (!choice.gpus.empty()) return choice.gpus.front();
-    for (const GpuDevice& device : gpu_devices())
+    for (const GpuDevice& device : gpu::list_devices())
         if (device.usable) return device.number;
     throw Unavailable("there is no usable GPU: use the CPU (--device cpu)");
 }
 
 index_t memory_limit(int device, const EngineChoice& choice) {
-    for (const GpuDevice& known : gpu_devices()) {
+    for (const GpuDevice& known : gpu::list_devices()) {
         if (known.number != device) continue;
         const auto free_bytes =
             static_cast<index_t>(usable_share * static_cast<double>(known.free_bytes));
@@ -39,7 +40,7 @@ class DeviceRunner final : public Runner {
           threads_(choice.threads > 0
                        ? choice.threads
                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
-        const CurrentDevice current(device_);
+        const gpu::DeviceScope scope(device_);
         const index_t limit = memory_limit(device_, choice);
         const index_t arrays = array_bytes(problem);
         if (arrays >= limit)
@@ -48,7 +49,7 @@ class DeviceRunner final : public Runner {
         const index_t rest = limit - arrays;
         blur_.emplace(make(problem, Operation::convolve, rest / parts * 2, nullptr));
         back_.emplace(make(problem, Operation::adjoint, rest - blur_->device_bytes(), &*blur_));
-        arrays_.emplace(problem, *blur_, *back_, threads_);
+        arrays_.emplace(device_, problem, *blur_, *back_, threads_);
 
         plan_.on_device = true;
         plan_.engines = message("gpu:", device_);
@@ -62,7 +63,7 @@ class DeviceRunner final : public Runner {
 
     ~DeviceRunner() override {
         try {
-            const CurrentDevice current(device_);
+            const gpu::DeviceScope scope(device_);
             arrays_.reset();
         } catch (const Error&) {  // a lost device: nothing is left to free
         }
@@ -73,7 +74,7 @@ class DeviceRunner final : public Runner {
     DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                              const ImageView& result, const ExecutionContext& context,
                              const std::function<void(const Iteration&)>& told) override {
-        const CurrentDevice current(device_);
+        const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
         return run(*arrays_, problem, image, result, context, told);
@@ -98,10 +99,13 @@ class DeviceRunner final : public Runner {
     DeconvolvePlan plan_;
 };
 
-}  // namespace
-
 std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {
     return std::make_unique<DeviceRunner>(problem, choice);
 }
 
+}  // namespace
+
 }  // namespace convolume::deconvolve
+
+constexpr convolume::deconvolve::MakeDeviceRunner convolume_cuda_deconvolve =
+    convolume::deconvolve::make_device_runner;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "deconvolve/on_device.hpp"
+#include "convolume/cuda/detail/complex.hpp"
 
 namespace convolume::deconvolve {
 
@@ -12,7 +12,7 @@ namespace convolume::deconvolve {
 /// y = m, where the terms cancel, it is (y - m) s + 2 y (atanh s - s), s = (y - m) / (y + m): C.
 /// Loader, Fast and Accurate Computation of Binomial Probabilities (2000). It has no branches, so
 /// that loops of it become vectors.
-CONVOLUME_HOST_DEVICE inline float misfit(float y, float m, float ratio) {
+CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
     constexpr std::uint32_t root_half = 0x3f3504f3;  // the bits of √½
     constexpr float log_2 = 0.693147181F;
     std::uint32_t bits = 0;

@@ -3,8 +3,8 @@
 
 #include <type_traits>
 
+#include "convolume/cuda/detail/complex.hpp"
 #include "convolume/shape.hpp"
-#include "deconvolve/on_device.hpp"
 
 namespace convolume::deconvolve {
 
@@ -18,9 +18,9 @@ struct Neighbours {
 struct Grid {
     index_t extent[3] = {1, 1, 1};  ///< z, y, x
 
-    CONVOLUME_HOST_DEVICE index_t rows() const { return extent[0] * extent[1]; }
+    CONVOLUME_DEVICE index_t rows() const { return extent[0] * extent[1]; }
 
-    CONVOLUME_HOST_DEVICE Neighbours around(index_t row, index_t x) const {
+    CONVOLUME_DEVICE Neighbours around(index_t row, index_t x) const {
         const index_t z = row / extent[1];
         const index_t at[3] = {z, row - z * extent[1], x};
         const index_t stride[3] = {extent[1] * extent[2], extent[2], 1};
@@ -31,7 +31,7 @@ struct Grid {
         }
         return near;
     }
-    CONVOLUME_HOST_DEVICE Neighbours around(index_t i) const {
+    CONVOLUME_DEVICE Neighbours around(index_t i) const {
         const index_t row = i / extent[2];
         return around(row, i - row * extent[2]);
     }

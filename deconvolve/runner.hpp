@@ -19,6 +19,10 @@ class Runner {
 std::unique_ptr<Runner> make_host_runner(const Problem& problem, const EngineChoice& choice);
 
 /// All arrays on the first of the chosen GPUs. Throws OutOfMemory where they do not fit.
-std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice);
+using MakeDeviceRunner = std::unique_ptr<Runner> (*)(const Problem& problem,
+                                                     const EngineChoice& choice);
 
 }  // namespace convolume::deconvolve
+
+/// In the CUDA part, like convolume_cuda_backend (core/gpu_backend.hpp).
+extern "C" const convolume::deconvolve::MakeDeviceRunner convolume_cuda_deconvolve;

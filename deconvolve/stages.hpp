@@ -10,13 +10,13 @@ namespace convolume::deconvolve {
 struct Fill {
     float* target;
     float value;
-    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] = value; }
+    CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
 };
 
 struct Copy {
     const float* source;
     float* target;
-    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
+    CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
 };
 
 /// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
@@ -26,7 +26,7 @@ struct Ratio {
     float* model;
     float background;
     float floor;  ///< below it a model is rounding
-    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+    CONVOLUME_DEVICE double operator()(index_t i) const {
         const float y = data[i];
         const float sum = model[i] + background;
         const float m = sum > floor ? sum : floor;
@@ -43,9 +43,9 @@ struct Step {
     float* correction;
     const float* weight;
     float least_weight;  ///< voxels that reach the image by less cannot be told from it: 0
-    CONVOLUME_HOST_DEVICE float operator()(index_t i, float slope = 0) const {
+    CONVOLUME_DEVICE float operator()(index_t i, float slope = 0) const {
         const float weighed = weight[i];
-        // A strong penalty may turn the divisor's sign: the step then is long, not backwards.
+        // A strong penalty may make the divisor negative: the step then is long, not backwards.
         const float least = 0.1F * weighed;
         const float divisor = weighed + slope > least ? weighed + slope : least;
         const float factor = correction[i] > 0 ? correction[i] : 0;
@@ -60,7 +60,7 @@ struct SmoothStep {
     Step step;
     Variation variation;
     float tv_weight;
-    CONVOLUME_HOST_DEVICE float operator()(index_t i, const Neighbours& near) const {
+    CONVOLUME_DEVICE float operator()(index_t i, const Neighbours& near) const {
         return step(i, tv_weight * variation.derivative(step.point, i, near));
     }
 };
@@ -68,12 +68,10 @@ struct SmoothStep {
 struct TotalVariation {
     const float* point;
     Variation variation;
-    CONVOLUME_HOST_DEVICE double operator()(index_t i, const Neighbours& near) const {
+    CONVOLUME_DEVICE double operator()(index_t i, const Neighbours& near) const {
         return static_cast<double>(variation.magnitude(point, i, near));
     }
-    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
-        return (*this)(i, variation.around(i));
-    }
+    CONVOLUME_DEVICE double operator()(index_t i) const { return (*this)(i, variation.around(i)); }
 };
 
 /// previous <- estimate + factor (estimate - previous), where light can be.
@@ -81,7 +79,7 @@ struct Extrapolate {
     const float* estimate;
     float* previous;
     float factor;
-    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+    CONVOLUME_DEVICE void operator()(index_t i) const {
         const float ahead = estimate[i] + factor * (estimate[i] - previous[i]);
         previous[i] = ahead > 0 ? ahead : 0;
     }
@@ -90,7 +88,7 @@ struct Extrapolate {
 struct Two {
     double first = 0;
     double second = 0;
-    CONVOLUME_HOST_DEVICE Two& operator+=(const Two& other) {
+    CONVOLUME_DEVICE Two& operator+=(const Two& other) {
         first += other.first;
         second += other.second;
         return *this;
@@ -104,7 +102,7 @@ struct Remember {
     AnyStep step;
     float* change;
     template <class... Near>
-    CONVOLUME_HOST_DEVICE Two operator()(index_t i, const Near&... near) const {
+    CONVOLUME_DEVICE Two operator()(index_t i, const Near&... near) const {
         const double old = change[i];
         change[i] = step(i, near...);
         return {change[i] * old, old * old};
@@ -116,19 +114,19 @@ struct AddScaled {
     float* target;
     const float* source;
     float factor;
-    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
+    CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
 };
 
 struct Shift {
     float* target;
     float value;
-    CONVOLUME_HOST_DEVICE void operator()(index_t i) const { target[i] += value; }
+    CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += value; }
 };
 
 struct Dot {
     const float* a;
     const float* b;
-    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+    CONVOLUME_DEVICE double operator()(index_t i) const {
         return static_cast<double>(a[i]) * static_cast<double>(b[i]);
     }
 };
@@ -140,7 +138,7 @@ struct Advance {
     const float* direction;
     const float* image_of_direction;
     float length;
-    CONVOLUME_HOST_DEVICE double operator()(index_t i) const {
+    CONVOLUME_DEVICE double operator()(index_t i) const {
         solution[i] += length * direction[i];
         residual[i] -= length * image_of_direction[i];
         return static_cast<double>(residual[i]) * static_cast<double>(residual[i]);
@@ -148,11 +146,11 @@ struct Advance {
 };
 
 /// direction <- residual + factor direction.
-struct Turn {
+struct NextDirection {
     float* direction;
     const float* residual;
     float factor;
-    CONVOLUME_HOST_DEVICE void operator()(index_t i) const {
+    CONVOLUME_DEVICE void operator()(index_t i) const {
         direction[i] = residual[i] + factor * direction[i];
     }
 };

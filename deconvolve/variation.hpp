@@ -13,8 +13,8 @@ struct Variation : Grid {
     float smallest = 1e-6F;         ///< ε: keeps the root differentiable
 
     /// Of voxel i, with its neighbours at the offsets `ahead`.
-    CONVOLUME_HOST_DEVICE float squared_magnitude(const float* x, index_t i,
-                                                  const index_t (&ahead)[3]) const {
+    CONVOLUME_DEVICE float squared_magnitude(const float* x, index_t i,
+                                             const index_t (&ahead)[3]) const {
         float sum = smallest * smallest;
         for (int axis = 0; axis < 3; ++axis) {
             const float d = (x[i + ahead[axis]] - x[i]) * per_step[axis];
@@ -22,13 +22,12 @@ struct Variation : Grid {
         }
         return sum;
     }
-    CONVOLUME_HOST_DEVICE float magnitude(const float* x, index_t i, const Neighbours& near) const {
+    CONVOLUME_DEVICE float magnitude(const float* x, index_t i, const Neighbours& near) const {
         return std::sqrt(squared_magnitude(x, i, near.ahead));
     }
 
     /// ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
-    CONVOLUME_HOST_DEVICE float derivative(const float* x, index_t i,
-                                           const Neighbours& near) const {
+    CONVOLUME_DEVICE float derivative(const float* x, index_t i, const Neighbours& near) const {
         const float here = inverse_root(squared_magnitude(x, i, near.ahead));
         float sum = 0;
         for (int axis = 0; axis < 3; ++axis) {
@@ -41,12 +40,12 @@ struct Variation : Grid {
         }
         return sum;
     }
-    CONVOLUME_HOST_DEVICE float derivative(const float* x, index_t i) const {
+    CONVOLUME_DEVICE float derivative(const float* x, index_t i) const {
         return derivative(x, i, around(i));
     }
 
   private:
-    static CONVOLUME_HOST_DEVICE float inverse_root(float value) {
+    CONVOLUME_DEVICE static float inverse_root(float value) {
 #ifdef __CUDA_ARCH__
         return rsqrtf(value);
 #else

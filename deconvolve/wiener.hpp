@@ -39,7 +39,8 @@ Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& 
         const double before = left;
         left = arrays.sum(voxels, Advance{solution, residual, direction, product,
                                           static_cast<float>(before / curvature)});
-        arrays.for_each(voxels, Turn{direction, residual, static_cast<float>(left / before)});
+        arrays.for_each(voxels,
+                        NextDirection{direction, residual, static_cast<float>(left / before)});
         report.last = {k, iterations, 0, std::sqrt(left / whole)};
         report.iterations = k;
         monitor.finished(report.last);

@@ -6,9 +6,9 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "core/gpu_backend.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 #include "engines/engines.hpp"
-#include "gpu/gpu_engines.hpp"
 
 namespace convolume {
 
@@ -29,7 +29,7 @@ EngineList make_engines(const EngineChoice& choice) {
     if (choice.device == Device::gpu ||
         (choice.device == Device::automatic && gpu_unavailable().empty())) {
         try {
-            engines = make_gpu_engines(
+            engines = require_gpu_backend().make_engines(
                 {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0});
         } catch (const Error&) {
             if (choice.device == Device::gpu) throw;  // else the CPU does it

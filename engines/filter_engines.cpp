@@ -2,9 +2,9 @@
 
 #include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
+#include "core/gpu_backend.hpp"
 #include "cpu/signals/cpu_filter_engine.hpp"
 #include "engines/engines.hpp"
-#include "gpu/signals/gpu_filter.hpp"
 
 namespace convolume {
 
@@ -18,7 +18,7 @@ FilterEngineList make_filter_engines(const EngineChoice& choice) {
     if (choice.device == Device::gpu ||
         (choice.device == Device::automatic && gpu_unavailable().empty())) {
         try {
-            engines = make_gpu_filter_engines(
+            engines = require_gpu_backend().make_filter_engines(
                 {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0});
         } catch (const Error&) {
             if (choice.device == Device::gpu) throw;  // else the CPU does it

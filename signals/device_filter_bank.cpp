@@ -1,6 +1,6 @@
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
-#include "gpu/signals/gpu_filter.hpp"
+#include "core/gpu_backend.hpp"
 #include "signals/filter_problem.hpp"
 
 namespace convolume {
@@ -37,9 +37,9 @@ DeviceFilterBank::DeviceFilterBank(const SignalShape& shape,
     impl_->shape = shape;
     FilterProblem& problem = impl_->problem;
     problem = resolve_filters(shape, filters, options, device.signal_type);
-    impl_->program =
-        make_device_filter_program(device.device, problem.work, problem.taps.view().data,
-                                   shape.signals, problem.range.count());
+    impl_->program = require_gpu_backend().make_device_filter_program(
+        device.device, problem.work, problem.taps.view().data, shape.signals,
+        problem.range.count());
     problem.taps = {};  // the device has them now
 }
 

@@ -1,13 +1,13 @@
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
-#include "gpu/volumes/device_program.hpp"
+#include "core/gpu_backend.hpp"
 #include "volumes/resolved_problem.hpp"
 
 namespace convolume {
 
 namespace {
 
-// One axis of the program: its window, and how far the kernel is turned on a periodic grid.
+// One axis of the program: its window, and how far the kernel is shifted on a periodic grid.
 struct DeviceAxis {
     AxisWindow window;
     index_t kernel_shift = 0;
@@ -17,7 +17,8 @@ struct DeviceAxis {
 DeviceAxis device_axis(const Problem& problem, int axis, int device) {
     const AxisProblem of_axis = problem.axis(axis);
     const auto good_length = [&](index_t least) {
-        return good_device_length(device, axis, least, problem.complex_data, problem.precision);
+        return require_gpu_backend().good_device_length(device, axis, least, problem.complex_data,
+                                                        problem.precision);
     };
     DeviceAxis result;
     const bool periodic = of_axis.boundary == BoundaryKind::wrap &&
@@ -100,7 +101,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     spec.keep_spectrum = device.keep_kernel_spectrum;
     spec.memory_limit_bytes = device.max_gpu_bytes.value_or(0);
     if (device.workspace_of) spec.workspace_of = device.workspace_of->impl_->program.get();
-    impl_->program = make_device_program(spec);
+    impl_->program = require_gpu_backend().make_device_program(spec);
     resolved.taps.reset();  // the device has them now
 }
 

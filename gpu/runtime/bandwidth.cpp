@@ -1,26 +1,27 @@
-// Short measurements of the ways to and on a device.
+#include "gpu/runtime/bandwidth.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
-#include <thread>
+#include <mutex>
 
-#include "convolume/engines.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 
-namespace convolume {
+namespace convolume::gpu {
 
 namespace {
 
-using gpu::check;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t bytes = std::size_t{32} << 20;
+// Ordinary memory's way through staging, against page-locked memory's.
+constexpr double staged_share = 0.7;
 
 struct HostDeleter {
     void operator()(char* data) const { static_cast<void>(cudaFreeHost(data)); }
@@ -58,10 +59,10 @@ struct Measured {
         second.wait();
     }
 
-    gpu::DeviceScope scope;
+    DeviceScope scope;
     PinnedMemory up, down;
-    gpu::DeviceMemory a, b;
-    gpu::Stream first, second;
+    DeviceMemory a, b;
+    Stream first, second;
 };
 
 // Seconds that `work` takes, the best of a few.
@@ -79,7 +80,7 @@ double best_seconds(const Measured& device, const Work& work) {
 
 }  // namespace
 
-GpuBandwidth measure_gpu_bandwidth(int number) {
+GpuBandwidth measure_bandwidth(int number) {
     const Measured device(number);
     const auto size = static_cast<double>(bytes);
     GpuBandwidth result;
@@ -103,7 +104,7 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
     for (int run = 0; run < 3; ++run) {
         const auto start = Clock::now();
         for (std::size_t i = 0; i < devices.size(); ++i) {
-            const gpu::DeviceScope scope(devices[i]);
+            const DeviceScope scope(devices[i]);
             measured[i]->upload();
         }
         for (const auto& device : measured) device->wait();
@@ -114,4 +115,15 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
     return best;
 }
 
-}  // namespace convolume
+TransferRates transfer_rates(int device) {
+    static std::mutex mutex;
+    static std::map<int, GpuBandwidth> known;
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(device);
+    const GpuBandwidth& measured =
+        found != known.end() ? found->second : known[device] = measure_bandwidth(device);
+    return {std::min(measured.host_to_device, 0.5 * measured.both) * staged_share,
+            std::min(measured.device_to_host, 0.5 * measured.both) * staged_share};
+}
+
+}  // namespace convolume::gpu

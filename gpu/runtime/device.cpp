@@ -2,13 +2,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
 
-namespace convolume {
-
-namespace gpu {
+namespace convolume::gpu {
 
 namespace {
 
@@ -62,7 +59,7 @@ int device_count(std::string* why) {
         *why = message("there is no NVIDIA GPU here: ", needs);
     else if (status == cudaErrorInsufficientDriver)
         *why = message("the GPU's driver is missing or older than this build's CUDA ",
-                       cuda_runtime_version(), ": update the driver");
+                       runtime_version(), ": update the driver");
     else
         *why = message("the GPU cannot be used (", cudaGetErrorString(status), "): ", needs);
     return 0;
@@ -84,27 +81,25 @@ index_t free_device_bytes(int device) {
     return static_cast<index_t>(free);
 }
 
-}  // namespace gpu
-
-std::string gpu_unavailable() {
+std::string unavailable() {
     std::string why;
-    const int count = gpu::device_count(&why);
+    const int count = device_count(&why);
     if (count == 0) return why;
     try {
         for (int device = 0; device < count; ++device)
-            if (gpu::device_facts(device).usable()) return {};
+            if (device_facts(device).usable()) return {};
     } catch (const Error& error) {
         return error.what();
     }
-    return message("the GPU here is too old: ", gpu::needs);
+    return message("the GPU here is too old: ", needs);
 }
 
-std::vector<GpuDevice> gpu_devices() {
+std::vector<GpuDevice> list_devices() {
     std::vector<GpuDevice> devices;
-    const int count = gpu::device_count();
+    const int count = device_count();
     for (int number = 0; number < count; ++number) {
         try {
-            const gpu::DeviceFacts facts = gpu::device_facts(number);
+            const DeviceFacts facts = device_facts(number);
             GpuDevice device;
             device.number = number;
             device.name = facts.name;
@@ -112,16 +107,15 @@ std::vector<GpuDevice> gpu_devices() {
             device.compute_minor = facts.compute_minor;
             device.usable = facts.usable();
             device.memory_bytes = facts.memory_bytes;
-            device.free_bytes = gpu::free_device_bytes(number);
+            device.free_bytes = free_device_bytes(number);
             char bus[32] = {};
-            gpu::check(cudaDeviceGetPCIBusId(bus, sizeof bus, number),
-                       "asking for the PCI address");
+            check(cudaDeviceGetPCIBusId(bus, sizeof bus, number), "asking for the PCI address");
             device.bus_id = bus;
             for (int other = 0; other < count; ++other) {
                 int reaches = 0;
                 if (other != number)
-                    gpu::check(cudaDeviceCanAccessPeer(&reaches, number, other),
-                               "asking for peer access");
+                    check(cudaDeviceCanAccessPeer(&reaches, number, other),
+                          "asking for peer access");
                 if (reaches) device.peers.push_back(other);
             }
             devices.push_back(std::move(device));
@@ -132,16 +126,14 @@ std::vector<GpuDevice> gpu_devices() {
     return devices;
 }
 
-std::string cuda_driver_version() {
+std::string driver_version() {
     int version = 0;
-    return cudaDriverGetVersion(&version) == cudaSuccess ? gpu::version_text(version)
-                                                         : std::string();
+    return cudaDriverGetVersion(&version) == cudaSuccess ? version_text(version) : std::string();
 }
 
-std::string cuda_runtime_version() {
+std::string runtime_version() {
     int version = 0;
-    return cudaRuntimeGetVersion(&version) == cudaSuccess ? gpu::version_text(version)
-                                                          : std::string();
+    return cudaRuntimeGetVersion(&version) == cudaSuccess ? version_text(version) : std::string();
 }
 
-}  // namespace convolume
+}  // namespace convolume::gpu

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "convolume/engines.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::gpu {
@@ -37,6 +38,13 @@ DeviceFacts device_facts(int device);
 
 /// Devices the driver offers; 0 where there is none. `why` gets a sentence when there is none.
 int device_count(std::string* why = nullptr);
+
+/// What the functions of convolume/engines.hpp tell: gpu_unavailable(), gpu_devices(),
+/// cuda_driver_version() and cuda_runtime_version().
+std::string unavailable();
+std::vector<GpuDevice> list_devices();
+std::string driver_version();
+std::string runtime_version();
 
 /// Throws Unavailable unless there is a device of that number.
 void require_device(int device);

@@ -10,6 +10,7 @@
 #include "convolume/options.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/fault.hpp"
 
 namespace convolume::gpu {
 
@@ -32,13 +33,13 @@ void reset_device_memory_peak() {
     peak_bytes.store(current_bytes.load());
 }
 
-DeviceMemory::DeviceMemory(int device, index_t bytes) : device_(device) {
+DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : device_(device) {
     if (bytes <= 0) return;
     const DeviceScope scope(device);
     bytes = round_up(bytes, alignment);
     check(fault_due(Fault::allocation) ? cudaErrorMemoryAllocation
                                        : cudaMalloc(&data_, static_cast<std::size_t>(bytes)),
-          "a workspace");
+          purpose);
     bytes_ = bytes;
     count(bytes_);
 }

@@ -10,7 +10,7 @@
 
 namespace convolume::gpu {
 
-/// Bytes that all pools of the process hold on devices.
+/// Bytes of all allocations of the process on devices.
 struct DeviceMemoryUse {
     index_t current_bytes;
     index_t peak_bytes;
@@ -24,13 +24,17 @@ class DeviceMemory {
     static constexpr index_t alignment = 512;
 
     DeviceMemory() = default;
-    /// Throws OutOfMemory when the device refuses.
-    DeviceMemory(int device, index_t bytes);
+    /// Throws OutOfMemory, with `purpose`, when the device refuses.
+    DeviceMemory(int device, index_t bytes, const char* purpose = "a workspace");
     ~DeviceMemory();
     DeviceMemory(DeviceMemory&& other) noexcept;
     DeviceMemory& operator=(DeviceMemory&& other) noexcept;
 
     char* data() const { return static_cast<char*>(data_); }
+    template <class T>
+    T* as() const {
+        return static_cast<T*>(data_);
+    }
     index_t bytes() const { return bytes_; }
 
   private:

@@ -9,7 +9,7 @@
 namespace convolume::gpu {
 
 std::vector<int> choose_devices(const std::vector<int>& asked) {
-    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    if (const std::string why = unavailable(); !why.empty()) throw Unavailable(why);
     const int count = device_count();
     for (const int device : asked) {
         if (device < 0 || device >= count)

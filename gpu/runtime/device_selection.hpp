@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "convolume/engines.hpp"
 #include "convolume/error.hpp"
+#include "core/gpu_backend.hpp"
 
 namespace convolume::gpu {
 

@@ -2,51 +2,71 @@
 // The streams and events with which one task works on a device.
 
 #include <array>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "gpu/runtime/stream.hpp"
 
 namespace convolume::gpu {
 
-/// Streams and events of one task, kept for the next.
-struct Lane {
+struct TaskStreams {
     Stream up, compute, down;
-    // Of every chunk slot: it was filled, it may be filled again.
+    /// Of every slot for chunks of pixels: it was filled, it may be filled again.
     struct Slot {
         Event full, free;
     };
     std::array<Slot, 3> source, target;
-    Event began;
 };
 
-// Waits for everything a lane was given, whatever happened meanwhile.
-class LaneEnd {
+/// Streams kept from task to task. Thread-safe.
+class TaskStreamsPool {
   public:
-    explicit LaneEnd(const Lane& lane) : lane_(lane) {}
-    ~LaneEnd() {
-        for (cudaStream_t stream :
-             {cudaStream_t(lane_.up), cudaStream_t(lane_.compute), cudaStream_t(lane_.down)})
-            static_cast<void>(cudaStreamSynchronize(stream));  // failures were met before
+    /// Streams on loan; give themselves back.
+    struct GiveBack {
+        TaskStreamsPool* pool;
+        void operator()(TaskStreams* streams) const { pool->give_back(streams); }
+    };
+    using Lease = std::unique_ptr<TaskStreams, GiveBack>;
+
+    /// Of the current device, which is always the same.
+    Lease take() {
+        const std::lock_guard lock(mutex_);
+        if (idle_.empty()) return Lease(new TaskStreams, {this});
+        TaskStreams* const streams = idle_.back().release();
+        idle_.pop_back();
+        return Lease(streams, {this});
     }
-    LaneEnd(const LaneEnd&) = delete;
-    LaneEnd& operator=(const LaneEnd&) = delete;
 
   private:
-    const Lane& lane_;
+    void give_back(TaskStreams* streams) {
+        const std::lock_guard lock(mutex_);
+        idle_.emplace_back(streams);
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<TaskStreams>> idle_;
 };
 
-// The same for one stream, where `waits` is set.
-class StreamEnd {
+/// Waits, at the end of its scope, for what streams were given, whatever happened meanwhile: the
+/// memory they work on may be used again then.
+class WaitAtEnd {
   public:
-    StreamEnd(cudaStream_t stream, bool waits) : stream_(stream), waits_(waits) {}
-    ~StreamEnd() {
-        if (waits_) static_cast<void>(cudaStreamSynchronize(stream_));
+    /// Null streams are left out.
+    WaitAtEnd(std::initializer_list<cudaStream_t> streams) : streams_(streams) {}
+    explicit WaitAtEnd(const TaskStreams& streams)
+        : WaitAtEnd{streams.up, streams.compute, streams.down} {}
+    ~WaitAtEnd() {
+        for (cudaStream_t stream : streams_)
+            if (stream)
+                static_cast<void>(cudaStreamSynchronize(stream));  // failures were met before
     }
-    StreamEnd(const StreamEnd&) = delete;
-    StreamEnd& operator=(const StreamEnd&) = delete;
+    WaitAtEnd(const WaitAtEnd&) = delete;
+    WaitAtEnd& operator=(const WaitAtEnd&) = delete;
 
   private:
-    cudaStream_t stream_;
-    bool waits_;
+    std::vector<cudaStream_t> streams_;
 };
 
 }  // namespace convolume::gpu

@@ -1,5 +1,7 @@
 #include "gpu/runtime/transfer_gate.hpp"
 
+#include "gpu/runtime/bandwidth.hpp"
+
 namespace convolume::gpu {
 
 Gate::Pass Gate::hold(int device, Way way) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/fault.hpp"
 
 namespace convolume::gpu {
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "convolume/cuda/detail/segment_kernels.hpp"
+#include "gpu/runtime/check.hpp"
 #include "gpu/signals/block_kernels.hpp"
 #include "gpu/signals/block_layout.hpp"
 #include "gpu/signals/row_plan.hpp"

@@ -70,11 +70,11 @@ __global__ void sum_kernel(SignalSpectra<Real> signal, const Complex<Real>* filt
             unroll<Tile>([&](auto step) {
                 const index_t j = first + step;
                 if (j >= parts) return;
-                constexpr int turn = decltype(step)::value;
-                window[(Tile - turn) % Tile] = block(k + parts - 1 - j);
+                constexpr int shift = decltype(step)::value;
+                window[(Tile - shift) % Tile] = block(k + parts - 1 - j);
                 const Complex<Real> h = filter[j * bins + bin];
                 unroll<Tile>([&](auto o) {
-                    constexpr int slot = (decltype(o)::value + Tile - turn) % Tile;
+                    constexpr int slot = (decltype(o)::value + Tile - shift) % Tile;
                     sum[o].re += window[slot].re * h.re - window[slot].im * h.im;
                     sum[o].im += window[slot].re * h.im + window[slot].im * h.re;
                 });

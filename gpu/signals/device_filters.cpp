@@ -2,6 +2,7 @@
 
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/fault.hpp"
 #include "gpu/signals/segment_layout.hpp"
 
 namespace convolume::gpu {

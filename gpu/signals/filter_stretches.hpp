@@ -17,7 +17,7 @@ struct FilterStretch {
 
 /// What a call stores of each filter of each signal, and in which pieces of about `outputs` results
 /// at most, a multiple of `step` where windows allow. `pick` is the window that peaks are picked
-/// from on the device: window.length, or less for windows that are picked from in turns, whose
+/// from on the device: window.length, or less for windows that are picked from in parts, whose
 /// partial peaks follow each other.
 struct FilterStretches {
     std::vector<FilterStretch> list;

@@ -4,11 +4,13 @@
 
 #include "convolume/error.hpp"
 #include "core/result_cut.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/runtime/bandwidth.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_selection.hpp"
+#include "gpu/runtime/task_streams.hpp"
 #include "gpu/runtime/transfers.hpp"
 #include "gpu/signals/filter_stretches.hpp"
-#include "gpu/volumes/gpu_engine.hpp"
 
 namespace convolume::gpu {
 
@@ -75,14 +77,14 @@ GpuFilterEngine::GpuFilterEngine(int device, int index, index_t limit_bytes, int
       gate_(TransferGate::off),
       up_staging_(staging_count),
       down_staging_(staging_count) {
-    const GpuBandwidth bandwidth = bandwidth_of(device);
+    const TransferRates transfers = transfer_rates(device);
     info_.name = message("gpu:", device);
     info_.index = index;
     info_.is_gpu = true;
     info_.threads = std::max(1, host_threads);
     info_.memory_limit_bytes = limit_bytes;
-    to_device_ = std::min(bandwidth.host_to_device, 0.5 * bandwidth.both) * staged_share;
-    to_host_ = std::min(bandwidth.device_to_host, 0.5 * bandwidth.both) * staged_share;
+    to_device_ = transfers.to_device;
+    to_host_ = transfers.to_host;
 }
 
 std::optional<FilterCost> GpuFilterEngine::estimate(const FilterWork& work, index_t signals,
@@ -188,13 +190,7 @@ void GpuFilterEngine::run(const PreparedOnDevice& prepared, const Sizes& sizes,
     if (!streams_) streams_ = std::make_unique<Streams>();
     const DevicePool::Lease memory = pool_.take(sizes.total(), "signals and results");
     // Whatever happens, the device has done with the memory before it is given back.
-    struct AtEnd {
-        const Streams& streams;
-        ~AtEnd() {
-            for (const Stream* stream : {&streams.up, &streams.compute, &streams.down})
-                static_cast<void>(cudaStreamSynchronize(*stream));
-        }
-    } const at_end{*streams_};
+    const WaitAtEnd wait{streams_->up, streams_->compute, streams_->down};
 
     struct Slot {
         char *input, *output, *positions;
@@ -313,24 +309,20 @@ class Program : public DeviceFilterProgram {
 
 }  // namespace
 
-}  // namespace convolume::gpu
-
-namespace convolume {
-
-FilterEngineList make_gpu_filter_engines(const GpuOptions& options) {
-    const std::vector<int> devices = gpu::choose_devices(options.devices);
-    gpu::install_page_locker();
-    return gpu::make_on_devices<FilterEngineList>(
+FilterEngineList make_filter_engines(const GpuOptions& options) {
+    const std::vector<int> devices = choose_devices(options.devices);
+    install_page_locker();
+    return make_on_devices<FilterEngineList>(
         options, devices, [](int device, int index, index_t limit_bytes, int host_threads) {
-            return std::make_shared<gpu::GpuFilterEngine>(device, index, limit_bytes, host_threads);
+            return std::make_shared<GpuFilterEngine>(device, index, limit_bytes, host_threads);
         });
 }
 
 std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterWork& work,
                                                                 const void* taps, index_t signals,
                                                                 index_t outputs) {
-    gpu::require_device(device);
-    return std::make_unique<gpu::Program>(device, work, taps, signals, outputs);
+    require_device(device);
+    return std::make_unique<Program>(device, work, taps, signals, outputs);
 }
 
-}  // namespace convolume
+}  // namespace convolume::gpu

@@ -7,7 +7,6 @@
 #include "gpu/runtime/stream.hpp"
 #include "gpu/runtime/transfer_gate.hpp"
 #include "gpu/signals/device_filters.hpp"
-#include "gpu/signals/gpu_filter.hpp"
 
 namespace convolume::gpu {
 

@@ -1,13 +1,9 @@
 #pragma once
 // Many transforms of one length by cuFFT, with a work area of the caller's.
 
-#include <cufftXt.h>
-
 #include <type_traits>
 
-#include "convolume/cuda/detail/complex.hpp"
-#include "convolume/shape.hpp"
-#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/cufft_plan.hpp"
 
 namespace convolume::gpu {
 
@@ -28,48 +24,22 @@ class RowPlan {
         return RowPlan(direction, type, n, rows, from_pitch, to_pitch);
     }
 
-    RowPlan(RowPlan&& other) noexcept
-        : handle_(std::exchange(other.handle_, 0)),
-          direction_(other.direction_),
-          work_bytes_(other.work_bytes_) {}
-    RowPlan& operator=(RowPlan&&) = delete;
-    ~RowPlan() {
-        if (handle_) static_cast<void>(cufftDestroy(handle_));
-    }
-
-    index_t work_bytes() const { return work_bytes_; }
+    index_t work_bytes() const { return plan_.work_bytes(); }
 
     /// Not from two threads at once. `from` and `to` may be the same where pitches allow.
     void execute(void* from, void* to, char* work, cudaStream_t stream) const {
-        check(cufftSetStream(handle_, stream), "a cuFFT plan");
-        check(cufftSetWorkArea(handle_, work), "a cuFFT plan");
-        check(cufftXtExec(handle_, from, to,
-                          direction_ == RowDirection::forward ? CUFFT_FORWARD : CUFFT_INVERSE),
-              "a transform by cuFFT");
+        plan_.execute(from, to, work,
+                      direction_ == RowDirection::forward ? CUFFT_FORWARD : CUFFT_INVERSE, stream);
     }
 
   private:
-    RowPlan(RowDirection direction, cufftType type, index_t n, index_t rows, index_t from_pitch,
-            index_t to_pitch)
-        : direction_(direction) {
-        long long length = n, from[1] = {from_pitch}, to[1] = {to_pitch};
-        std::size_t bytes = 0;
-        check(cufftCreate(&handle_), "a cuFFT plan");
-        try {
-            check(cufftSetAutoAllocation(handle_, 0), "a cuFFT plan");
-            check(cufftMakePlanMany64(handle_, 1, &length, from, 1, from_pitch, to, 1, to_pitch,
-                                      type, rows, &bytes),
-                  "a cuFFT plan");
-        } catch (...) {
-            static_cast<void>(cufftDestroy(handle_));
-            throw;
-        }
-        work_bytes_ = static_cast<index_t>(bytes);
-    }
+    RowPlan(RowDirection direction, cufftType type, long long n, long long rows,
+            long long from_pitch, long long to_pitch)
+        : plan_(1, &n, {&from_pitch, from_pitch}, {&to_pitch, to_pitch}, type, rows),
+          direction_(direction) {}
 
-    cufftHandle handle_ = 0;
+    CufftPlan plan_;
     RowDirection direction_;
-    index_t work_bytes_ = 0;
 };
 
 }  // namespace convolume::gpu

@@ -15,7 +15,7 @@ namespace {
 
 // The table of twiddle factors, on the current device; kept until the process ends.
 template <class Real>
-const Complex<Real>* device_turns(int n, cudaStream_t stream) {
+const Complex<Real>* device_twiddles(int n, cudaStream_t stream) {
     static std::mutex mutex;
     // Never destroyed: at the end of the process the device may be gone before.
     static auto& tables = *new std::map<std::pair<int, int>, DeviceMemory>;
@@ -24,7 +24,7 @@ const Complex<Real>* device_turns(int n, cudaStream_t stream) {
     const std::lock_guard lock(mutex);
     DeviceMemory& table = tables[{device, n}];
     if (table.bytes() == 0) {
-        const std::vector<Complex<Real>> host = segment_turns<Real>(segment_plan(n));
+        const std::vector<Complex<Real>> host = segment_twiddles<Real>(segment_plan(n));
         const auto bytes = static_cast<index_t>(host.size() * sizeof(host[0]));
         DeviceMemory memory(device, bytes);
         copy_to_device(memory.data(), host.data(), bytes, stream);
@@ -52,14 +52,14 @@ class SegmentFilters : public DeviceFilters {
         spectra_ = pool.take(bytes_, "the spectra of filters");
         const DevicePool::Lease on_device = pool.take(taps_bytes, "filters");
         copy_to_device(on_device.get(), taps, taps_bytes, stream);
-        turns_ = device_turns<Real>(kernel_.n, stream);
+        twiddles_ = device_twiddles<Real>(kernel_.n, stream);
         check(kernel_.set_up(kernel_), "setting the shared memory of segments");
 
         SpectraJob<Real> job;
         job.taps = on_device.get();
         job.filters = static_cast<int>(work.filters);
         job.taps_each = static_cast<int>(work.taps);
-        job.turns = turns_;
+        job.twiddles = twiddles_;
         job.spectra = reinterpret_cast<Complex<Real>*>(spectra_.get());
         void* arguments[] = {&job};
         launch(kernel_.spectra, ceil_div(work.filters, kernel_.segments), kernel_, arguments,
@@ -82,7 +82,7 @@ class SegmentFilters : public DeviceFilters {
         job.source_stride = signal.stride;
         job.first = signal.first;
         job.count = signal.count;
-        job.turns = turns_;
+        job.twiddles = twiddles_;
         job.spectra = reinterpret_cast<const Complex<Real>*>(spectra_.get());
         job.target = result.data;
         job.positions = result.peak_positions;
@@ -120,7 +120,7 @@ class SegmentFilters : public DeviceFilters {
     const SegmentKernel& kernel_;
     DevicePool::Lease spectra_;
     index_t bytes_ = 0;
-    const Complex<Real>* turns_ = nullptr;
+    const Complex<Real>* twiddles_ = nullptr;
 };
 
 }  // namespace

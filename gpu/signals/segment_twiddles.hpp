@@ -8,9 +8,9 @@
 
 namespace convolume::gpu {
 
-/// What first_turn() says, stage after stage.
+/// What first_twiddle() says, stage after stage.
 template <class Real>
-std::vector<Complex<Real>> segment_turns(const SegmentPlan& plan) {
+std::vector<Complex<Real>> segment_twiddles(const SegmentPlan& plan) {
     std::vector<Complex<Real>> table;
     for (int stage = 0; stage < plan.last(); ++stage)
         for (int i = 1; i < plan.radix[stage]; ++i)

@@ -2,40 +2,34 @@
 
 #include <algorithm>
 
-#include "gpu/volumes/gpu_engine.hpp"
+#include "convolume/error.hpp"
 #include "gpu/volumes/nonfinite.hpp"
 
 namespace convolume::gpu {
 
-BlockRun::BlockRun(GpuEngine& engine, Lane& lane, const Block& block, const BlockGeometry& geometry,
-                   const BlockTransform& transform, const TaskGathers& gathers,
-                   const BlockInput& input, const BlockOutput& output, const GpuKernel& kernel,
-                   char* workspace, int task, const ExecutionContext& context)
-    : engine_(engine),
-      lane_(lane),
-      block_(block),
-      geometry_(geometry),
-      transform_(transform),
-      input_(input),
-      output_(output),
-      kernel_(kernel),
+BlockRun::BlockRun(DeviceResources& resources, TaskStreams& streams, const BlockTask& task,
+                   const ExecutionContext& context)
+    : resources_(resources),
+      streams_(streams),
+      task_(task),
       context_(context),
-      gather_y_(gathers.y),
-      gather_x_(gathers.x),
-      timeline_(context.timeline, engine.info_.index, task, lane.compute),
-      uploader_({engine.device_, engine.host_threads_, engine.gate_.get(), &engine.up_staging_,
-                 &timeline_},
-                lane.up),
-      downloader_({engine.device_, engine.host_threads_, engine.gate_.get(), &engine.down_staging_,
-                   &timeline_},
-                  lane.down) {
-    char* at = workspace;
+      gather_y_(task.gathers.y),
+      gather_x_(task.gathers.x),
+      timeline_(context.timeline, resources.engine, task.number, streams.compute),
+      uploader_({resources.device, resources.host_threads, resources.gate.get(),
+                 &resources.up_staging, &timeline_},
+                streams.up),
+      downloader_({resources.device, resources.host_threads, resources.gate.get(),
+                   &resources.down_staging, &timeline_},
+                  streams.down) {
+    const BlockGeometry& geometry = task.geometry;
+    char* at = task.workspace;
     const auto next = [&at](index_t bytes) {
         char* const begin = at;
         at += bytes;
         return begin;
     };
-    memory_.kernel = kernel.spectra();
+    memory_.kernel = task.kernel.spectra();
     memory_.ring = next(geometry.ring_bytes);
     memory_.batch = next(geometry.batch_bytes);
     source_.data = next(geometry.chunks * geometry.source_chunk_bytes);
@@ -50,14 +44,15 @@ BlockRun::BlockRun(GpuEngine& engine, Lane& lane, const Block& block, const Bloc
 // The gathers of y and x, and the counters.
 void BlockRun::upload_lists() {
     clamped_ = reinterpret_cast<unsigned long long*>(lists_);
-    check(cudaMemsetAsync(clamped_, 0, 3 * sizeof *clamped_, lane_.compute), "clearing counters");
+    check(cudaMemsetAsync(clamped_, 0, 3 * sizeof *clamped_, streams_.compute),
+          "clearing counters");
     auto* at = reinterpret_cast<std::int32_t*>(lists_ + DeviceMemory::alignment);
     const auto upload = [&](const AxisGather& gather) -> std::int32_t* {
         std::int32_t* const begin = at;
         if (gather.is_identity) return nullptr;
         // From ordinary memory: the call returns when the list was read.
         check(cudaMemcpyAsync(begin, gather.list.data(), gather.list.size() * sizeof *begin,
-                              cudaMemcpyHostToDevice, lane_.compute),
+                              cudaMemcpyHostToDevice, streams_.compute),
               "copying a gather");
         at += gather.list.size();
         return begin;
@@ -67,13 +62,13 @@ void BlockRun::upload_lists() {
 }
 
 ExecutionReport BlockRun::run() {
-    const LaneEnd end(lane_);
+    const WaitAtEnd wait(streams_);
     upload_lists();
-    const std::vector<ZWindow> windows = geometry_.windows(block_.axes[0]);
-    const index_t planes = block_.axes[0].loaded;
+    const std::vector<ZWindow> windows = task_.geometry.windows(task_.block.axes[0]);
+    const index_t planes = task_.block.axes[0].loaded;
     // A source that is still being made comes too slowly to keep others from the way.
     Gate::Pass up;
-    if (!input_.await_planes) up = engine_.gate_->hold(engine_.device_, Way::to_device);
+    if (!task_.input.await_planes) up = resources_.gate->hold(resources_.device, Way::to_device);
     Gate::Pass down;
     index_t loaded = 0;
     const ZWindow* before = nullptr;
@@ -81,7 +76,7 @@ ExecutionReport BlockRun::run() {
     const auto store_until = [&](index_t count) {
         if (!before) return;
         count = std::min(count, before->kept);
-        if (stored < count && !down) down = engine_.gate_->hold(engine_.device_, Way::to_host);
+        if (stored < count && !down) down = resources_.gate->hold(resources_.device, Way::to_host);
         while (stored < count) {
             const index_t next = std::min(before->kept, stored + target_.planes());
             store(stored, next, *before);
@@ -93,17 +88,17 @@ ExecutionReport BlockRun::run() {
             throw_if_stopped(context_);
             const index_t next = std::min(window.loaded_end, loaded + source_.planes());
             // New planes take the slots of results, which leave first.
-            if (before) store_until(next - geometry_.ring - before->first);
+            if (before) store_until(next - task_.geometry.ring - before->first);
             load(loaded, next);
             loaded = next;
             report_progress(0.5 * static_cast<double>(loaded) / static_cast<double>(planes) +
                             0.5 * static_cast<double>(before ? before->kept_begin + stored : 0) /
-                                static_cast<double>(block_.axes[0].kept));
+                                static_cast<double>(task_.block.axes[0].kept));
         }
-        store_until(geometry_.ring + (before ? before->kept : 0));
+        store_until(task_.geometry.ring + (before ? before->kept : 0));
         if (&window == &windows.back()) uploader_.finish();
         if (&window == &windows.back() && up) {
-            lane_.up.wait();
+            streams_.up.wait();
             up.unlock();
         }
         convolve(window);
@@ -114,16 +109,17 @@ ExecutionReport BlockRun::run() {
         throw_if_stopped(context_);
         store_until(stored + target_.planes());
         report_progress(0.5 + 0.5 * static_cast<double>(before->kept_begin + stored) /
-                                  static_cast<double>(block_.axes[0].kept));
+                                  static_cast<double>(task_.block.axes[0].kept));
     }
     downloader_.finish();
     if (down) down.unlock();
 
     unsigned long long clamped[3] = {0, 0, 0};
-    check(cudaMemcpyAsync(clamped, clamped_, sizeof clamped, cudaMemcpyDeviceToHost, lane_.compute),
+    check(cudaMemcpyAsync(clamped, clamped_, sizeof clamped, cudaMemcpyDeviceToHost,
+                          streams_.compute),
           "copying counters");
-    lane_.compute.wait();
-    lane_.down.wait();
+    streams_.compute.wait();
+    streams_.down.wait();
     timeline_.finish();
     ExecutionReport report;
     report.clamped_low = static_cast<index_t>(clamped[0]);
@@ -134,13 +130,13 @@ ExecutionReport BlockRun::run() {
 
 // Planes [begin, end) of the block: uploaded in runs that follow each other in the source.
 void BlockRun::load(index_t begin, index_t end) {
-    const std::vector<index_t>& planes = input_.gather[0];
+    const std::vector<index_t>& planes = task_.input.gather[0];
     const bool nothing = gather_y_.extent() == 0 || gather_x_.extent() == 0;
-    const std::size_t number = loads_++ % static_cast<std::size_t>(geometry_.chunks);
-    const Lane::Slot& slot = lane_.source[number];
+    const std::size_t number = loads_++ % static_cast<std::size_t>(task_.geometry.chunks);
+    const TaskStreams::Slot& slot = streams_.source[number];
     char* const chunk = source_.data + static_cast<index_t>(number) * source_.bytes;
-    if (engine_.gate_->policy() == TransferGate::global) slot.free.wait();  // not on the bus
-    slot.free.hold_back(lane_.up);
+    if (resources_.gate->policy() == TransferGate::global) slot.free.wait();  // not on the bus
+    slot.free.hold_back(streams_.up);
     for (index_t plane = begin; plane < end;) {
         const index_t source_z = nothing ? -1 : planes[static_cast<std::size_t>(plane)];
         index_t count = 1;
@@ -150,17 +146,17 @@ void BlockRun::load(index_t begin, index_t end) {
             ++count;
         }
         if (source_z >= 0) {
-            if (input_.await_planes) input_.await_planes(source_z + count);
+            if (task_.input.await_planes) task_.input.await_planes(source_z + count);
             const ConstImageView box =
-                subview(input_.source, {{source_z, gather_y_.begin, gather_x_.begin},
-                                        {source_z + count, gather_y_.end, gather_x_.end}});
+                subview(task_.input.source, {{source_z, gather_y_.begin, gather_x_.begin},
+                                             {source_z + count, gather_y_.end, gather_x_.end}});
             uploader_.upload(box, chunk + (plane - begin) * source_.plane_bytes);
         }
         plane += count;
     }
-    slot.full.record(lane_.up);
-    slot.full.hold_back(lane_.compute);
-    timeline_.phase(Phase::convolve, lane_.compute, 0, [&] {
+    slot.full.record(streams_.up);
+    slot.full.hold_back(streams_.compute);
+    timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
         for (index_t plane = begin; plane < end;) {
             const auto is_zero = [&](index_t at) {
                 return nothing || planes[static_cast<std::size_t>(at)] < 0;
@@ -168,77 +164,80 @@ void BlockRun::load(index_t begin, index_t end) {
             index_t count = 1;
             while (plane + count < end && is_zero(plane + count) == is_zero(plane)) ++count;
             if (is_zero(plane)) {
-                transform_.load_zeros(plane % geometry_.ring, count, memory_, lane_.compute);
+                task_.transform.load_zeros(plane % task_.geometry.ring, count, memory_,
+                                           streams_.compute);
             } else {
                 RowSource source;
-                source.pixels = {chunk + (plane - begin) * source_.plane_bytes, input_.source.type,
-                                 gather_y_.extent() * gather_x_.extent(), gather_x_.extent()};
+                source.pixels = {chunk + (plane - begin) * source_.plane_bytes,
+                                 task_.input.source.type, gather_y_.extent() * gather_x_.extent(),
+                                 gather_x_.extent()};
                 source.planes = count;
                 source.loaded_y = static_cast<index_t>(gather_y_.list.size());
                 source.loaded_x = static_cast<index_t>(gather_x_.list.size());
                 source.gather_y = list_y_;
                 source.gather_x = list_x_;
-                source.subtract = input_.subtract;
-                source.nonfinite_to_zero = input_.nonfinite_to_zero;
-                if (input_.find_nonfinite)
+                source.subtract = task_.input.subtract;
+                source.nonfinite_to_zero = task_.input.nonfinite_to_zero;
+                if (task_.input.find_nonfinite)
                     count_nonfinite(source.pixels.data, source.pixels.type,
                                     count * source.pixels.plane_stride, clamped_ + 2,
-                                    lane_.compute);
-                transform_.load(source, plane % geometry_.ring, memory_, lane_.compute);
+                                    streams_.compute);
+                task_.transform.load(source, plane % task_.geometry.ring, memory_,
+                                     streams_.compute);
             }
             plane += count;
         }
     });
-    slot.free.record(lane_.compute);
+    slot.free.record(streams_.compute);
 }
 
 // The pass along z. A kernel that serves once is transformed just before, in memory that the blocks
-// in flight use in turns.
+// in flight use one after the other.
 void BlockRun::convolve(const ZWindow& window) {
-    std::unique_lock<std::mutex> turn;
+    std::unique_lock<std::mutex> alone;
     DevicePool::Lease spectra;
-    if (!kernel_.spectra()) {
-        turn = std::unique_lock(engine_.kernel_mutex_);
-        spectra = engine_.pool_.take(geometry_.kernel_bytes, "a kernel");
+    if (!task_.kernel.spectra()) {
+        alone = std::unique_lock(resources_.single_use_kernel);
+        spectra = resources_.memory.take(task_.geometry.kernel_bytes, "a kernel");
         memory_.kernel = spectra.get();
     }
-    const StreamEnd end(lane_.compute, spectra != nullptr);
-    timeline_.phase(Phase::convolve, lane_.compute, 0, [&] {
-        if (spectra) transform_.prepare(kernel_.taps(), memory_, lane_.compute);
-        transform_.convolve(window, memory_, lane_.compute);
+    const WaitAtEnd wait{spectra ? cudaStream_t(streams_.compute) : nullptr};
+    timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
+        if (spectra) task_.transform.prepare(task_.kernel.taps(), memory_, streams_.compute);
+        task_.transform.convolve(window, memory_, streams_.compute);
     });
 }
 
 // Results [begin, end) of a window.
 void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
-    const std::size_t number = stores_++ % static_cast<std::size_t>(geometry_.chunks);
-    const Lane::Slot& slot = lane_.target[number];
+    const std::size_t number = stores_++ % static_cast<std::size_t>(task_.geometry.chunks);
+    const TaskStreams::Slot& slot = streams_.target[number];
     char* const chunk = target_.data + static_cast<index_t>(number) * target_.bytes;
-    const BlockAxis &y = block_.axes[1], &x = block_.axes[2];
+    const BlockAxis &y = task_.block.axes[1], &x = task_.block.axes[2];
     RowTarget target;
-    target.pixels = {chunk, output_.target.type, y.kept * x.kept, x.kept};
+    target.pixels = {chunk, task_.output.target.type, y.kept * x.kept, x.kept};
     target.planes = end - begin;
     target.kept_begin_y = y.kept_begin;
     target.kept_y = y.kept;
     target.kept_begin_x = x.kept_begin;
     target.kept_x = x.kept;
-    target.add_real = output_.add.real();
-    target.add_imaginary = output_.add.imag();
+    target.add_real = task_.output.add.real();
+    target.add_imaginary = task_.output.add.imag();
     target.clamped = clamped_;
-    slot.free.hold_back(lane_.compute);
-    timeline_.phase(Phase::convolve, lane_.compute, 0, [&] {
-        transform_.store((window.store.first + begin) % geometry_.ring, target, memory_,
-                         lane_.compute);
+    slot.free.hold_back(streams_.compute);
+    timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
+        task_.transform.store((window.store.first + begin) % task_.geometry.ring, target, memory_,
+                              streams_.compute);
     });
-    slot.full.record(lane_.compute);
-    if (engine_.gate_->policy() == TransferGate::global) slot.full.wait();  // not on the bus
-    slot.full.hold_back(lane_.down);
+    slot.full.record(streams_.compute);
+    if (resources_.gate->policy() == TransferGate::global) slot.full.wait();  // not on the bus
+    slot.full.hold_back(streams_.down);
     const index_t first = window.kept_begin + begin;
-    downloader_.download(chunk,
-                         subview(output_.target, {{first, 0, 0},
-                                                  {window.kept_begin + end, output_.target.shape.y,
-                                                   output_.target.shape.x}}));
-    slot.free.record(lane_.down);
+    downloader_.download(
+        chunk, subview(task_.output.target, {{first, 0, 0},
+                                             {window.kept_begin + end, task_.output.target.shape.y,
+                                              task_.output.target.shape.x}}));
+    slot.free.record(streams_.down);
 }
 
 void BlockRun::report_progress(double done) {

@@ -1,6 +1,9 @@
 #pragma once
 // One block on its way through a device: uploads, passes and downloads side by side.
 
+#include <memory>
+#include <mutex>
+
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/task_streams.hpp"
 #include "gpu/runtime/transfers.hpp"
@@ -9,7 +12,7 @@
 
 namespace convolume::gpu {
 
-/// A kernel on the device: its spectra, or, of one that serves once, the part's taps.
+/// A kernel on the device: its spectra, or, of one that serves once, the taps of its part.
 class GpuKernel : public EngineKernel {
   public:
     GpuKernel(DevicePool::Lease memory, const DeviceTaps& taps, bool transformed)
@@ -24,14 +27,36 @@ class GpuKernel : public EngineKernel {
     bool transformed_;
 };
 
-class GpuEngine;
+/// What the tasks of an engine share.
+struct DeviceResources {
+    int device = 0;
+    int engine = 0;  ///< EngineInfo::index
+    int host_threads = 1;
+    std::shared_ptr<Gate> gate;
+    DevicePool memory;
+    StagingPool up_staging, down_staging;
+    TaskStreamsPool streams;
+    /// Held by the task that transforms and uses a kernel that serves once: one at a time.
+    std::mutex single_use_kernel;
+};
 
-/// One block on its way through a device.
+/// One block to convolve, and how.
+struct BlockTask {
+    const Block& block;
+    const BlockGeometry& geometry;
+    const BlockTransform& transform;
+    const TaskGathers& gathers;
+    const BlockInput& input;
+    const BlockOutput& output;
+    const GpuKernel& kernel;
+    char* workspace;
+    int number;
+};
+
 class BlockRun {
   public:
-    BlockRun(GpuEngine& engine, Lane& lane, const Block& block, const BlockGeometry& geometry,
-             const BlockTransform& transform, const TaskGathers& gathers, const BlockInput& input,
-             const BlockOutput& output, const GpuKernel& kernel, char* workspace, int task,
+    /// Everything given must outlive it.
+    BlockRun(DeviceResources& resources, TaskStreams& streams, const BlockTask& task,
              const ExecutionContext& context);
 
     ExecutionReport run();
@@ -50,14 +75,9 @@ class BlockRun {
     void store(index_t begin, index_t end, const ZWindow& window);
     void report_progress(double done);
 
-    GpuEngine& engine_;
-    Lane& lane_;
-    const Block& block_;
-    const BlockGeometry& geometry_;
-    const BlockTransform& transform_;
-    const BlockInput& input_;
-    const BlockOutput& output_;
-    const GpuKernel& kernel_;
+    DeviceResources& resources_;
+    TaskStreams& streams_;
+    const BlockTask task_;
     const ExecutionContext& context_;
     const AxisGather &gather_y_, &gather_x_;
     BlockMemory memory_;

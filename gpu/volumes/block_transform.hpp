@@ -17,7 +17,7 @@ struct BlockMemory {
 };
 
 /// A kernel's taps on the device: contiguous planes of the data's kind. The gathers, where they are
-/// not null, list the tap of every position of the grid: how a kernel is turned on a periodic grid.
+/// not null, list the tap of every position of the grid: a kernel shifted on a periodic grid.
 struct DeviceTaps {
     PixelRows pixels;
     Shape3 shape;

@@ -1,8 +1,6 @@
 // The fallback for lengths without passes of our own: the padded block and the padded kernel
 // transformed by cuFFT in place, with 64-bit sizes and a work area of ours.
 
-#include <cufftXt.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -12,6 +10,7 @@
 #include "convolume/options.hpp"
 #include "gpu/fft/pixel.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/cufft_plan.hpp"
 #include "gpu/volumes/block_transform.hpp"
 
 namespace convolume::gpu {
@@ -90,59 +89,46 @@ __global__ void multiply(Complex<Real>* data, const Complex<Real>* kernel, index
         data[i] = data[i] * kernel[i];
 }
 
-/// cuFFT's plans of one grid; execution takes turns: a plan has one stream at a time.
+/// cuFFT's plans of one grid, for several streams: one transform is enqueued at a time.
 class Plans {
   public:
-    Plans(const Shape3& grid, bool complex_data, bool single) : complex_data_(complex_data) {
+    Plans(const Shape3& grid, bool complex_data, bool single) {
         long long n[3] = {grid.z, grid.y, grid.x};
         long long spectrum[3] = {grid.z, grid.y, complex_data ? grid.x : grid.x / 2 + 1};
         long long real[3] = {grid.z, grid.y, 2 * spectrum[2]};
-        const auto plan = [&](cufftHandle& handle, cufftType type, long long* in, long long* out) {
-            std::size_t bytes = 0;
-            check(cufftCreate(&handle), "a cuFFT plan");
-            check(cufftSetAutoAllocation(handle, 0), "a cuFFT plan");
-            check(cufftMakePlanMany64(handle, 3, n, in, 1, in[0] * in[1] * in[2], out, 1,
-                                      out[0] * out[1] * out[2], type, 1, &bytes),
-                  "a cuFFT plan");
-            work_bytes_ = std::max(work_bytes_, static_cast<index_t>(bytes));
+        const auto plan = [&](cufftType type, long long* from, long long* to) {
+            return CufftPlan(3, n, {from, from[0] * from[1] * from[2]}, {to, to[0] * to[1] * to[2]},
+                             type, 1);
         };
         if (complex_data) {
-            plan(forward_, single ? CUFFT_C2C : CUFFT_Z2Z, spectrum, spectrum);
+            forward_ = plan(single ? CUFFT_C2C : CUFFT_Z2Z, spectrum, spectrum);
         } else {
-            plan(forward_, single ? CUFFT_R2C : CUFFT_D2Z, real, spectrum);
-            plan(inverse_, single ? CUFFT_C2R : CUFFT_Z2D, spectrum, real);
+            forward_ = plan(single ? CUFFT_R2C : CUFFT_D2Z, real, spectrum);
+            inverse_ = plan(single ? CUFFT_C2R : CUFFT_Z2D, spectrum, real);
         }
+        complex_data_ = complex_data;
     }
-    ~Plans() {
-        for (const cufftHandle handle : {forward_, inverse_})
-            if (handle) static_cast<void>(cufftDestroy(handle));
-    }
-    Plans(const Plans&) = delete;
-    Plans& operator=(const Plans&) = delete;
 
-    index_t work_bytes() const { return work_bytes_; }
+    index_t work_bytes() const { return std::max(forward_.work_bytes(), inverse_.work_bytes()); }
 
     void execute(bool forward, void* data, void* work, cudaStream_t stream) {
         const std::lock_guard lock(mutex_);
-        const cufftHandle handle = forward || complex_data_ ? forward_ : inverse_;
-        check(cufftSetStream(handle, stream), "a cuFFT transform");
-        check(cufftSetWorkArea(handle, work), "a cuFFT transform");
-        check(cufftXtExec(handle, data, data, forward ? CUFFT_FORWARD : CUFFT_INVERSE),
-              "a cuFFT transform");
+        const CufftPlan& plan = forward || complex_data_ ? forward_ : inverse_;
+        plan.execute(data, data, work, forward ? CUFFT_FORWARD : CUFFT_INVERSE, stream);
     }
 
   private:
-    bool complex_data_;
-    cufftHandle forward_ = 0, inverse_ = 0;
-    index_t work_bytes_ = 0;
+    bool complex_data_ = false;
+    CufftPlan forward_, inverse_;  // of complex data, `forward_` serves both ways
     std::mutex mutex_;
 };
 
-// Planning takes long: the last few plans are kept.
+// Planning takes long: the last few plans are kept. They are never destroyed at the end of the
+// process: cuFFT may be gone before.
 std::shared_ptr<Plans> plans_for(int device, const Shape3& grid, bool complex_data, bool single) {
     using Key = std::tuple<int, index_t, index_t, index_t, bool, bool>;
     static std::mutex mutex;
-    static std::map<Key, std::shared_ptr<Plans>> known;
+    static auto& known = *new std::map<Key, std::shared_ptr<Plans>>;
     constexpr std::size_t most = 8;
     const std::lock_guard lock(mutex);
     const Key key{device, grid.z, grid.y, grid.x, complex_data, single};
@@ -176,7 +162,7 @@ class CufftTransform : public BlockTransform {
         source.loaded_x = taps.gather_x ? block_.axes[2].grid : taps.shape.x;
         source.gather_y = taps.gather_y;
         source.gather_x = taps.gather_x;
-        // Turned along z plane by plane: rare, and planes are what memory is made of.
+        // Shifted along z plane by plane: rare, and planes are what memory is made of.
         const index_t length = geometry_.z_length;
         RowSource plane = source;
         plane.planes = 1;

@@ -1,12 +1,11 @@
 // A block kept ready on a device: the same transforms as the engine's, without transfers.
 
-#include "gpu/volumes/device_program.hpp"
-
 #include <algorithm>
 #include <limits>
 
 #include "convolume/error.hpp"
 #include "core/fft_size.hpp"
+#include "gpu/backend.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
@@ -15,9 +14,7 @@
 #include "gpu/volumes/fold.hpp"
 #include "gpu/volumes/transform_lengths.hpp"
 
-namespace convolume {
-
-namespace gpu {
+namespace convolume::gpu {
 
 namespace {
 
@@ -144,8 +141,9 @@ class Program : public DeviceProgram {
         return reinterpret_cast<const std::int32_t*>(memory.data());
     }
 
-    // On a periodic grid the kernel is turned instead of the image.
-    DeviceMemory turned_axis(index_t grid, index_t taps, index_t shift) const {
+    // On a periodic grid the kernel is shifted, circularly, instead of the image: the tap of every
+    // position of the grid, -1 where there is none.
+    DeviceMemory shifted_taps(index_t grid, index_t taps, index_t shift) const {
         if (shift == 0) return {};
         std::vector<std::int32_t> list(static_cast<std::size_t>(grid), -1);
         for (index_t tap = 0; tap < taps; ++tap)
@@ -162,14 +160,14 @@ class Program : public DeviceProgram {
                          cudaMemcpyHostToDevice),
               "copying the kernel");
         const Shape3 grid = spec.block.grid();
-        const DeviceMemory turned_y = turned_axis(grid.y, spec.taps.shape.y, spec.kernel_shift.y);
-        const DeviceMemory turned_x = turned_axis(grid.x, spec.taps.shape.x, spec.kernel_shift.x);
+        const DeviceMemory list_y = shifted_taps(grid.y, spec.taps.shape.y, spec.kernel_shift.y);
+        const DeviceMemory list_x = shifted_taps(grid.x, spec.taps.shape.x, spec.kernel_shift.x);
         DeviceTaps source;
         source.pixels = {taps.data(), spec.taps.type, spec.taps.shape.y * spec.taps.shape.x,
                          spec.taps.shape.x};
         source.shape = spec.taps.shape;
-        source.gather_y = list_of(turned_y);
-        source.gather_x = list_of(turned_x);
+        source.gather_y = list_of(list_y);
+        source.gather_x = list_of(list_x);
         const Stream stream;
         // Copies from ordinary memory may still be on their way when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
@@ -280,18 +278,16 @@ class Program : public DeviceProgram {
 
 }  // namespace
 
-}  // namespace gpu
-
 std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec) {
-    gpu::require_device(spec.device);
-    return std::make_unique<gpu::Program>(spec);
+    require_device(spec.device);
+    return std::make_unique<Program>(spec);
 }
 
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision) {
-    gpu::require_device(device);
-    const index_t own = gpu::own_length(device, axis, least, 1, complex_data, precision);
+    require_device(device);
+    const index_t own = own_length(device, axis, least, 1, complex_data, precision);
     return own > 0 ? own : good_fft_size(least, length_step(axis, 1, complex_data));
 }
 
-}  // namespace convolume
+}  // namespace convolume::gpu

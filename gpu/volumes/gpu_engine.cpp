@@ -2,29 +2,31 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 
 #include "convolume/error.hpp"
 #include "decompose/part.hpp"
 #include "decompose/split.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/runtime/bandwidth.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_selection.hpp"
+#include "gpu/runtime/fault.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
 #include "gpu/volumes/part_kernel.hpp"
+#include "gpu/volumes/transform_lengths.hpp"
 
-namespace convolume {
-
-namespace gpu {
-
-GpuBandwidth bandwidth_of(int device) {
-    static std::mutex mutex;
-    static std::map<int, GpuBandwidth> known;
-    const std::lock_guard lock(mutex);
-    const auto found = known.find(device);
-    if (found != known.end()) return found->second;
-    return known[device] = measure_gpu_bandwidth(device);
-}
+namespace convolume::gpu {
 
 namespace {
+
+// Three tasks keep both ways and the device busy: one comes, one is computed, one leaves.
+constexpr int tasks_in_flight = 3;
+constexpr int staging_pieces = 4;  // of one task and direction
+// What our passes reach of the memory's rate by data sheet.
+constexpr double pass_efficiency = 0.6;
+// Multiply-adds a second of a multiprocessor at the clock that it keeps.
+constexpr double processor_multiply_adds = 128 * 1.7e9;
 
 // What every plane of the taps is multiplied with for its part.
 std::vector<double> plane_factors(const Block& block, const PartId& part,
@@ -46,93 +48,166 @@ std::vector<double> plane_factors(const Block& block, const PartId& part,
 
 }  // namespace
 
+GpuEngine::GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
+                     std::shared_ptr<Gate> gate)
+    : resources_{device,
+                 index,
+                 std::max(1, host_threads / 2),
+                 std::move(gate),
+                 DevicePool(device, limit_bytes),
+                 StagingPool(staging_pieces * tasks_in_flight),
+                 StagingPool(staging_pieces * tasks_in_flight),
+                 {},
+                 {}} {
+    const DeviceFacts facts = device_facts(device);
+    const TransferRates transfers = transfer_rates(device);
+    info_.name = message("gpu:", device);
+    info_.index = index;
+    info_.is_gpu = true;
+    info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
+    info_.memory_limit_bytes = limit_bytes;
+    info_.tasks_in_flight = tasks_in_flight;
+    rates_.device = device;
+    rates_.memory = facts.memory_bytes_per_s * pass_efficiency;
+    rates_.multiply_adds = facts.processors * processor_multiply_adds;
+    rates_.to_device = transfers.to_device;
+    rates_.to_host = transfers.to_host;
+}
+
+// Runs `work`; when the device refuses memory, later plans get less.
+template <class Work>
+auto GpuEngine::with_device(const Work& work) {
+    const DeviceScope scope(resources_.device);
+    try {
+        return work();
+    } catch (const OutOfMemory&) {
+        resources_.memory.lower_limit();
+        throw;
+    }
+}
+
+index_t GpuEngine::good_length(int axis, index_t least, int parts, bool complex_data,
+                               Precision precision) const {
+    const index_t own = own_length(resources_.device, axis, least, parts, complex_data, precision);
+    return own > 0 ? own : Engine::good_length(axis, least, parts, complex_data, precision);
+}
+
+bool GpuEngine::is_good_length(int axis, index_t length, int parts, bool complex_data,
+                               Precision precision) const {
+    return own_length(resources_.device, axis, length, parts, complex_data, precision) == length;
+}
+
+BlockGeometry GpuEngine::layout(const Block& block, const PlaneBytes& pixels) const {
+    index_t limit = resources_.memory.limit_bytes();
+    if (block.memory_bytes > 0)
+        limit = limit > 0 ? std::min(limit, block.memory_bytes) : block.memory_bytes;
+    return block_geometry(block, pixels, limit, rates_);
+}
+
+BlockCost GpuEngine::estimate(const Block& block) const {
+    const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
+    const BlockTimes times = block_times(block, geometry, rates_);
+    BlockCost cost;
+    cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
+    cost.kernel_bytes = geometry.kernel_bytes;
+    cost.staging_bytes = 2 * staging_pieces * StagingPool::piece_bytes;
+    cost.host_to_device_s = times.to_device_s;
+    cost.compute_s = times.compute_s;
+    cost.device_to_host_s = times.to_host_s;
+    cost.seconds = times.alone_s;
+    cost.slab_planes = geometry.slab;
+    return cost;
+}
+
 std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const PartId& part,
                                                        const ConstImageView& taps, bool once) {
     if (!supports(block.algorithm))
         throw Unavailable(message("method ", to_string(block.algorithm),
                                   " does not run on a GPU: use the CPU (--device cpu)"));
     return with_device([&]() -> std::shared_ptr<const EngineKernel> {
-        if (block.algorithm == Algorithm::direct) {
-            const LaneLease lane(*this);
-            return std::make_shared<GpuKernel>(direct_taps(block, taps, pool_, (*lane).compute),
-                                               DeviceTaps{}, true);
-        }
-        const BlockGeometry geometry = layout(block);
-        const auto transform = make_block_transform(block, geometry, device_);
-
-        const bool undivided_complex =
-            is_complex(taps.type) || (block.complex_data && part.count == 1);
-        const bool single = block.precision == Precision::float32;
-        const PixelType type = block.complex_data
-                                   ? (single ? PixelType::complex64 : PixelType::complex128)
-                                   : (single ? PixelType::float32 : PixelType::float64);
-        // Declared before the lane's end: memory outlives the work on it.
-        DevicePool::Lease workspace, spectra;
-        std::vector<double> factors;
-        Volume folded_on_host;
-        const LaneLease lane(*this);
-        const Lane& streams = *lane;
-        const LaneEnd end(streams);
-        const auto upload = [&](char* target, const void* data, index_t bytes) {
-            check(fault_due(Fault::transfer)
-                      ? cudaErrorUnknown
-                      : cudaMemcpyAsync(target, data, static_cast<std::size_t>(bytes),
-                                        cudaMemcpyHostToDevice, streams.compute),
-                  "copying the kernel");
-        };
-
-        // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
-        // in a piece of their own, which is small.
-        const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
-        const auto bytes_of = [](const ConstImageView& view) {
-            return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
-        };
-        const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
-        const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
-        const index_t folded_bytes = geometry.kernel_planes * taps.shape.y * taps.shape.x *
-                                     static_cast<index_t>(size_of(type));
-        const bool fold_on_device =
-            folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
-        workspace = once ? pool_.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
-                                      "a kernel's taps")
-                         : pool_.take(geometry.workspace_bytes(), "a workspace");
-        char* part_at = workspace.get();
-        if (fold_on_device) {
-            factors = plane_factors(block, part, taps, undivided_complex);
-            char* const factors_at = part_at + aligned(bytes_of(taps));
-            upload(part_at, taps.data, bytes_of(taps));
-            upload(factors_at, factors.data(), factors_bytes);
-            PartTaps folded;
-            folded.taps = part_at;
-            folded.taps_type = taps.type;
-            folded.shape = taps.shape;
-            folded.factors = reinterpret_cast<const double*>(factors_at);
-            folded.target = part_at + folded_at;
-            folded.target_type = type;
-            folded.planes = geometry.kernel_planes;
-            folded.period = part.count > 1 ? block.axes[0].grid : taps.shape.z;
-            make_part_taps(folded, streams.compute);
-            part_at += folded_at;
-        } else {
-            // A tall kernel of many parts: folded on the host, it is as small as a part.
-            folded_on_host =
-                decompose::split_kernel(taps, undivided_complex, part, block.precision);
-            upload(part_at, folded_on_host.view().data, folded_on_host.bytes());
-        }
-
-        DeviceTaps device_taps;
-        device_taps.pixels = {part_at, type, taps.shape.y * taps.shape.x, taps.shape.x};
-        device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
-        if (once) {
-            streams.compute.wait();
-            return std::make_shared<GpuKernel>(workspace, device_taps, false);
-        }
-        spectra = pool_.take(geometry.kernel_bytes, "a kernel");
-        // cuFFT's work area may lie over the taps: it is used when they were read.
-        transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
-        streams.compute.wait();
-        return std::make_shared<GpuKernel>(spectra, device_taps, true);
+        if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
+        const TaskStreamsPool::Lease streams = resources_.streams.take();
+        return std::make_shared<GpuKernel>(
+            direct_taps(block, taps, resources_.memory, streams->compute), DeviceTaps{}, true);
     });
+}
+
+std::shared_ptr<const EngineKernel> GpuEngine::prepare_fft(const Block& block, const PartId& part,
+                                                           const ConstImageView& taps, bool once) {
+    const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
+    const auto transform = make_block_transform(block, geometry, resources_.device);
+
+    const bool undivided_complex = is_complex(taps.type) || (block.complex_data && part.count == 1);
+    const bool single = block.precision == Precision::float32;
+    const PixelType type = block.complex_data
+                               ? (single ? PixelType::complex64 : PixelType::complex128)
+                               : (single ? PixelType::float32 : PixelType::float64);
+    // Declared before what waits for the streams: memory outlives the work on it.
+    DevicePool::Lease workspace, spectra;
+    std::vector<double> factors;
+    Volume folded_on_host;
+    const TaskStreamsPool::Lease lease = resources_.streams.take();
+    const TaskStreams& streams = *lease;
+    const WaitAtEnd wait(streams);
+    const auto upload = [&](char* target, const void* data, index_t bytes) {
+        check(fault_due(Fault::transfer)
+                  ? cudaErrorUnknown
+                  : cudaMemcpyAsync(target, data, static_cast<std::size_t>(bytes),
+                                    cudaMemcpyHostToDevice, streams.compute),
+              "copying the kernel");
+    };
+
+    // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
+    // in a piece of their own, which is small.
+    const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
+    const auto bytes_of = [](const ConstImageView& view) {
+        return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
+    };
+    const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
+    const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
+    const index_t folded_bytes =
+        geometry.kernel_planes * taps.shape.y * taps.shape.x * static_cast<index_t>(size_of(type));
+    const bool fold_on_device =
+        folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
+    workspace =
+        once ? resources_.memory.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
+                                      "a kernel's taps")
+             : resources_.memory.take(geometry.workspace_bytes(), "a workspace");
+    char* part_at = workspace.get();
+    if (fold_on_device) {
+        factors = plane_factors(block, part, taps, undivided_complex);
+        char* const factors_at = part_at + aligned(bytes_of(taps));
+        upload(part_at, taps.data, bytes_of(taps));
+        upload(factors_at, factors.data(), factors_bytes);
+        PartKernel folded;
+        folded.taps = part_at;
+        folded.taps_type = taps.type;
+        folded.shape = taps.shape;
+        folded.factors = reinterpret_cast<const double*>(factors_at);
+        folded.target = part_at + folded_at;
+        folded.target_type = type;
+        folded.planes = geometry.kernel_planes;
+        folded.period = part.count > 1 ? block.axes[0].grid : taps.shape.z;
+        make_part_kernel(folded, streams.compute);
+        part_at += folded_at;
+    } else {
+        // A tall kernel of many parts: folded on the host, it is as small as a part.
+        folded_on_host = decompose::split_kernel(taps, undivided_complex, part, block.precision);
+        upload(part_at, folded_on_host.view().data, folded_on_host.bytes());
+    }
+
+    DeviceTaps device_taps;
+    device_taps.pixels = {part_at, type, taps.shape.y * taps.shape.x, taps.shape.x};
+    device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
+    if (once) {
+        streams.compute.wait();
+        return std::make_shared<GpuKernel>(workspace, device_taps, false);
+    }
+    spectra = resources_.memory.take(geometry.kernel_bytes, "a kernel");
+    // cuFFT's work area may lie over the taps: it is used when they were read.
+    transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
+    streams.compute.wait();
+    return std::make_shared<GpuKernel>(spectra, device_taps, true);
 }
 
 ExecutionReport GpuEngine::convolve(const Block& block, const EngineKernel& kernel,
@@ -158,35 +233,34 @@ ExecutionReport GpuEngine::run(const Block& block, const GpuKernel& kernel, cons
             block.axes[1].kept * block.axes[2].kept *
                 static_cast<index_t>(size_of(output.target.type))};
         const BlockGeometry geometry = layout(block, pixels);
-        const auto transform = make_block_transform(block, geometry, device_);
+        const auto transform = make_block_transform(block, geometry, resources_.device);
         const DevicePool::Lease workspace = [&] {
             const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task,
                                    geometry.workspace_bytes());
-            return pool_.take(geometry.workspace_bytes(), "a workspace");
+            return resources_.memory.take(geometry.workspace_bytes(), "a workspace");
         }();
-        const LaneLease lane(*this);
-        BlockRun run(*this, *lane, block, geometry, *transform, gathers, input, output, kernel,
-                     workspace.get(), task, context);
-        ExecutionReport report = run.run();
+        const TaskStreamsPool::Lease streams = resources_.streams.take();
+        const BlockTask block_task{block,  geometry, *transform,      gathers, input,
+                                   output, kernel,   workspace.get(), task};
+        BlockRun block_run(resources_, *streams, block_task, context);
+        ExecutionReport report = block_run.run();
         report.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         return report;
     });
 }
 
-}  // namespace gpu
-
-EngineList make_gpu_engines(const GpuOptions& options) {
-    const std::vector<int> devices = gpu::choose_devices(options.devices);
-    gpu::install_page_locker();
+EngineList make_engines(const GpuOptions& options) {
+    const std::vector<int> devices = choose_devices(options.devices);
+    install_page_locker();
     const TransferGate policy = options.transfer_gate == TransferGate::automatic
-                                    ? gpu::choose_gate(devices)
+                                    ? choose_gate(devices)
                                     : options.transfer_gate;
-    const auto gate = std::make_shared<gpu::Gate>(policy);
-    return gpu::make_on_devices<EngineList>(
+    const auto gate = std::make_shared<Gate>(policy);
+    return make_on_devices<EngineList>(
         options, devices, [&](int device, int index, index_t limit_bytes, int host_threads) {
-            return std::make_shared<gpu::GpuEngine>(device, index, limit_bytes, host_threads, gate);
+            return std::make_shared<GpuEngine>(device, index, limit_bytes, host_threads, gate);
         });
 }
 
-}  // namespace convolume
+}  // namespace convolume::gpu

@@ -8,7 +8,7 @@ namespace convolume::gpu {
 namespace {
 
 template <class Real, bool complex_taps, bool complex_target>
-__global__ void fold(PartTaps part, index_t plane) {
+__global__ void fold(PartKernel part, index_t plane) {
     const auto* const taps = static_cast<const Real*>(part.taps);
     auto* const target = static_cast<Real*>(part.target);
     const index_t count = part.planes * plane;
@@ -35,7 +35,7 @@ __global__ void fold(PartTaps part, index_t plane) {
 }
 
 template <class Real>
-void fold_in(const PartTaps& part, cudaStream_t stream) {
+void fold_in(const PartKernel& part, cudaStream_t stream) {
     const index_t plane = part.shape.y * part.shape.x;
     constexpr int threads = 256;
     const auto blocks =
@@ -52,7 +52,7 @@ void fold_in(const PartTaps& part, cudaStream_t stream) {
 
 }  // namespace
 
-void make_part_taps(const PartTaps& part, cudaStream_t stream) {
+void make_part_kernel(const PartKernel& part, cudaStream_t stream) {
     if (part.target_type == PixelType::float32 || part.target_type == PixelType::complex64)
         fold_in<float>(part, stream);
     else

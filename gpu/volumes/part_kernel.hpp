@@ -9,7 +9,7 @@
 
 namespace convolume::gpu {
 
-struct PartTaps {
+struct PartKernel {
     const void* taps = nullptr;  ///< contiguous
     PixelType taps_type = PixelType::float32;
     Shape3 shape;                     ///< of `taps`
@@ -22,6 +22,6 @@ struct PartTaps {
 
 /// target(n) = Σ_q taps(n + q·period) factors(n + q·period), asynchronously. Of the pixel types
 /// only the floating-point ones; a real target keeps the real part.
-void make_part_taps(const PartTaps& part, cudaStream_t stream);
+void make_part_kernel(const PartKernel& part, cudaStream_t stream);
 
 }  // namespace convolume::gpu

@@ -3,7 +3,8 @@
 
 #include <cstdlib>
 
-#include "convolume/engines.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/runtime/fault.hpp"
 #include "tests/catch.hpp"
 
 namespace convolume::testing {
@@ -18,7 +19,7 @@ inline std::shared_ptr<Engine> gpu_engine(std::optional<index_t> limit_bytes = {
     GpuOptions options;
     options.devices = {0};
     options.memory_limit_bytes = limit_bytes;
-    return make_gpu_engines(options).front();
+    return gpu::make_engines(options).front();
 }
 
 }  // namespace convolume::testing
@@ -27,3 +28,7 @@ inline std::shared_ptr<Engine> gpu_engine(std::optional<index_t> limit_bytes = {
 #define NEEDS_GPU()                                                                       \
     if (const std::string why_no_gpu = convolume::gpu_unavailable(); !why_no_gpu.empty()) \
     SKIP(why_no_gpu)
+
+// The same where the GPU's calls cannot be made to fail.
+#define NEEDS_FAULT_INJECTION() \
+    if (!convolume::gpu::has_fault_injection) SKIP("built without CONVOLUME_FAULT_INJECTION")

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"
@@ -21,7 +20,7 @@ EngineList gpus(std::optional<index_t> limit = {}, TransferGate gate = TransferG
     GpuOptions options;
     options.memory_limit_bytes = limit;
     options.transfer_gate = gate;
-    return make_gpu_engines(options);
+    return gpu::make_engines(options);
 }
 
 }  // namespace
@@ -98,6 +97,7 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
 
 TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {
     NEEDS_GPU();
+    NEEDS_FAULT_INJECTION();
     Random random(test_seed("gpu replans"));
     const ConvolverCase c = make_case(random, {40, 30, 34}, {5, 5, 5});
     const EngineList engines = gpus(256 * mib);

@@ -1,6 +1,5 @@
 // The GPU engine passes the suite of all engines.
 
-#include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/compare.hpp"
@@ -110,6 +109,7 @@ TEST_CASE("GPU engine: walks along z, from one window to one window for every pl
 
 TEST_CASE("GPU engine: refused memory and broken transfers are errors, and it works afterwards") {
     NEEDS_GPU();
+    NEEDS_FAULT_INJECTION();
     Random random(test_seed("gpu faults"));
     const BlockCase c = plain_case(random, {12, 20, 24}, {3, 5, 4}, Precision::float32);
     const Volume source = to_volume(c.source, c.source_type), taps = c.taps_volume();

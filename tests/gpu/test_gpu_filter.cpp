@@ -5,8 +5,7 @@
 #include <atomic>
 
 #include "convolume/error.hpp"
-#include "gpu/runtime/check.hpp"
-#include "gpu/signals/gpu_filter.hpp"
+#include "gpu/backend.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/signals/bank_case.hpp"
 #include "tests/support/filter_conformance.hpp"
@@ -27,7 +26,7 @@ GpuOptions on_device(std::optional<index_t> limit_bytes) {
 }
 
 FilterEngine& engine() {
-    static const FilterEngineList engines = make_gpu_filter_engines(on_device({}));
+    static const FilterEngineList engines = gpu::make_filter_engines(on_device({}));
     return *engines.front();
 }
 
@@ -47,14 +46,14 @@ TEST_CASE("GPU filters: conformance") {
 
 TEST_CASE("GPU filters: small memory, many stretches") {
     NEEDS_GPU();
-    const FilterEngineList engines = make_gpu_filter_engines(on_device(index_t{6} << 20));
+    const FilterEngineList engines = gpu::make_filter_engines(on_device(index_t{6} << 20));
     check_filter_engine(*engines.front(), 2, static_cast<int>(case_count(150)));
 }
 
 TEST_CASE("GPU filters: banks from host memory to host memory") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("filter banks on a GPU");
-    const FilterEngineList engines = make_gpu_filter_engines(on_device({}));
+    const FilterEngineList engines = gpu::make_filter_engines(on_device({}));
     for (std::uint64_t number = 0; number < case_count(80); ++number) {
         Random random(seed, number);
         BankCase c =
@@ -132,6 +131,7 @@ TEST_CASE("GPU filters: the largest of a long signal") {
 
 TEST_CASE("GPU filters: failures of the device are told, and the next call works") {
     NEEDS_GPU();
+    NEEDS_FAULT_INJECTION();
     const index_t samples = 300000;
     const auto signal = random_floats(samples, 6), bank = random_floats(50, 7);
     FilterWork work;

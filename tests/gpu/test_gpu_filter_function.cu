@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "convolume/cuda/device_sample_function.cuh"
-#include "gpu/signals/gpu_filter.hpp"
+#include "gpu/backend.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/filter_oracle.hpp"
 #include "tests/support/random.hpp"
@@ -39,7 +39,7 @@ TEST_CASE("GPU filters: a caller's function, real") {
         work.filters = filters;
         work.taps = taps;
         work.function = device_sample_function<float>(Slope{}, 1, 1);
-        const auto engines = make_gpu_filter_engines();
+        const auto engines = gpu::make_filter_engines();
         const SampleRange range{3, samples + taps - 2};
         const auto cost = engines[0]->estimate(work, 1, range.count());
         REQUIRE(cost);
@@ -86,7 +86,7 @@ TEST_CASE("GPU filters: a caller's function of complex data, in device memory") 
     work.complex_data = true;
     work.function = device_sample_function<gpu::Complex<float>>(Ahead{}, 0, 2);
     const SampleRange range{0, samples};
-    const auto program = make_device_filter_program(0, work, bank.data(), 1, samples);
+    const auto program = gpu::make_device_filter_program(0, work, bank.data(), 1, samples);
     gpu::Complex<float>* source = nullptr;
     float* target = nullptr;
     REQUIRE(cudaMalloc(&source, samples * sizeof(*source)) == cudaSuccess);

@@ -1,5 +1,5 @@
 #pragma once
-// Pixels to widened planes of samples: each warp takes rows in turn.
+// Pixels to widened planes of samples: each warp takes one row after another.
 
 #include "gpu/fft/pixel.hpp"
 #include "gpu/volumes/direct/direct_job.hpp"

@@ -14,11 +14,13 @@
 
 #include <cuda_runtime.h>
 
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "convolume/cuda/detail/segment_instances.cuh"
 #include "convolume/error.hpp"
-#include "core/filter_engine.hpp"
+#include "convolume/filter_options.hpp"
 
 namespace convolume {
 

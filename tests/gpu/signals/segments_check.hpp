@@ -46,14 +46,14 @@ class SegmentsCheck {
                             << ", window " << to_string(c.window) << ", slope " << c.slope);
         const auto signal = random_samples<Sample>(c.signals * c.samples, 7);
         const auto taps = random_samples<Sample>(c.filters * c.taps, 8);
-        const std::vector<Complex<Real>> turns = segment_turns<Real>(Shape::plan);
+        const std::vector<Complex<Real>> twiddles = segment_twiddles<Real>(Shape::plan);
 
         auto spectra = poisoned<std::complex<Real>>(c.filters * N);
         SpectraJob<Real> filters;
         filters.taps = taps.data();
         filters.filters = static_cast<int>(c.filters);
         filters.taps_each = static_cast<int>(c.taps);
-        filters.turns = turns.data();
+        filters.twiddles = twiddles.data();
         filters.spectra = reinterpret_cast<Complex<Real>*>(spectra.data());
         run_on_host(ceil_div(c.filters, Shape::segments), Shape::threads, Shape::shared_bytes,
                     [&](const HostBlock& block) {
@@ -69,7 +69,7 @@ class SegmentsCheck {
         job.source = signal.data();
         job.source_stride = c.samples;
         job.count = c.samples;
-        job.turns = turns.data();
+        job.twiddles = twiddles.data();
         job.spectra = reinterpret_cast<const Complex<Real>*>(spectra.data());
         job.target = made.data();
         job.positions = positions.data();

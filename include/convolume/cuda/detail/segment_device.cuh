@@ -1,8 +1,8 @@
 #pragma once
 // The kernels over segments, and the block that a device gives them.
 
+#include "convolume/cuda/detail/device_block.cuh"
 #include "convolume/cuda/detail/segment_kernel.hpp"
-#include "gpu/fft/device.cuh"
 
 namespace convolume::gpu {
 

@@ -13,13 +13,13 @@ namespace convolume::gpu {
 /// real ones in pairs that follow each other, as real and imaginary part.
 template <class Real>
 struct SegmentJob {
-    const void* source = nullptr;            ///< Real or Complex<Real>: sample `first` of signal 0
-    index_t source_stride = 0;               ///< from signal to signal
-    index_t first = 0, count = 0;            ///< samples there are of each signal; zero elsewhere
-    const Complex<Real>* turns = nullptr;    ///< see first_turn()
-    const Complex<Real>* spectra = nullptr;  ///< of filters, over n, in forward()'s order
-    void* target = nullptr;                  ///< of stored samples, see FilterResult
-    index_t* positions = nullptr;            ///< of peaks; may be null
+    const void* source = nullptr;             ///< Real or Complex<Real>: sample `first` of signal 0
+    index_t source_stride = 0;                ///< from signal to signal
+    index_t first = 0, count = 0;             ///< samples there are of each signal; zero elsewhere
+    const Complex<Real>* twiddles = nullptr;  ///< see first_twiddle()
+    const Complex<Real>* spectra = nullptr;   ///< of filters, over n, in forward()'s order
+    void* target = nullptr;                   ///< of stored samples, see FilterResult
+    index_t* positions = nullptr;             ///< of peaks; may be null
     index_t signal_stride = 0, filter_stride = 0;
     index_t begin = 0, end = 0;
     index_t segments = 0;  ///< of all signals together
@@ -36,7 +36,7 @@ template <class Real>
 struct SpectraJob {
     const void* taps = nullptr;  ///< filters × taps, contiguous, Real or Complex<Real>
     int filters = 0, taps_each = 0;
-    const Complex<Real>* turns = nullptr;
+    const Complex<Real>* twiddles = nullptr;
     Complex<Real>* spectra = nullptr;
 };
 

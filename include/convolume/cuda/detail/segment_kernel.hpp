@@ -67,8 +67,8 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
         read_segment<Real, Real, Transform>(context, job, segment_place(job, segment + 1), thread,
                                             [&](auto i, Real x) { v[i].im = x; });
     }
-    typename Transform::Turns turns(context, thread, job.turns);
-    Transform::forward(exchange, thread, v, turns);
+    typename Transform::Twiddles twiddles(context, thread, job.twiddles);
+    Transform::forward(exchange, thread, v, twiddles);
 
     // The spectrum, in registers or in places of shared memory that are this thread's alone.
     Samples<Real, Shape::spectrum_in_registers ? elements : 1> held;
@@ -83,7 +83,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
         }
     });
 
-    int turn = 0;  // of the memory for exchanges
+    int exchange_number = 0;
     for (int filter = first_filter; filter < end_filter; ++filter) {
         const Complex<Real>* const spectrum = job.spectra + static_cast<index_t>(filter) * N;
         unroll<elements / 2>([&](auto pair) {
@@ -100,10 +100,10 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
             product(Constant<i>{}, h.first);
             product(Constant<i + 1>{}, h.second);
         });
-        turns.forget(context);
-        turn = (turn + 1) % Shape::exchanges;
-        char* const exchange_memory = memory + turn * Shape::exchange_bytes;
-        Transform::back(Memory{context, exchange_memory}, thread, v, turns);
+        twiddles.forget(context);
+        exchange_number = (exchange_number + 1) % Shape::exchanges;
+        char* const exchange_memory = memory + exchange_number * Shape::exchange_bytes;
+        Transform::back(Memory{context, exchange_memory}, thread, v, twiddles);
         const SegmentStore<Real, Shape, Context> storing(context, exchange_memory, job, thread);
         const auto store = [&](int part, const auto& value) {
             storing.store(targets[part], filter, function, value);
@@ -153,8 +153,8 @@ CONVOLUME_DEVICE void transform_filters(const Context& context, const SpectraJob
             v[i] = {scale * tap, 0};
         }
     });
-    typename Transform::Turns turns(context, thread, job.turns);
-    Transform::forward(SegmentMemory<Real, Shape, Context>{context, memory}, thread, v, turns);
+    typename Transform::Twiddles twiddles(context, thread, job.twiddles);
+    Transform::forward(SegmentMemory<Real, Shape, Context>{context, memory}, thread, v, twiddles);
     if (!inside) return;
     auto* const target = job.spectra + filter * N + 2 * thread;
     unroll<Transform::elements>([&](auto i) {

@@ -66,10 +66,10 @@ struct SegmentShape {
     /// Samples are exchanged whole, or real parts first and then imaginary ones, for half the
     /// memory.
     static constexpr bool whole = !is_long;
-    /// Memory for exchanges, used in turn by filters, so that none waits for the one before.
+    /// Memory for exchanges, used alternately by filters, so that none waits for the one before.
     static constexpr int exchanges = is_long ? 1 : 2;
     /// Twiddle factors are loaded for each use, or made of a few in registers.
-    static constexpr bool turns_loaded = !is_long && !complex_data;
+    static constexpr bool twiddles_loaded = !is_long && !complex_data;
 
     CONVOLUME_CONSTEXPR static int padded(int place) { return place + place / 16; }
     static constexpr index_t exchange_bytes =

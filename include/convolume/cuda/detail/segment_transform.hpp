@@ -13,7 +13,7 @@ namespace convolume::gpu {
 
 /// Where the twiddle factors of a stage begin in their table: rows i = 1 … radix-1 of width(stage)
 /// columns p, e^{-2πi ip/length}.
-CONVOLUME_CONSTEXPR int first_turn(const SegmentPlan& plan, int stage) {
+CONVOLUME_CONSTEXPR int first_twiddle(const SegmentPlan& plan, int stage) {
     int first = 0;
     for (int s = 0; s < stage; ++s) first += (plan.radix[s] - 1) * plan.width(s);
     return first;
@@ -21,15 +21,15 @@ CONVOLUME_CONSTEXPR int first_turn(const SegmentPlan& plan, int stage) {
 
 /// The twiddle factors of one thread, loaded when they are needed.
 template <class Real, class Shape>
-class LoadedTurns {
+class LoadedTwiddles {
   public:
     static constexpr SegmentPlan plan = Shape::plan;
 
     template <class Context>
-    CONVOLUME_DEVICE LoadedTurns(const Context&, int thread, const Complex<Real>* table) {
+    CONVOLUME_DEVICE LoadedTwiddles(const Context&, int thread, const Complex<Real>* table) {
         unroll<plan.last()>([&](auto s) {
             constexpr int stage = decltype(s)::value;
-            rows_[stage] = table + first_turn(plan, stage) + thread % plan.width(stage);
+            rows_[stage] = table + first_twiddle(plan, stage) + thread % plan.width(stage);
         });
     }
     /// The compiler knows nothing of them any more: it would keep them all in registers from filter
@@ -55,13 +55,13 @@ class LoadedTurns {
 /// The twiddle factors of one thread: those of rows 1, 2, 4, …, in registers, of which the others
 /// are products. Each is correct to a few roundings.
 template <class Real, class Shape>
-class HeldTurns {
+class HeldTwiddles {
   public:
     static constexpr SegmentPlan plan = Shape::plan;
 
     template <class Context>
-    CONVOLUME_DEVICE HeldTurns(const Context& context, int thread, const Complex<Real>* table) {
-        const LoadedTurns<Real, Shape> all(context, thread, table);
+    CONVOLUME_DEVICE HeldTwiddles(const Context& context, int thread, const Complex<Real>* table) {
+        const LoadedTwiddles<Real, Shape> all(context, thread, table);
         each_power([&](auto which, auto power) {
             constexpr int stage = decltype(which)::value, row = 1 << decltype(power)::value;
             all.template each<stage>(context, [&](auto i, Complex<Real> factor) {
@@ -112,16 +112,16 @@ class SegmentTransform {
     static constexpr SegmentPlan plan = Shape::plan;
     static constexpr int elements = plan.elements(), threads = plan.threads();
     using Held = Samples<Real, elements>;
-    using Turns =
-        std::conditional_t<Shape::turns_loaded, LoadedTurns<Real, Shape>, HeldTurns<Real, Shape>>;
+    using Twiddles = std::conditional_t<Shape::twiddles_loaded, LoadedTwiddles<Real, Shape>,
+                                        HeldTwiddles<Real, Shape>>;
 
     template <class Memory>
     CONVOLUME_DEVICE static void forward(const Memory& memory, int thread, Held& v,
-                                         const Turns& turns) {
+                                         const Twiddles& twiddles) {
         unroll<plan.stages - 1>([&](auto s) {
             constexpr int stage = decltype(s)::value;
             transform<stage>(v);
-            twiddle<stage>(memory.context, v, turns);
+            twiddle<stage>(memory.context, v, twiddles);
             if constexpr (stage == 0) memory.sync();
             memory.template exchange<stage, stage + 1>(thread, v);
         });
@@ -131,13 +131,13 @@ class SegmentTransform {
     /// `memory` is not that of the transform before, or there is one barrier more.
     template <class Memory>
     CONVOLUME_DEVICE static void back(const Memory& memory, int thread, Held& v,
-                                      const Turns& turns) {
+                                      const Twiddles& twiddles) {
         transform<plan.last()>(v);
         if constexpr (Shape::exchanges == 1) memory.sync();
         unroll<plan.stages - 1>([&](auto s) {
             constexpr int stage = plan.last() - 1 - decltype(s)::value;
             memory.template exchange<stage + 1, stage>(thread, v);
-            twiddle<stage>(memory.context, v, turns);
+            twiddle<stage>(memory.context, v, twiddles);
             transform<stage>(v);
         });
     }
@@ -164,9 +164,10 @@ class SegmentTransform {
     }
 
     template <int Stage, class Context>
-    CONVOLUME_DEVICE static void twiddle(const Context& context, Held& v, const Turns& turns) {
+    CONVOLUME_DEVICE static void twiddle(const Context& context, Held& v,
+                                         const Twiddles& twiddles) {
         constexpr int radix = plan.radix[Stage];
-        turns.template each<Stage>(context, [&](auto i, Complex<Real> factor) {
+        twiddles.template each<Stage>(context, [&](auto i, Complex<Real> factor) {
             unroll<elements / radix>([&](auto q) { v[i + q * radix] = v[i + q * radix] * factor; });
         });
     }

@@ -1,11 +1,11 @@
 #pragma once
-// One convolution kept ready on a device, from device memory to device memory: what DeviceConvolver
-// is made of.
+// Work kept ready on a device, from device memory to device memory: what DeviceConvolver and
+// DeviceFilterBank are made of.
 
 #include <memory>
 
-#include "convolume/engines.hpp"
 #include "core/engine.hpp"
+#include "core/filter_engine.hpp"
 
 namespace convolume {
 
@@ -48,11 +48,15 @@ class DeviceProgram {
     virtual bool keeps_spectrum() const = 0;
 };
 
-/// Throws Unavailable (no such device), OutOfMemory, DeviceFailure.
-std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec);
-
-/// The grid length of at least `least` along `axis` (0 is z) that a device's FFT is fastest at.
-index_t good_device_length(int device, int axis, index_t least, bool complex_data,
-                           Precision precision);
+class DeviceFilterProgram {
+  public:
+    virtual ~DeviceFilterProgram() = default;
+    virtual const FilterCost& cost() const = 0;
+    /// Device memory held, beside the caller's.
+    virtual index_t bytes() const = 0;
+    /// Enqueues the work on the CUDA stream and returns; pointers are to device memory. Calls must
+    /// follow each other on the device: they share a workspace.
+    virtual void run(const SignalView& signal, const FilterResult& result, void* stream) = 0;
+};
 
 }  // namespace convolume

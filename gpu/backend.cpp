@@ -1,0 +1,20 @@
+#include "gpu/backend.hpp"
+
+#include "gpu/runtime/bandwidth.hpp"
+#include "gpu/runtime/device.hpp"
+
+namespace gpu = convolume::gpu;
+
+extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
+    .make_engines = gpu::make_engines,
+    .make_filter_engines = gpu::make_filter_engines,
+    .make_device_program = gpu::make_device_program,
+    .make_device_filter_program = gpu::make_device_filter_program,
+    .good_device_length = gpu::good_device_length,
+    .unavailable = gpu::unavailable,
+    .devices = gpu::list_devices,
+    .driver_version = gpu::driver_version,
+    .runtime_version = gpu::runtime_version,
+    .measure_bandwidth = gpu::measure_bandwidth,
+    .measure_concurrent_upload = gpu::measure_concurrent_upload,
+};

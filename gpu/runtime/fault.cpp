@@ -1,0 +1,25 @@
+#include "gpu/runtime/fault.hpp"
+
+#if CONVOLUME_FAULT_INJECTION
+
+#include <atomic>
+
+namespace convolume::gpu {
+
+namespace {
+std::atomic<Fault> fault_kind{Fault::none};
+std::atomic<int> fault_countdown{0};
+}  // namespace
+
+void inject_fault(Fault kind, int countdown) {
+    fault_countdown = countdown;
+    fault_kind = countdown > 0 ? kind : Fault::none;
+}
+
+bool fault_due(Fault kind) {
+    return fault_kind.load(std::memory_order_relaxed) == kind && fault_countdown.fetch_sub(1) == 1;
+}
+
+}  // namespace convolume::gpu
+
+#endif

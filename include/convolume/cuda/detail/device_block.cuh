@@ -1,0 +1,66 @@
+#pragma once
+// The block of threads that a device gives a kernel.
+
+#include <type_traits>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/shape.hpp"
+
+namespace convolume::gpu {
+
+/// A block on a device.
+struct DeviceBlock {
+    __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
+    __device__ __forceinline__ index_t block() const { return blockIdx.x; }
+    __device__ __forceinline__ index_t blocks() const { return gridDim.x; }
+    __device__ __forceinline__ char* shared() const {
+        extern __shared__ __align__(16) char memory[];
+        return memory;
+    }
+    __device__ __forceinline__ void sync() const { __syncthreads(); }
+
+    /// `value`, of which the compiler knows nothing any more.
+    __device__ __forceinline__ int forget(int value) const {
+        asm volatile("" : "+r"(value));
+        return value;
+    }
+
+    /// Reads what no thread writes during the kernel.
+    template <class T>
+    __device__ __forceinline__ T load(const T* p) const {
+        if constexpr (sizeof(T) == 16) {
+            const auto v = __ldg(reinterpret_cast<const double2*>(p));
+            return {v.x, v.y};
+        } else if constexpr (std::is_same_v<T, Complex<float>>) {
+            const auto v = __ldg(reinterpret_cast<const float2*>(p));
+            return {v.x, v.y};
+        } else {
+            return __ldg(p);
+        }
+    }
+    /// Copies 16 bytes to shared memory, for use after wait_copies(), by others after a barrier
+    /// too.
+    __device__ __forceinline__ void copy_async(void* to, const void* from) const {
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(
+                         static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                     "l"(from)
+                     : "memory");
+    }
+    __device__ __forceinline__ void wait_copies() const {
+        asm volatile("cp.async.wait_all;" ::: "memory");
+    }
+    __device__ __forceinline__ void add(unsigned long long* counter,
+                                        unsigned long long value) const {
+        atomicAdd(counter, value);
+    }
+};
+
+// Devices before compute capability 8 cannot copy to shared memory ahead: for them the kernels are
+// empty, and are not used.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define CONVOLUME_PASS(call)
+#else
+#define CONVOLUME_PASS(call) call
+#endif
+
+}  // namespace convolume::gpu
