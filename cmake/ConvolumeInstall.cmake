@@ -1,13 +1,20 @@
-# install() and the package that find_package(convolume) reads.
+# install(): headers, libraries, and the packages that find_package(convolume) and pkg-config read.
 include(CMakePackageConfigHelpers)
-install(TARGETS convolume convolume_io EXPORT convolume-targets)
-install(DIRECTORY include/convolume DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/convolume)
+
+install(DIRECTORY include/convolume ${PROJECT_BINARY_DIR}/include/convolume
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# An export set for each component, so that none asks for the packages of another.
+install(TARGETS convolume EXPORT convolume-targets)
 install(EXPORT convolume-targets NAMESPACE convolume:: DESTINATION ${config_dir})
+install(TARGETS convolume_io EXPORT convolume-io-targets)
+install(EXPORT convolume-io-targets NAMESPACE convolume:: DESTINATION ${config_dir})
 if(CONVOLUME_HAVE_CUDA)
     install(TARGETS convolume_cuda EXPORT convolume-cuda-targets)
     install(EXPORT convolume-cuda-targets NAMESPACE convolume:: DESTINATION ${config_dir})
 endif()
+
 configure_package_config_file(cmake/convolume-config.cmake.in
     ${PROJECT_BINARY_DIR}/convolume-config.cmake INSTALL_DESTINATION ${config_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/convolume-config-version.cmake
@@ -16,3 +23,19 @@ install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
     ${PROJECT_BINARY_DIR}/convolume-config-version.cmake cmake/FindFFTW3.cmake
     cmake/FindHDF5C.cmake
     DESTINATION ${config_dir})
+
+set(CONVOLUME_IO_REQUIRES)
+if(CONVOLUME_HAVE_TIFF)
+    string(APPEND CONVOLUME_IO_REQUIRES "libtiff-4 ")
+endif()
+if(CONVOLUME_HAVE_HDF5)
+    string(APPEND CONVOLUME_IO_REQUIRES "hdf5 ")
+endif()
+if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
+    string(APPEND CONVOLUME_IO_REQUIRES "pugixml ")
+endif()
+foreach(package convolume convolume-io)
+    configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${package}.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -8,6 +8,7 @@
 #include "convolume/deconvolver.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/version.hpp"
 
 int main() {
     using namespace convolume;

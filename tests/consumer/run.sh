@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds and runs the programs of this folder against an installed convolume, through CMake and
+# through pkg-config, as C++20 and C++23.
+#   run.sh PREFIX BUILD_FOLDER static|shared CXX [CMAKE_OPTION...]
+set -eu
+sources=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+prefix=$1
+build=$2
+kind=$3
+compiler=$4
+shift 4
+library_folder=$(dirname "$(find "$prefix" -name 'libconvolume.*' | head -n 1)")
+
+# Headers that callers get: no more than these, and none of the rooms' own.
+headers=$(find "$prefix/include" -name '*.hpp' -o -name '*.cuh' | grep -vc /detail/)
+[ "$headers" -le 22 ] || { echo "run.sh: $headers headers are installed" >&2; exit 1; }
+
+for standard in 20 23; do
+    cmake -S "$sources" -B "$build/cmake-$standard" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_STANDARD="$standard" "$@" >/dev/null
+    cmake --build "$build/cmake-$standard"
+    "$build/cmake-$standard/consumer"
+    "$build/cmake-$standard/installed_package"
+done
+
+# What a shared library hides is not there to link.
+if [ "$kind" = shared ] && nm -DC --defined-only "$library_folder/libconvolume.so" |
+    grep -E 'convolume::(make_plan|make_cpu_engine|decompose|pixels)'; then
+    echo "run.sh: the shared library exports what is private" >&2
+    exit 1
+fi
+
+if ! command -v pkg-config >/dev/null; then
+    echo "run.sh: there is no pkg-config: its packages are not tested"
+    exit 0
+fi
+static=
+[ "$kind" = shared ] || static=--static
+for standard in 20 2b; do
+    # shellcheck disable=SC2046,SC2086 # words of their own
+    "$compiler" -std=c++$standard -o "$build/program" "$sources/main.cpp" \
+        $(PKG_CONFIG_PATH="$library_folder/pkgconfig" pkg-config --cflags --libs $static convolume-io) \
+        ${CONSUMER_LINK_FLAGS:-}
+    (cd "$build" && LD_LIBRARY_PATH="$library_folder" ./program)
+done
