@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "cli/console.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/run/exit_code.hpp"
+#include "cli/text/console.hpp"
 #include "cli/version.hpp"
 #include "convolume/error.hpp"
 

@@ -3,9 +3,9 @@
 #include <limits>
 #include <vector>
 
-#include "cli/preview_picture.hpp"
-#include "cli/projection.hpp"
-#include "cli/statistics.hpp"
+#include "cli/info/statistics.hpp"
+#include "cli/picture/preview_picture.hpp"
+#include "cli/picture/projection.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

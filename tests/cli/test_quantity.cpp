@@ -1,6 +1,6 @@
 // Lengths and extents as people type them.
 
-#include "cli/quantity.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"

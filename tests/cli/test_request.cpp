@@ -1,8 +1,8 @@
 #include <sstream>
 
-#include "cli/convolve_command.hpp"
-#include "cli/convolve_report.hpp"
-#include "cli/convolve_request.hpp"
+#include "cli/convolve/command.hpp"
+#include "cli/convolve/report.hpp"
+#include "cli/convolve/request.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

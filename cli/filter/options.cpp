@@ -1,0 +1,126 @@
+// The command line of `convolume filter`.
+
+#include <memory>
+
+#include "cli/app.hpp"
+#include "cli/filter/command.hpp"
+#include "cli/text/option_help.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+void add_inputs(CLI::App& app, FilterRequest& request) {
+    app.add_option(
+           "SIGNAL", request.signal,
+           "NPY, file.h5, file.h5:/dataset or raw (.f32, .c64, …): the last axis is samples")
+        ->required();
+    app.add_option("FILTERS", request.filters,
+                   "One or more files, each a filter (1D) or several (filters × taps)")
+        ->required();
+    const char* group = "What is read";
+    app.add_option_function<std::string>(
+           "--raw",
+           [&request](const std::string& text) {
+               request.signal_file.raw_type = request.filter_files.raw_type =
+                   pixel_type_from_name(text);
+           },
+           "Elements of raw files whose name does not tell")
+        ->type_name("float32|complex64|int16|…")
+        ->group(group);
+    const auto count = [](const char* option) {
+        return [option](const std::string& text) { return parse_positive<index_t>(option, text); };
+    };
+    add_parsed(app, "--signals", request.signal_file.raw_signals, count("--signals"), "N",
+               "A raw SIGNAL is this many signals of equal length")
+        ->group(group);
+    add_parsed(app, "--taps", request.filter_files.raw_samples, count("--taps"), "M",
+               "Raw FILTERS are filters of this many taps")
+        ->group(group);
+}
+
+void add_meaning(CLI::App& app, FilterOptions& options) {
+    const char* group = "What is computed";
+    CLI::Option* mode = add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
+                                   "Size of the result (default same)")
+                            ->group(group);
+    add_parsed(app, "--range", options.range, parse_sample_range, "A:B",
+               "Samples A to B-1 of the full result, instead of a mode")
+        ->group(group)
+        ->excludes(mode);
+    add_parsed(app, "--origin", options.origin, parse_filter_origin, "center|causal|anticausal|N",
+               "The tap of every filter that meets the sample itself (default center: (M-1)/2)")
+        ->group(group);
+    add_parsed(app, "--post", options.post, parse_point_post, "none|power|derivative",
+               "What becomes of each sample: |y|², or (y[n+1] - y[n-1]) / 2 (default none)")
+        ->group(group);
+    add_parsed(app, "--window", options.window, parse_window_post, "none|decimate:W|peak:W",
+               "What is stored of every W samples: the first, or the largest (default all)")
+        ->group(group);
+    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
+               "What to do with NaN and infinities in the signal (default error)")
+        ->group(group);
+}
+
+void add_execution(CLI::App& app, FilterRequest& request) {
+    const char* group = "How it is computed";
+    FilterOptions& options = request.options;
+    add_parsed(app, "--method", options.method, parse_filter_method,
+               "auto|direct|overlap-save|overlap-add|partitioned",
+               "Default auto: the least predicted time")
+        ->group(group);
+    const auto segment = [](const std::string& text) {
+        return parse_positive<index_t>("--segment", text);
+    };
+    add_parsed(app, "--segment", options.segment, segment, "N",
+               "Length of the transforms (default: chosen)")
+        ->group(group);
+    add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
+               "Of the computation and the result (default float32)")
+        ->group(group);
+    add_device_option(app, group, request.engines);
+    add_gpu_memory_option(app, group, request.engines);
+    add_parsed(app, "--max-host-mem", options.max_host_bytes, parse_byte_size, "SIZE",
+               "Memory for what is being read, filtered and written (default: a quarter of what is "
+               "free)")
+        ->group(group);
+    add_threads_option(app, group, request.engines);
+}
+
+void add_output(CLI::App& app, FilterRequest& request) {
+    const char* group = "What is written";
+    app.add_option("-o,--output", request.output,
+                   "The result: .npy, .h5, .h5:/dataset, .f32, .f64, .c64, .c128 or .raw")
+        ->type_name("OUT")
+        ->group(group);
+    app.add_option("--positions", request.positions,
+                   "Where the peaks are in the full result, int64: .npy, .h5[:/dataset] or .i64")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
+    add_report_options(app, group, request.report);
+}
+
+void check(const FilterRequest& request) {
+    require_output(request.output, request.report);
+    if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
+        throw InvalidArgument("--positions are those of peaks; give --window peak:W with it");
+}
+
+}  // namespace
+
+void add_filter_command(CLI::App& app, Action& action) {
+    CLI::App* command =
+        app.add_subcommand("filter", "Filter long 1D signals with a bank of filters");
+    auto request = std::make_shared<FilterRequest>();
+    add_inputs(*command, *request);
+    add_meaning(*command, request->options);
+    add_execution(*command, *request);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        check(*request);
+        action = [request] { run_filter(*request); };
+    });
+}
+
+}  // namespace convolume::cli

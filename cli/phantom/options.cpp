@@ -1,0 +1,103 @@
+// The command line of `convolume phantom`.
+
+#include <memory>
+
+#include "cli/app.hpp"
+#include "cli/convolve/request.hpp"
+#include "cli/phantom/command.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+VoxelSize parse_voxel(const std::string& text) {
+    const auto lengths = parse_lengths_um("--voxel", text);
+    return {lengths[0], lengths[1], lengths[2]};
+}
+
+PixelType parse_phantom_type(const std::string& text) {
+    const PixelType type = pixel_type_from_name(text);
+    if (type != PixelType::float32 && type != PixelType::uint16)
+        throw InvalidArgument(
+            message("phantoms are float32 or uint16, not ", text, "; choose one of these"));
+    return type;
+}
+
+void add_specimen(CLI::App& app, PhantomOptions& options) {
+    const char* group = "What is drawn";
+    add_parsed(app, "--kind", options.kind, parse_phantom_kind,
+               "beads|filaments|shells|cells|mixed", "Default mixed: some of each")
+        ->group(group);
+    add_parsed(
+        app, "--size", options.shape,
+        [](const std::string& text) { return parse_extents("--size", text); }, "Z,Y,X",
+        "Voxels (default 64,256,256)")
+        ->group(group);
+    add_parsed(app, "--voxel", options.voxel, parse_voxel, "Z,Y,X",
+               "Edges of a voxel with their unit (default 200,100,100nm)")
+        ->group(group);
+    add_seed_option(app, group, options.seed, "Another seed, another specimen (default 1)");
+    app.add_option("--count", options.count,
+                   "Number of objects (default: by volume, as suits the kind)")
+        ->type_name("N")
+        ->group(group);
+    add_parsed(
+        app, "--radius", options.radius_um,
+        [](const std::string& text) { return parse_length_um("--radius", text); }, "LENGTH",
+        "Of objects, of filaments half their thickness (default beads 100nm, filaments 60nm, "
+        "shells 2um, cells 5um)")
+        ->group(group);
+    app.add_option("--brightness", options.brightness, "Of voxels inside (default 1000)")
+        ->type_name("B")
+        ->group(group);
+    app.add_option("--brightness-spread", options.brightness_spread,
+                   "Objects differ by up to this share of it (default 0.3)")
+        ->type_name("S")
+        ->group(group);
+    app.add_option("--background", options.background, "Of every voxel (default 0)")
+        ->type_name("B")
+        ->group(group);
+}
+
+void add_output(CLI::App& app, PhantomRequest& request) {
+    const char* group = "What is written";
+    app.add_option("-o,--output", request.output,
+                   "The phantom: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->type_name("OUT")
+        ->required()
+        ->group(group);
+    app.add_option("--objects", request.objects, "List of the objects, as JSON")
+        ->type_name("FILE")
+        ->group(group);
+    add_parsed(app, "--type", request.type, parse_phantom_type, "float32|uint16",
+               "Pixel type; uint16 is rounded and clamped (default float32)")
+        ->group(group);
+    add_parsed(app, "--compression", request.create.compression, parse_compression,
+               "none|deflate|lzw|zstd|packbits", "Of the output (default none)")
+        ->group(group);
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
+    const auto threads = [](const std::string& text) { return parse_positive("--threads", text); };
+    add_parsed(app, "--threads", request.threads, threads, "N", "CPU threads (default: all)")
+        ->group(group);
+    app.add_flag("--json", request.json, "Print a JSON object on stdout")->group(group);
+    app.add_flag_callback(
+           "-q,--quiet", [&request] { request.verbosity = Verbosity::quiet; },
+           "Only warnings and errors")
+        ->group(group);
+}
+
+}  // namespace
+
+void add_phantom_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "phantom", "Draw a specimen that is known: beads, filaments, shells, cells");
+    auto request = std::make_shared<PhantomRequest>();
+    add_specimen(*command, request->options);
+    add_output(*command, *request);
+    command->callback([request, &action] { action = [request] { run_phantom(*request); }; });
+}
+
+}  // namespace convolume::cli

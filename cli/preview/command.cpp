@@ -1,0 +1,180 @@
+// `convolume preview`: projections of stacks as a PNG.
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/app.hpp"
+#include "cli/files/slabs.hpp"
+#include "cli/picture/preview_picture.hpp"
+#include "cli/run/output_path.hpp"
+#include "cli/text/console.hpp"
+#include "cli/text/format.hpp"
+#include "cli/text/option_help.hpp"
+#include "convolume/image_file.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+struct PreviewRequest {
+    std::vector<std::string> stacks;
+    std::string after;
+    std::string psf;
+    std::string output;
+    index_t channel = 0;
+    index_t frame = 0;
+    PreviewStyle style;
+    std::optional<GreyLimits> limits;
+    bool slices = false;
+    std::optional<double> decades;  ///< of a logarithmic scale
+    bool overwrite = false;
+    bool quiet = false;
+};
+
+GreyLimits parse_limits(const std::string& text) {
+    std::size_t comma = 0;
+    std::size_t end = 0;
+    try {
+        const double low = std::stod(text, &comma);
+        if (comma < text.size() && text[comma] == ',') {
+            const double high = std::stod(text.substr(comma + 1), &end);
+            if (comma + 1 + end == text.size() && low < high) return {low, high};
+        }
+    } catch (const std::exception&) {
+        // Falls through to the message below.
+    }
+    throw InvalidArgument(
+        message("--limits takes LOW,HIGH with LOW below HIGH, e.g. 0,4095, not \"", text,
+                "\"; correct it"));
+}
+
+void check_number(const char* option, index_t asked, index_t available, const std::string& path) {
+    if (asked < 0 || asked >= available)
+        throw InvalidArgument(message(option, ' ', asked, " was asked of \"", path,
+                                      "\", which has ", available, "; choose from 0 to ",
+                                      available - 1));
+}
+
+// Distances of samples; where only z is unknown it is taken to be that of x.
+void take_steps(const io::ImageMetadata& metadata, PreviewStack& stack) {
+    const auto& size = metadata.voxel_size_um;
+    if (!size[1] || !size[2] || !(*size[1] > 0) || !(*size[2] > 0)) return;
+    const double z = size[0] && *size[0] > 0 ? *size[0] : *size[2];
+    stack.step = {z, *size[1], *size[2]};
+    stack.unit = "µm";
+}
+
+template <class Views>
+OrthogonalViews views_of(io::ImageReader& reader, const PreviewRequest& request) {
+    Views views(reader.metadata().shape);
+    for_each_slab(
+        reader, request.frame, request.channel,
+        [&views](const ConstImageView& slab, index_t z_begin) { views.add(slab, z_begin); });
+    return views;
+}
+
+void scale_by_decades(PreviewStack& stack, double decades) {
+    take_logarithm(stack.views);
+    double high = percentile_limits(stack.views.along_z, 0, 100).high;
+    for (const Plane* plane : {&stack.views.along_y, &stack.views.along_x})
+        high = std::max(high, percentile_limits(*plane, 0, 100).high);
+    stack.limits = {high - decades, high};
+    stack.logarithmic = true;
+}
+
+PreviewStack load(const std::string& role, const std::string& path, const PreviewRequest& request) {
+    const auto reader = io::open_image(path);
+    const io::ImageMetadata& metadata = reader->metadata();
+    check_number("--channel", request.channel, metadata.channels, path);
+    check_number("--frame", request.frame, metadata.frames, path);
+    const std::string name = std::filesystem::path(path).filename().string();
+    PreviewStack stack{role + name,
+                       {message(to_string(metadata.shape), ' ', name_of(metadata.type)),
+                        format_voxel_size(metadata.voxel_size_um)},
+                       request.slices ? views_of<MiddleSlices>(*reader, request)
+                                      : views_of<Projections>(*reader, request)};
+    take_steps(metadata, stack);
+    if (request.decades)
+        scale_by_decades(stack, *request.decades);
+    else
+        stack.limits = request.limits.value_or(percentile_limits(stack.views.along_z, 1, 99.9));
+    return stack;
+}
+
+// Its rings and flanks are what one looks for.
+PreviewStack load_psf(const PreviewRequest& request) {
+    PreviewRequest of_psf = request;
+    of_psf.channel = of_psf.frame = 0;
+    of_psf.slices = true;
+    of_psf.decades = request.decades.value_or(4);
+    PreviewStack stack = load("", request.psf, of_psf);
+    stack.own_zoom = true;
+    return stack;
+}
+
+void run_preview(const PreviewRequest& request) {
+    check_output_path(request.output, request.overwrite);
+    const bool pair = !request.after.empty();
+    std::vector<PreviewStack> stacks;
+    for (const std::string& path : request.stacks)
+        stacks.push_back(load(pair ? "before: " : "", path, request));
+    if (pair) stacks.push_back(load("after: ", request.after, request));
+    if (!request.psf.empty()) stacks.push_back(load_psf(request));
+    const std::vector<char> png = draw_preview(stacks, request.style).png();
+    write_whole_file(request.output, png);
+    const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
+                          stderr_wants_colors());
+    for (const PreviewStack& stack : stacks)
+        console.fact("grey", message(stack.title, ": black ", format_number(stack.limits.low),
+                                     ", white ", format_number(stack.limits.high),
+                                     stack.logarithmic ? ", powers of ten" : ""));
+    console.fact("output", request.output);
+}
+
+}  // namespace
+
+void add_preview_command(CLI::App& app, Action& action) {
+    CLI::App* command =
+        app.add_subcommand("preview", "Draw views of stacks along z, y and x as a PNG picture");
+    auto request = std::make_shared<PreviewRequest>();
+    command->add_option("STACK", request->stacks, "The images to draw, side by side")
+        ->required()
+        ->expected(1, 8);
+    command->add_option("--after", request->after, "A last image; titles then say before and after")
+        ->type_name("STACK2");
+    command
+        ->add_option("--psf", request->psf,
+                     "A PSF beside the images: its middle slices in a logarithmic scale")
+        ->type_name("PSF");
+    command->add_flag("--slices", request->slices,
+                      "The planes through the middle instead of maximum projections");
+    command->add_option("-o,--output", request->output, "The picture")
+        ->required()
+        ->type_name("PNG");
+    command
+        ->add_option("--scale", request->style.zoom, "Picture pixels for the smallest voxel side")
+        ->check(CLI::PositiveNumber)
+        ->type_name("PIXELS");
+    command->add_option("--channel", request->channel, "Channel, from 0 (default 0)")
+        ->type_name("N");
+    command->add_option("--frame", request->frame, "Time point, from 0 (default 0)")
+        ->type_name("N");
+    command->add_option("--gamma", request->style.gamma, "Grey = fraction^GAMMA (default 1)")
+        ->check(CLI::PositiveNumber)
+        ->type_name("GAMMA");
+    add_parsed(*command, "--limits", request->limits, parse_limits, "LOW,HIGH",
+               "Values drawn black and white (default: percentiles 1 and 99.9 of each stack)");
+    command
+        ->add_option("--log", request->decades,
+                     "A logarithmic scale of that many decades (default: linear; PSF: 4)")
+        ->check(CLI::PositiveNumber)
+        ->excludes("--limits")
+        ->type_name("DECADES");
+    command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists");
+    command->add_flag("-q,--quiet", request->quiet, "Only warnings and errors");
+    command->callback([request, &action] { action = [request] { run_preview(*request); }; });
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,175 @@
+// The command line of `convolume psf`.
+
+#include <memory>
+
+#include "cli/app.hpp"
+#include "cli/psf/parameters.hpp"
+#include "cli/psf/request.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* footer =
+    R"(Examples:
+  convolume psf -o psf.tif --na 1.2 --ni 1.33 --wavelength 520nm --voxel 200,65,65nm
+  convolume psf -o psf.tif --na 0.8 --ni 1.33 --model born-wolf --wavelength 520nm
+      --voxel 300,100,100nm --size 65,129,129
+  convolume psf -o psf.h5 --modality confocal --excitation 488nm --pinhole 1 --na 1.2 --ni 1.33
+      --wavelength 520nm --voxel 150,50,50nm --explain
+
+Which index is which: light of the source goes through the sample (ns), the cover glass (ng) and
+the immersion medium (ni) into the objective, which was designed for ni0 and ng0. Born and Wolf's
+PSF is --model born-wolf, or gibson-lanni with --depth 0 and all layers as designed. Planes are
+those of a stage that moves by the voxel's z; the source is in the middle plane, and planes of
+higher index look deeper into the sample.)";
+
+// An option that sets a key of the typed parameters to what `parse` makes of its text.
+template <class Parser>
+void add_parameter(CLI::App& app, const char* group, Json& typed, const char* option,
+                   const char* key, Parser parse, const char* choices, const char* help) {
+    app.add_option_function<std::string>(
+           option,
+           [&typed, option, key, parse](const std::string& text) {
+               typed[key] = parse(option, text);
+           },
+           help)
+        ->type_name(choices)
+        ->group(group);
+}
+
+Json parse_voxel(const char* option, const std::string& text) {
+    return parse_lengths_um(option, text);
+}
+std::string checked_model(const char*, const std::string& text) {
+    return static_cast<void>(parse_psf_model(text)), text;
+}
+std::string checked_modality(const char*, const std::string& text) {
+    return static_cast<void>(parse_modality(text)), text;
+}
+
+void add_microscope(CLI::App& app, Json& typed) {
+    const char* group = "The microscope";
+    const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
+    add("--model", "model", checked_model, "gaussian|born-wolf|gibson-lanni|vectorial",
+        "Default vectorial");
+    add("--modality", "modality", checked_modality, "widefield|confocal|light-sheet",
+        "Default widefield");
+    add("--na", "na", parse_number, "NA", "Numerical aperture");
+    add("--wavelength", "wavelength_um", parse_wavelength_um, "LENGTH",
+        "Of emission, in vacuum, e.g. 520nm");
+    add("--excitation", "excitation_um", parse_wavelength_um, "LENGTH",
+        "Wavelength of excitation (confocal)");
+    add("--pinhole", "pinhole_au", parse_number, "AU",
+        "Diameter of the pinhole in Airy units, 1.22 wavelength/NA (confocal, default 1)");
+    add("--sheet", "sheet_fwhm_um", parse_length_um, "LENGTH",
+        "Thickness of the light sheet: full width at half maximum");
+}
+
+void add_layers(CLI::App& app, Json& typed) {
+    const char* group = "What light goes through";
+    const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
+    add("--ni", "ni", parse_number, "N", "Index of the immersion medium (default 1.515)");
+    add("--ni0", "ni0", parse_number, "N",
+        "… that the objective is made for (default: that of --ni)");
+    add("--ng", "ng", parse_number, "N", "Index of the cover glass (default 1.515)");
+    add("--ng0", "ng0", parse_number, "N",
+        "… that the objective is made for (default: that of --ng)");
+    add("--ns", "ns", parse_number, "N", "Index of the sample (default 1.33)");
+    add("--ti0", "ti0_um", parse_length_um, "LENGTH",
+        "Working distance in the immersion medium by design (default 150um)");
+    add("--tg", "tg_um", parse_length_um, "LENGTH", "Thickness of the cover glass (default 170um)");
+    add("--tg0", "tg0_um", parse_length_um, "LENGTH",
+        "… that the objective is made for (default: that of --tg)");
+    add("--depth", "depth_um", parse_length_um, "LENGTH",
+        "Of the source below the cover glass (default 0um)");
+}
+
+void add_volume(CLI::App& app, PsfRequest& request) {
+    const char* group = "The volume";
+    Json& typed = request.typed;
+    add_parameter(app, group, typed, "--voxel", "voxel_um", parse_voxel, "Z,Y,X",
+                  "Edges of a voxel, e.g. 200,65,65nm");
+    const auto size = [&request](const std::string& text) {
+        request.auto_size = text == "auto";
+        if (request.auto_size) return;
+        const Shape3 shape = parse_extents("--size", text);
+        request.typed["size"] = {shape.z, shape.y, shape.x};
+    };
+    app.add_option_function<std::string>(
+           "--size", size, "Voxels, odd on every axis (default auto: what --capture asks for)")
+        ->type_name("Z,Y,X|auto")
+        ->group(group);
+    const auto capture = [](const std::string& text) -> std::optional<double> {
+        return parse_number("--capture", text);
+    };
+    add_parsed(app, "--capture", request.capture, capture, "SHARE",
+               "Light that an automatic size holds along the axis, and of each plane (default "
+               "0.95)")
+        ->group(group);
+    const auto oversampling = [](const char* option, const std::string& text) {
+        return parse_positive(option, text);
+    };
+    add_parameter(app, group, typed, "--oversampling", "oversampling", oversampling, "N",
+                  "Points per voxel and axis that its mean is taken of (default 3)");
+    const auto focus = [&request](const std::string& text) {
+        request.brightest = text == "brightest";
+        if (!request.brightest) request.typed["focus_um"] = parse_length_um("--focus", text);
+    };
+    app.add_option_function<std::string>(
+           "--focus", focus,
+           "z of the middle plane: how much farther than designed the objective is from the "
+           "cover glass (default brightest)")
+        ->type_name("brightest|LENGTH")
+        ->group(group);
+    const auto threads = [](const std::string& text) { return parse_positive("--threads", text); };
+    add_parsed(app, "--threads", request.threads, threads, "N", "CPU threads (default: all)")
+        ->group(group);
+}
+
+void add_output(CLI::App& app, PsfRequest& request) {
+    const char* group = "What is written";
+    app.add_option("-o,--output", request.output,
+                   "The PSF, float32, sum 1: .tif, .ome.tif, .h5, .h5:/dataset or .npy; its "
+                   "parameters go beside it, as .json")
+        ->type_name("OUT")
+        ->group(group);
+    app.add_option("--from", request.from,
+                   "Take all parameters from such a .json; what is typed goes first")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
+    app.add_flag("--explain", request.explain,
+                 "Print widths, sampling, focus and light captured (without -o: nothing else)")
+        ->group(group);
+    app.add_flag("--json", request.json, "Print parameters and facts as JSON on stdout")
+        ->group(group);
+    app.add_flag_callback(
+           "-q,--quiet", [&request] { request.verbosity = Verbosity::quiet; },
+           "Only warnings and errors")
+        ->group(group);
+}
+
+}  // namespace
+
+void add_psf_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand("psf", "Make the point spread function of a microscope");
+    auto request = std::make_shared<PsfRequest>();
+    command->footer(footer);
+    add_microscope(*command, request->typed);
+    add_layers(*command, request->typed);
+    add_volume(*command, *request);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        if (request->output.empty() && !request->explain && !request->json)
+            throw InvalidArgument(
+                "no output was named; give -o OUT, or --explain or --json for facts alone");
+        action = [request] { run_psf(*request); };
+    });
+}
+
+}  // namespace convolume::cli

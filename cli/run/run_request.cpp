@@ -1,0 +1,52 @@
+#include "cli/run/run_request.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/doctor/machine.hpp"
+
+namespace convolume::cli {
+
+void parse_device(std::string_view text, EngineChoice& choice) {
+    using Device = EngineChoice::Device;
+    choice.gpus.clear();
+    if (text == "auto") {
+        choice.device = Device::automatic;
+        return;
+    }
+    if (text == "cpu") {
+        choice.device = Device::cpu;
+        return;
+    }
+    const auto refuse = [text] {
+        throw InvalidArgument(message("--device is auto, cpu, gpu or gpu:0,1,…, not \"", text,
+                                      "\"; choose one of these"));
+    };
+    choice.device = Device::gpu;
+    if (text == "gpu") return;
+    if (!text.starts_with("gpu:")) refuse();
+    std::string_view numbers = text.substr(4);
+    while (true) {
+        const std::string_view number = numbers.substr(0, numbers.find(','));
+        int gpu = -1;
+        const auto [end, error] =
+            std::from_chars(number.data(), number.data() + number.size(), gpu);
+        const bool repeated =
+            std::find(choice.gpus.begin(), choice.gpus.end(), gpu) != choice.gpus.end();
+        if (error != std::errc() || end != number.data() + number.size() || gpu < 0 || repeated)
+            refuse();
+        choice.gpus.push_back(gpu);
+        if (number.size() == numbers.size()) return;
+        numbers.remove_prefix(number.size() + 1);
+    }
+}
+
+void warn_of_idle_gpu(const Console& console, const EngineChoice& choice) {
+    const bool built_with_cuda = !cuda_runtime_version().empty();
+    if (choice.device != EngineChoice::Device::automatic || !built_with_cuda) return;
+    const std::string why_not = gpu_unavailable();
+    if (!why_not.empty() && has_nvidia_gpu())
+        console.warning(message("computing on the CPU, since ", why_not));
+}
+
+}  // namespace convolume::cli
