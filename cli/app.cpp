@@ -7,7 +7,6 @@
 
 #include "cli/run/exit_code.hpp"
 #include "cli/text/console.hpp"
-#include "cli/version.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -30,6 +29,12 @@ std::string names_of_subcommands(const CLI::App& app) {
 
 }  // namespace
 
+const char* const version = CONVOLUME_VERSION;
+
+std::string software_name() {
+    return std::string("convolume ") + version;
+}
+
 int run(int argc, const char* const* argv) {
     // A file size limit or a closed pipe then is a failed write with its own message.
     signal(SIGXFSZ, SIG_IGN);
@@ -40,18 +45,12 @@ int run(int argc, const char* const* argv) {
         "Convolves and deconvolves 3D images and filters 1D signals, also those larger than memory "
         "of a device.",
         "convolume");
-    app.set_version_flag("--version", std::string("convolume ") + version);
+    app.set_version_flag("--version", software_name());
     app.require_subcommand(0, 1);
     Action action;
-    add_convolve_command(app, action);
-    add_deconvolve_command(app, action);
-    add_filter_command(app, action);
-    add_psf_command(app, action);
-    add_phantom_command(app, action);
-    add_simulate_command(app, action);
-    add_info_command(app, action);
-    add_preview_command(app, action);
-    add_doctor_command(app, action);
+#define CONVOLUME_ADD(name) add_##name##_command(app, action);
+    CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
+#undef CONVOLUME_ADD
     try {
         app.parse(argc, argv);
         if (!action)

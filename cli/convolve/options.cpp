@@ -1,10 +1,12 @@
 // The command line of `convolume convolve`.
 
+#include "cli/run/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/convolve/command.hpp"
-#include "cli/convolve/request.hpp"
+#include "cli/files/image_output.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
@@ -24,7 +26,7 @@ void add_meaning(CLI::App& app, ConvolveRequest& request) {
     add_parsed(app, "--operation,--op", options.operation, parse_operation,
                "convolve|correlate|adjoint", "Default convolve")
         ->group(group);
-    add_kernel_options(app, group, request.kernel_choice);
+    add_kernel_options(app, group, request.kernel_options);
     add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
                parse_kernel_normalization, "sum|peak|none",
                "Divide the kernel by its sum (default) or its peak, or leave it")
@@ -39,7 +41,7 @@ void add_output(CLI::App& app, ConvolveRequest& request) {
     const char* group = "What is written";
     add_image_output_options(app, group, request.output, request.output_type, request.create,
                              "the precision's type");
-    add_report_options(app, group, request.report);
+    add_run_options(app, group, request.run);
 }
 
 }  // namespace
@@ -55,8 +57,8 @@ void add_convolve_command(CLI::App& app, Action& action) {
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
     command->callback([request, &action] {
-        require_output(request->output, request->report);
-        action = [request] { run_convolve(*request); };
+        require_output(request->output, request->run);
+        action = [request] { run_steps<ConvolveSteps>(*request); };
     });
 }
 

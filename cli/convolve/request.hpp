@@ -1,12 +1,12 @@
 #pragma once
 // What `convolume convolve` was asked to do.
 
-#include <optional>
 #include <string>
-#include <string_view>
 
+#include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
-#include "cli/run/run_request.hpp"
+#include "cli/run/options.hpp"
+#include "cli/run/output_path.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/image_file.hpp"
 
@@ -19,23 +19,15 @@ struct ConvolveRequest {
     std::string kernel;
     std::string output;  ///< may be empty in a dry run
     std::string axes;    ///< of the image, when the file's own are to be overridden
-    KernelChoice kernel_choice;
+    KernelOptions kernel_options;
     Options options;
     EngineChoice engines;
     std::string output_type;  ///< a type's name, "same", or empty for the natural type
-    io::CreateOptions create;
-    ReportOptions report;
+    io::CreateOptions create{.software = software_name()};
+    RunOptions run;
+
+    RunFiles files() const { return {{run.timeline, output}, {image, kernel}, create.overwrite}; }
 };
-
-/// "auto" is 0; else 1, 2, 4, 8 or 16.
-int parse_parts(std::string_view text);
-
-io::Compression parse_compression(std::string_view text);
-
-/// The type of the pixels written for a request's `output_type`; natural: complex where an input
-/// is, floating point of the given precision.
-PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
-                              Precision precision);
 
 /// Shape of the image that a Convolver is planned for, given the file's shape: they differ for the
 /// adjoint, whose input is what a convolution would have put out.

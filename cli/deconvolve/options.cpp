@@ -1,40 +1,42 @@
 // The command line of `convolume deconvolve`.
 
+#include "cli/run/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/deconvolve/command.hpp"
+#include "cli/files/image_output.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
 
 namespace {
 
+/// Nothing stands for "auto".
+std::optional<double> parse_background(std::string_view option, const std::string& text) {
+    if (text == "auto") return {};
+    return parse_number(option, text);
+}
+
 void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
-    const auto number = [](const char* option) {
-        return [option](const std::string& text) { return parse_number(option, text); };
-    };
     add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|wiener",
                "Richardson and Lucy (default), with total variation, or Wiener")
         ->group(group);
-    const auto whole = [](const std::string& text) { return parse_positive("--iterations", text); };
-    add_parsed(app, "--iterations", options.iterations, whole, "N", "At most (default 30)")
+    add_parsed(app, "--iterations", options.iterations, parse_positive<int>, "N",
+               "At most (default 30)")
         ->group(group);
     add_parsed(
-        app, "--stop", options.stop, number("--stop"), "X",
+        app, "--stop", options.stop, parse_number, "X",
         "End when an iteration lowers the misfit by less than this fraction; of wiener, when "
         "the residual is at most this (default never; wiener 0.001)")
         ->group(group);
     add_parsed(app, "--acceleration", options.acceleration, parse_acceleration,
                "biggs-andrews|none", "Of rl and rl-tv (default biggs-andrews)")
         ->group(group);
-    const auto background = [](const std::string& text) -> std::optional<double> {
-        if (text == "auto") return {};
-        return parse_number("--background", text);
-    };
-    add_parsed(app, "--background", options.background, background, "N|auto",
+    add_parsed(app, "--background", options.background, parse_background, "N|auto",
                "What the camera shows without light; auto: the level most pixels are near to "
                "(default 0)")
         ->group(group);
@@ -43,13 +45,13 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
                "The object beyond the image: estimated too (extend, the default) or as a boundary "
                "says")
         ->group(group);
-    add_parsed(app, "--tv", options.tv_weight, number("--tv"), "W",
+    add_parsed(app, "--tv", options.tv_weight, parse_number, "W",
                "Weight of the total variation of rl-tv (default 0.002)")
         ->group(group);
-    add_parsed(app, "--noise-to-signal", options.noise_to_signal, number("--noise-to-signal"), "K",
+    add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
                "Ratio of powers that wiener assumes (default 0.01)")
         ->group(group);
-    add_kernel_options(app, group, request.psf_choice);
+    add_kernel_options(app, group, request.psf_options);
     add_axes_option(app, group, request.axes);
 }
 
@@ -58,7 +60,7 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
     add_device_option(app, group, request.engines);
     add_gpu_memory_option(app, group, request.engines);
     add_host_memory_option(app, group, request.options.max_host_bytes);
-    add_threads_option(app, group, request.engines);
+    add_engine_threads_option(app, group, request.engines);
 }
 
 void refuse_idle(const CLI::App& command, const char* option, const char* method) {
@@ -88,11 +90,11 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     const char* group = "What is written";
     add_image_output_options(*command, group, request->output, request->output_type,
                              request->create, "float32");
-    add_report_options(*command, group, request->report);
+    add_run_options(*command, group, request->run);
     command->callback([request, command, &action] {
         check_method(*command, request->options.method);
-        require_output(request->output, request->report);
-        action = [request] { run_deconvolve(*request); };
+        require_output(request->output, request->run);
+        action = [request] { run_steps<DeconvolveSteps>(*request); };
     });
 }
 

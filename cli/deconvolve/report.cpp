@@ -1,11 +1,11 @@
-#include "cli/deconvolve/report.hpp"
+// What `convolume deconvolve` reports: sentences for people, JSON for programs.
 
 #include <sstream>
 
+#include "cli/deconvolve/command.hpp"
+#include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/run/report.hpp"
 #include "cli/text/format.hpp"
-#include "cli/version.hpp"
 
 namespace convolume::cli {
 
@@ -42,16 +42,6 @@ std::string plan_line(const DeconvolvePlan& plan) {
     return text.str();
 }
 
-ExecutionReport sum_of(const std::vector<DeconvolveReport>& volumes) {
-    ExecutionReport sum;
-    for (const DeconvolveReport& volume : volumes) {
-        sum.seconds += volume.executed.seconds;
-        sum.clamped_low += volume.executed.clamped_low;
-        sum.clamped_high += volume.executed.clamped_high;
-    }
-    return sum;
-}
-
 }  // namespace
 
 std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) {
@@ -61,50 +51,44 @@ std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) 
                    format_number(linear ? iteration.residual : iteration.likelihood));
 }
 
-void report_plan(const Console& console, const DeconvolveRequest& request,
-                 const DeconvolveFacts& facts, const Deconvolver& deconvolver) {
-    console.fact("image", message(request.image, ": ", one_line(facts.input)));
-    report_kernel(console, facts.psf,
-                  message(", sum ", format_number(deconvolver.psf_sum(), 9), ", made 1"));
-    if (const index_t negative = deconvolver.negative_psf_samples(); negative > 0)
-        console.warning(message(negative, " negative samples of the PSF were set to 0"));
-    console.fact("method", method_text(request.options));
-    if (request.report.dry_run || console.verbose())
-        console.text(deconvolver.plan().to_string());
-    else
-        console.fact("plan", plan_line(deconvolver.plan()));
+ExecutionReport DeconvolveSteps::executed() const {
+    ExecutionReport sum;
+    for (const DeconvolveReport& volume : volumes_) sum += volume.executed;
+    return sum;
 }
 
-void report_end(const Console& console, const DeconvolveRequest& request,
-                const DeconvolveFacts& facts, const Timeline& timeline) {
+void DeconvolveSteps::report_plan(const Console& console) const {
+    console.fact("image", message(request_.image, ": ", one_line(input_)));
+    report_kernel(console, psf_,
+                  message(", sum ", format_number(deconvolver_->psf_sum(), 9), ", made 1"));
+    if (const index_t negative = deconvolver_->negative_psf_samples(); negative > 0)
+        console.warning(message(negative, " negative samples of the PSF were set to 0"));
+    console.fact("method", method_text(request_.options));
+    const DeconvolvePlan& plan = deconvolver_->plan();
+    cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
+}
+
+void DeconvolveSteps::report_result(const Console& console, const RunTimes& times) const {
     index_t negative = 0;
-    for (const DeconvolveReport& volume : facts.volumes) {
+    for (const DeconvolveReport& volume : volumes_) {
         negative += volume.negative_pixels;
-        console.fact("result", message(iteration_text(volume.last, request.options.method),
+        console.fact("result", message(iteration_text(volume.last, request_.options.method),
                                        ", background ", format_number(volume.background)));
     }
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
-    const ExecutionReport executed = sum_of(facts.volumes);
-    if (executed.clamped_low > 0 || executed.clamped_high > 0)
-        console.warning(message(executed.clamped_low, " values below and ", executed.clamped_high,
-                                " above the range of ", name_of(facts.output.type),
-                                " were clamped; choose a wider --output-type to keep them"));
-    console.fact("time", times_text(facts.plan_s, timeline));
-    console.fact("output", message(request.output, ": z,y,x ", to_string(facts.output.shape), ' ',
-                                   name_of(facts.output.type)));
+    warn_of_clamped_values(console, executed(), output_.type);
+    report_times(console, times);
+    report_output(console, request_.output, output_);
 }
 
-std::string to_json(const DeconvolveRequest& request, const DeconvolveFacts& facts,
-                    const Deconvolver& deconvolver, const Timeline* timeline) {
-    const DeconvolveOptions& options = request.options;
-    const DeconvolvePlan& plan = deconvolver.plan();
-    nlohmann::ordered_json json;
-    json["convolume"] = version;
-    json["input"] = to_json(request.image, facts.input);
-    json["kernel"] = to_json(facts.psf);
-    json["kernel"]["sum"] = deconvolver.psf_sum();
-    json["kernel"]["negative_samples"] = deconvolver.negative_psf_samples();
+void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
+    const DeconvolveOptions& options = request_.options;
+    const DeconvolvePlan& plan = deconvolver_->plan();
+    json["input"] = to_json(request_.image, input_);
+    json["kernel"] = to_json(psf_);
+    json["kernel"]["sum"] = deconvolver_->psf_sum();
+    json["kernel"]["negative_samples"] = deconvolver_->negative_psf_samples();
     json["method"] = {{"name", to_string(options.method)},
                       {"acceleration", to_string(options.acceleration)},
                       {"iterations", options.iterations},
@@ -119,9 +103,9 @@ std::string to_json(const DeconvolveRequest& request, const DeconvolveFacts& fac
                     {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
                     {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},
                     {"host_bytes", plan.host_bytes}};
-    if (timeline != nullptr) {
-        json["report"] = report_json(facts.plan_s, sum_of(facts.volumes), *timeline);
-        for (const DeconvolveReport& volume : facts.volumes)
+    if (times != nullptr) {
+        json["report"] = report_json(executed(), *times);
+        for (const DeconvolveReport& volume : volumes_)
             json["report"]["volumes"].push_back({{"iterations", volume.iterations},
                                                  {"likelihood", volume.last.likelihood},
                                                  {"residual", volume.last.residual},
@@ -129,11 +113,7 @@ std::string to_json(const DeconvolveRequest& request, const DeconvolveFacts& fac
                                                  {"background", volume.background},
                                                  {"negative_pixels", volume.negative_pixels}});
     }
-    json["output"] = {{"file", nullptr},
-                      {"shape", shape_json(facts.output.shape)},
-                      {"type", name_of(facts.output.type)}};
-    if (!request.output.empty()) json["output"]["file"] = request.output;
-    return dump(json);
+    json["output"] = output_json(request_.output, output_);
 }
 
 }  // namespace convolume::cli

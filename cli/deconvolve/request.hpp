@@ -3,8 +3,10 @@
 
 #include <string>
 
+#include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
-#include "cli/run/run_request.hpp"
+#include "cli/run/options.hpp"
+#include "cli/run/output_path.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/image_file.hpp"
 
@@ -15,12 +17,14 @@ struct DeconvolveRequest {
     std::string psf;
     std::string output;  ///< may be empty in a dry run
     std::string axes;    ///< of the image, when the file's own are to be overridden
-    KernelChoice psf_choice;
+    KernelOptions psf_options;
     DeconvolveOptions options;
     EngineChoice engines;
     std::string output_type;  ///< a type's name, "same", or empty for float32
-    io::CreateOptions create;
-    ReportOptions report;
+    io::CreateOptions create{.software = software_name()};
+    RunOptions run;
+
+    RunFiles files() const { return {{run.timeline, output}, {image, psf}, create.overwrite}; }
 };
 
 }  // namespace convolume::cli

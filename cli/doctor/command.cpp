@@ -10,9 +10,9 @@
 #include "cli/doctor/machine.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/version.hpp"
 #include "convolume/options.hpp"
 
 namespace convolume::cli {
@@ -43,17 +43,18 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
     nlohmann::ordered_json features;
     for (const Feature& feature : diagnosis.features)
         features[feature.name] = {{"present", feature.present}, {"state", feature.state}};
-    return {{"convolume", version},
-            {"compiler", CONVOLUME_COMPILER},
-            {"features", features},
-            {"processor", diagnosis.processor},
-            {"processors", diagnosis.processors},
-            {"threads", diagnosis.threads},
-            {"host_memory_bytes", diagnosis.memory.total_bytes},
-            {"host_memory_available_bytes", diagnosis.memory.available_bytes},
-            {"copy_bytes_per_s", diagnosis.copy_bytes_per_s},
-            {"cache_folder", diagnosis.cache},
-            {"cuda", to_json(diagnosis.gpu)}};
+    nlohmann::ordered_json json = json_frame();
+    json["compiler"] = CONVOLUME_COMPILER;
+    json["features"] = features;
+    json["processor"] = diagnosis.processor;
+    json["processors"] = diagnosis.processors;
+    json["threads"] = diagnosis.threads;
+    json["host_memory_bytes"] = diagnosis.memory.total_bytes;
+    json["host_memory_available_bytes"] = diagnosis.memory.available_bytes;
+    json["copy_bytes_per_s"] = diagnosis.copy_bytes_per_s;
+    json["cache_folder"] = diagnosis.cache;
+    json["cuda"] = to_json(diagnosis.gpu);
+    return json;
 }
 
 std::string to_text(const Diagnosis& diagnosis) {

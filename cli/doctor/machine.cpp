@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -88,24 +87,6 @@ std::string cache_folder() {
     if (const char* home = std::getenv("HOME"); home && *home)
         return std::string(home) + "/.cache/convolume";
     return {};
-}
-
-bool has_nvidia_gpu() {
-    namespace fs = std::filesystem;
-    std::error_code error;
-    if (fs::exists("/dev/nvidiactl", error)) return true;  // also where PCI is not shown
-    const auto first_word = [](const fs::path& path) {
-        std::string word;
-        std::ifstream(path) >> word;
-        return word;
-    };
-    for (fs::directory_iterator device("/sys/bus/pci/devices", error), end; !error && device != end;
-         device.increment(error))
-        // PCI class 03 is displays and 3D controllers; NVIDIA also makes audio and bridges.
-        if (first_word(device->path() / "vendor") == "0x10de" &&
-            first_word(device->path() / "class").starts_with("0x03"))
-            return true;
-    return false;
 }
 
 double measure_copy_bandwidth(index_t buffer_bytes, int threads) {

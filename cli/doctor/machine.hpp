@@ -30,9 +30,6 @@ SystemMemory system_memory();
 /// Where FFT plans are remembered; empty when neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();
 
-/// Whether the system lists an NVIDIA GPU, with or without a driver for it.
-bool has_nvidia_gpu();
-
 /// Bytes read plus bytes written per second by all threads that copy memory at once.
 double measure_copy_bandwidth(index_t buffer_bytes, int threads);
 

@@ -21,9 +21,9 @@ PsfResample parse_psf_resample(const std::string& text) {
                                   "\"; choose one of these"));
 }
 
-KernelBackground parse_background(const std::string& text) {
+KernelBackground parse_background(std::string_view option, const std::string& text) {
     if (text == "auto") return {true, 0};
-    return {false, parse_number("--psf-background", text)};
+    return {false, parse_number(option, text)};
 }
 
 struct VoxelSizes {
@@ -53,7 +53,7 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
     const std::string difference = message(
         "voxel sizes differ: the image has ", format_voxel_size(image.voxel_size_um),
         ", the kernel \"", kernel.path, "\" ", format_voxel_size(kernel.metadata.voxel_size_um));
-    switch (kernel.choice.resample) {
+    switch (kernel.options.resample) {
         case PsfResample::never:
             throw InvalidArgument(
                 message(difference, "; leave --psf-resample never out, or correct the metadata"));
@@ -80,29 +80,29 @@ Index3 middle_of(const Shape3& shape) {
 
 }  // namespace
 
-void add_kernel_options(CLI::App& app, const char* group, KernelChoice& choice) {
-    add_parsed(app, "--kernel-center", choice.center, parse_kernel_center,
+void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options) {
+    add_parsed(app, "--kernel-center", options.center, parse_kernel_center,
                "middle|scipy|peak|centroid|Z,Y,X",
                "The kernel's centre: k/2 (middle, the default), (k-1)/2 (scipy), its largest "
                "sample, its centre of mass, or an index")
         ->group(group);
-    add_parsed(app, "--psf-background", choice.background, parse_background, "N|auto",
+    add_parsed(app, "--psf-background", options.background, parse_background, "N|auto",
                "Subtracted from the kernel, what is left below 0 becomes 0; auto: three deviations "
                "above the median of its outer faces (default 0)")
         ->group(group);
-    add_parsed(app, "--psf-resample", choice.resample, parse_psf_resample, "auto|never|ignore",
+    add_parsed(app, "--psf-resample", options.resample, parse_psf_resample, "auto|never|ignore",
                "Where voxel sizes of image and kernel are known and differ: resample the kernel "
                "(default), refuse, or go on voxel by voxel")
         ->group(group);
 }
 
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
-                       const KernelChoice& choice, Timeline& timeline) {
+                       const KernelOptions& options, Timeline& timeline) {
     const auto reader = io::open_image(path);
     KernelFile kernel;
     kernel.path = path;
     kernel.metadata = reader->metadata();
-    kernel.choice = choice;
+    kernel.options = options;
     if (kernel.metadata.channels != 1 || kernel.metadata.frames != 1)
         throw BadData(message("a kernel is one 3D stack, but \"", path, "\" has ",
                               kernel.metadata.channels, " channels and ", kernel.metadata.frames,
@@ -112,8 +112,8 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.values.bytes());
         reader->read(0, 0, kernel.values.view());
     }
-    kernel.background = subtract_background(kernel.values, choice.background);
-    kernel.file_center = center_index(choice.center, kernel.values.view());
+    kernel.background = subtract_background(kernel.values, options.background);
+    kernel.file_center = center_index(options.center, kernel.values.view());
     kernel.file_peak = kernel_peak(kernel.values.view());
     kernel.center = kernel.file_center;
     adapt_voxels(kernel, image);
@@ -140,7 +140,7 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
         console.fact("shift",
                      message("the kernel's peak is z,y,x ", to_string(off, ","),
                              " of its voxels from its centre, and moves the image by as much",
-                             kernel.choice.center.kind == KernelCenter::Kind::peak
+                             kernel.options.center.kind == KernelCenter::Kind::peak
                                  ? ""
                                  : "; --kernel-center peak keeps it in place"));
 }

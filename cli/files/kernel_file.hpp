@@ -22,19 +22,19 @@ enum class PsfResample {
     ignore,     ///< voxel by voxel, with a warning
 };
 
-struct KernelChoice {
+struct KernelOptions {
     KernelCenter center;
     KernelBackground background;
     PsfResample resample = PsfResample::automatic;
 };
 
 /// --kernel-center, --psf-background and --psf-resample.
-void add_kernel_options(CLI::App& app, const char* group, KernelChoice& choice);
+void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options);
 
 struct KernelFile {
     std::string path;
     io::ImageMetadata metadata;  ///< as the file says
-    KernelChoice choice;
+    KernelOptions options;
     Volume values;          ///< on the image's voxels; emptied by whoever needs them no more
     Shape3 shape;           ///< of `values`
     Index3 center;          ///< of `values`
@@ -52,7 +52,7 @@ struct KernelFile {
 /// (several channels or frames), InvalidArgument (a centre outside, PsfResample::never, a
 /// background of complex kernels or of stacks without faces).
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
-                       const KernelChoice& choice, Timeline& timeline);
+                       const KernelOptions& options, Timeline& timeline);
 
 /// The file, what was resampled, where the centre is and what that moves. `more` ends the first
 /// line.

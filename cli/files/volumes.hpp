@@ -1,6 +1,7 @@
 #pragma once
 // Going through an image's channels and time points, one volume in memory at a time.
 
+#include "cli/run/progress.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
@@ -8,8 +9,15 @@
 
 namespace convolume::cli {
 
-/// Reads every volume, calls `compute(input, output)`, writes the output, and commits. BadData is
-/// told with the volume's place.
+/// Throws `error` again; of several volumes the message names the one at fault.
+[[noreturn]] inline void throw_with_place(const BadData& error, const io::ImageMetadata& image,
+                                          index_t frame, index_t channel) {
+    if (image.frames * image.channels == 1) throw BadData(error);
+    throw BadData(message("in frame ", frame, ", channel ", channel, " (from 0): ", error.what()));
+}
+
+/// Reads every volume, calls `compute(input, output, context)` and writes the output. BadData of
+/// one of several volumes says which.
 template <class Compute>
 void for_each_volume(io::ImageReader& reader, io::ImageWriter& writer,
                      const io::ImageMetadata& written, HostMemory memory,
@@ -26,19 +34,15 @@ void for_each_volume(io::ImageReader& reader, io::ImageWriter& writer,
             }
             throw_if_stopped(context);
             try {
-                compute(ConstImageView(input.view()), output.view());
+                compute(ConstImageView(input.view()), output.view(),
+                        part_of(context, t * read.channels + c, read.frames * read.channels));
             } catch (const BadData& error) {
-                if (read.frames * read.channels == 1) throw;
-                throw BadData(
-                    message("in frame ", t, ", channel ", c, " (from 0): ", error.what()));
+                throw_with_place(error, read, t, c);
             }
             const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
             writer.write(t, c, output.view());
         }
     }
-    throw_if_stopped(context);
-    const PhaseTimer timer(context.timeline, Phase::write);
-    writer.commit();
 }
 
 }  // namespace convolume::cli

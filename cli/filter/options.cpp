@@ -1,5 +1,7 @@
 // The command line of `convolume filter`.
 
+#include "cli/run/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
@@ -28,13 +30,10 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
            "Elements of raw files whose name does not tell")
         ->type_name("float32|complex64|int16|…")
         ->group(group);
-    const auto count = [](const char* option) {
-        return [option](const std::string& text) { return parse_positive<index_t>(option, text); };
-    };
-    add_parsed(app, "--signals", request.signal_file.raw_signals, count("--signals"), "N",
+    add_parsed(app, "--signals", request.signal_file.raw_signals, parse_positive<index_t>, "N",
                "A raw SIGNAL is this many signals of equal length")
         ->group(group);
-    add_parsed(app, "--taps", request.filter_files.raw_samples, count("--taps"), "M",
+    add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
                "Raw FILTERS are filters of this many taps")
         ->group(group);
 }
@@ -69,10 +68,7 @@ void add_execution(CLI::App& app, FilterRequest& request) {
                "auto|direct|overlap-save|overlap-add|partitioned",
                "Default auto: the least predicted time")
         ->group(group);
-    const auto segment = [](const std::string& text) {
-        return parse_positive<index_t>("--segment", text);
-    };
-    add_parsed(app, "--segment", options.segment, segment, "N",
+    add_parsed(app, "--segment", options.segment, parse_positive<index_t>, "N",
                "Length of the transforms (default: chosen)")
         ->group(group);
     add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
@@ -84,7 +80,7 @@ void add_execution(CLI::App& app, FilterRequest& request) {
                "Memory for what is being read, filtered and written (default: a quarter of what is "
                "free)")
         ->group(group);
-    add_threads_option(app, group, request.engines);
+    add_engine_threads_option(app, group, request.engines);
 }
 
 void add_output(CLI::App& app, FilterRequest& request) {
@@ -98,11 +94,11 @@ void add_output(CLI::App& app, FilterRequest& request) {
         ->type_name("FILE")
         ->group(group);
     app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
-    add_report_options(app, group, request.report);
+    add_run_options(app, group, request.run);
 }
 
 void check(const FilterRequest& request) {
-    require_output(request.output, request.report);
+    require_output(request.output, request.run);
     if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("--positions are those of peaks; give --window peak:W with it");
 }
@@ -119,7 +115,7 @@ void add_filter_command(CLI::App& app, Action& action) {
     add_output(*command, *request);
     command->callback([request, &action] {
         check(*request);
-        action = [request] { run_filter(*request); };
+        action = [request] { run_steps<FilterSteps>(*request); };
     });
 }
 

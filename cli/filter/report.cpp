@@ -1,9 +1,7 @@
-#include "cli/filter/report.hpp"
+// What `convolume filter` reports: sentences for people, JSON for programs.
 
-#include "cli/files/metadata_json.hpp"
-#include "cli/run/report.hpp"
+#include "cli/filter/command.hpp"
 #include "cli/text/format.hpp"
-#include "cli/version.hpp"
 
 namespace convolume::cli {
 
@@ -13,12 +11,6 @@ std::string extents_text(const std::vector<index_t>& dims) {
     std::string text;
     for (const index_t extent : dims) text += message(text.empty() ? "" : "×", extent);
     return text;
-}
-
-std::string output_text(const FilterFacts& facts, const FilterBank& bank) {
-    return message(extents_text(facts.result_dims), ' ', name_of(bank.result_type()),
-                   ", of samples ", bank.range().begin, " … ", bank.range().end - 1,
-                   " of the full result");
 }
 
 std::string plan_line(const FilterPlan& plan) {
@@ -38,53 +30,49 @@ nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& 
 
 }  // namespace
 
-void report_plan(const Console& console, const FilterRequest& request, const FilterFacts& facts,
-                 const FilterBank& bank) {
-    console.fact("signal",
-                 message(request.signal, ": ", facts.signal.format, ", ", facts.signal.text()));
-    for (const FilterFile& file : facts.filters)
+std::string FilterSteps::output_text() const {
+    return message(extents_text(result_dims_), ' ', name_of(bank_->result_type()), ", of samples ",
+                   bank_->range().begin, " … ", bank_->range().end - 1, " of the full result");
+}
+
+void FilterSteps::report_plan(const Console& console) const {
+    console.fact("signal", message(request_.signal, ": ", signal_.format, ", ", signal_.text()));
+    for (const FilterFile& file : filters_)
         console.fact("filters", message(file.path, ": ", file.info.format, ", ", file.info.text()));
-    if (request.report.dry_run || console.verbose())
-        console.text(bank.plan().text());
-    else
-        console.fact("plan", plan_line(bank.plan()));
-    if (request.report.dry_run) console.fact("result", output_text(facts, bank));
+    cli::report_plan(console, request_.run, bank_->plan().text(), plan_line(bank_->plan()));
+    if (request_.run.dry_run) console.fact("result", output_text());
 }
 
-void report_end(const Console& console, const FilterRequest& request, const FilterFacts& facts,
-                const FilterBank& bank, const Timeline& timeline) {
-    if (facts.executed.nonfinite_inputs > 0)
-        console.warning(message(facts.executed.nonfinite_inputs,
+void FilterSteps::report_result(const Console& console, const RunTimes& times) const {
+    if (executed_.nonfinite_inputs > 0)
+        console.warning(message(executed_.nonfinite_inputs,
                                 " NaN or infinite values of the signal were read as 0"));
-    console.fact("time", times_text(facts.plan_s, timeline));
-    console.fact("output", message(request.output, ": ", output_text(facts, bank)));
-    if (!request.positions.empty())
-        console.fact("output", message(request.positions, ": positions of the peaks in it, int64"));
+    report_times(console, times);
+    console.fact("output", message(request_.output, ": ", output_text()));
+    if (!request_.positions.empty())
+        console.fact("output",
+                     message(request_.positions, ": positions of the peaks in it, int64"));
 }
 
-std::string to_json(const FilterRequest& request, const FilterFacts& facts, const FilterBank& bank,
-                    const Timeline* timeline) {
-    nlohmann::ordered_json json;
-    json["convolume"] = version;
-    json["input"] = file_json(request.signal, facts.signal);
-    json["filters"] = {{"count", bank.filters()}, {"taps", bank.taps()}};
-    for (const FilterFile& file : facts.filters)
+void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
+    json["input"] = file_json(request_.signal, signal_);
+    json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
+    for (const FilterFile& file : filters_)
         json["filters"]["files"].push_back(file_json(file.path, file.info));
-    const FilterPlan& plan = bank.plan();
+    const FilterPlan& plan = bank_->plan();
     json["plan"] = {{"method", to_string(plan.method)},
                     {"segment", plan.segment},
                     {"engine", plan.engine},
                     {"seconds", plan.seconds},
                     {"stretch", plan.stretch},
                     {"stream_bytes", plan.stream_bytes}};
-    if (timeline != nullptr) json["report"] = report_json(facts.plan_s, facts.executed, *timeline);
+    if (times != nullptr) json["report"] = report_json(executed_, *times);
     json["output"] = {{"file", nullptr},
-                      {"shape", facts.result_dims},
-                      {"type", name_of(bank.result_type())},
-                      {"range", {bank.range().begin, bank.range().end}}};
-    if (!request.output.empty()) json["output"]["file"] = request.output;
-    if (!request.positions.empty()) json["output"]["positions"] = request.positions;
-    return dump(json);
+                      {"shape", result_dims_},
+                      {"type", name_of(bank_->result_type())},
+                      {"range", {bank_->range().begin, bank_->range().end}}};
+    if (!request_.output.empty()) json["output"]["file"] = request_.output;
+    if (!request_.positions.empty()) json["output"]["positions"] = request_.positions;
 }
 
 }  // namespace convolume::cli

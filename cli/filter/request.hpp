@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/run_request.hpp"
+#include "cli/run/options.hpp"
+#include "cli/run/output_path.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/signal_file.hpp"
 
@@ -20,7 +21,13 @@ struct FilterRequest {
     io::OpenSignalOptions signal_file;
     io::OpenSignalOptions filter_files;
     bool overwrite = false;
-    ReportOptions report;
+    RunOptions run;
+
+    RunFiles files() const {
+        RunFiles files{{run.timeline, positions, output}, filters, overwrite};
+        files.inputs.push_back(signal);
+        return files;
+    }
 };
 
 }  // namespace convolume::cli

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/picture/real_value.hpp"
+#include "cli/picture/real_or_magnitude.hpp"
 
 namespace convolume::cli {
 
@@ -15,7 +15,7 @@ void PixelStatistics::add(const ConstImageView& image) {
                 const T* row = static_cast<const T*>(image.at(z, y, 0));
                 double row_sum = 0;
                 for (index_t x = 0; x < image.shape.x; ++x) {
-                    const double value = real_value(row[x * image.strides.x]);
+                    const double value = real_or_magnitude(row[x * image.strides.x]);
                     if (std::isnan(value)) {
                         ++nan_count;
                         continue;

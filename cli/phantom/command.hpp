@@ -1,26 +1,38 @@
 #pragma once
+// `convolume phantom` as the steps of a run: a specimen is drawn and written a few planes at a
+// time.
 
+#include <memory>
+#include <optional>
 #include <string>
 
-#include "cli/run/run_request.hpp"
-#include "convolume/image_file.hpp"
-#include "convolume/phantom.hpp"
+#include "cli/phantom/request.hpp"
+#include "cli/run/run.hpp"
 
 namespace convolume::cli {
 
-/// What `convolume phantom` was asked to do.
-struct PhantomRequest {
-    PhantomOptions options;
-    std::string output;
-    std::string objects;  ///< a JSON file with the list of objects; empty for none
-    PixelType type = PixelType::float32;
-    io::CreateOptions create;
-    int threads = 0;
-    bool json = false;
-    Verbosity verbosity = Verbosity::normal;
-};
+class PhantomSteps : public RunSteps {
+  public:
+    explicit PhantomSteps(const PhantomRequest& request) : request_(request) {}
 
-/// Draws and writes, a few planes at a time.
-void run_phantom(const PhantomRequest& request);
+    void open(const ExecutionContext&) override {}
+    void plan(const ExecutionContext& context) override;
+    void report_plan(const Console& console) const override;
+    Work work() const override;
+    void execute(const Console& console, ProgressMeter& meter,
+                 const ExecutionContext& context) override;
+    void commit() override;
+    void report_result(const Console& console, const RunTimes& times) const override;
+    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+
+  private:
+    std::string objects_text() const;
+
+    const PhantomRequest& request_;
+    std::optional<Phantom> phantom_;
+    io::ImageMetadata output_;
+    std::unique_ptr<io::ImageWriter> writer_;
+    index_t clamped_ = 0;  ///< values too large for integers
+};
 
 }  // namespace convolume::cli

@@ -1,9 +1,11 @@
 // The command line of `convolume phantom`.
 
+#include "cli/run/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/convolve/request.hpp"
+#include "cli/files/image_output.hpp"
 #include "cli/phantom/command.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
@@ -12,8 +14,8 @@ namespace convolume::cli {
 
 namespace {
 
-VoxelSize parse_voxel(const std::string& text) {
-    const auto lengths = parse_lengths_um("--voxel", text);
+VoxelSize parse_voxel(std::string_view option, const std::string& text) {
+    const auto lengths = parse_lengths_um(option, text);
     return {lengths[0], lengths[1], lengths[2]};
 }
 
@@ -30,24 +32,21 @@ void add_specimen(CLI::App& app, PhantomOptions& options) {
     add_parsed(app, "--kind", options.kind, parse_phantom_kind,
                "beads|filaments|shells|cells|mixed", "Default mixed: some of each")
         ->group(group);
-    add_parsed(
-        app, "--size", options.shape,
-        [](const std::string& text) { return parse_extents("--size", text); }, "Z,Y,X",
-        "Voxels (default 64,256,256)")
+    add_parsed(app, "--size", options.shape, parse_extents, "Z,Y,X", "Voxels (default 64,256,256)")
         ->group(group);
     add_parsed(app, "--voxel", options.voxel, parse_voxel, "Z,Y,X",
                "Edges of a voxel with their unit (default 200,100,100nm)")
         ->group(group);
-    add_seed_option(app, group, options.seed, "Another seed, another specimen (default 1)");
+    add_parsed(app, "--seed", options.seed, parse_seed, "N",
+               "Another seed, another specimen (default 1)")
+        ->group(group);
     app.add_option("--count", options.count,
                    "Number of objects (default: by volume, as suits the kind)")
         ->type_name("N")
         ->group(group);
-    add_parsed(
-        app, "--radius", options.radius_um,
-        [](const std::string& text) { return parse_length_um("--radius", text); }, "LENGTH",
-        "Of objects, of filaments half their thickness (default beads 100nm, filaments 60nm, "
-        "shells 2um, cells 5um)")
+    add_parsed(app, "--radius", options.radius_um, parse_length_um, "LENGTH",
+               "Of objects, of filaments half their thickness (default beads 100nm, filaments "
+               "60nm, shells 2um, cells 5um)")
         ->group(group);
     app.add_option("--brightness", options.brightness, "Of voxels inside (default 1000)")
         ->type_name("B")
@@ -74,19 +73,12 @@ void add_output(CLI::App& app, PhantomRequest& request) {
     add_parsed(app, "--type", request.type, parse_phantom_type, "float32|uint16",
                "Pixel type; uint16 is rounded and clamped (default float32)")
         ->group(group);
-    add_parsed(app, "--compression", request.create.compression, parse_compression,
-               "none|deflate|lzw|zstd|packbits", "Of the output (default none)")
-        ->group(group);
+    add_compression_option(app, group, request.create, "Of the output (default none)");
     app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
         ->group(group);
-    const auto threads = [](const std::string& text) { return parse_positive("--threads", text); };
-    add_parsed(app, "--threads", request.threads, threads, "N", "CPU threads (default: all)")
-        ->group(group);
-    app.add_flag("--json", request.json, "Print a JSON object on stdout")->group(group);
-    app.add_flag_callback(
-           "-q,--quiet", [&request] { request.verbosity = Verbosity::quiet; },
-           "Only warnings and errors")
-        ->group(group);
+    add_threads_option(app, group, request.threads);
+    add_json_option(app, group, request.run);
+    add_quiet_option(app, group, request.run);
 }
 
 }  // namespace
@@ -97,7 +89,8 @@ void add_phantom_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<PhantomRequest>();
     add_specimen(*command, request->options);
     add_output(*command, *request);
-    command->callback([request, &action] { action = [request] { run_phantom(*request); }; });
+    command->callback(
+        [request, &action] { action = [request] { run_steps<PhantomSteps>(*request); }; });
 }
 
 }  // namespace convolume::cli

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/picture/real_value.hpp"
+#include "cli/picture/real_or_magnitude.hpp"
 
 namespace convolume::cli {
 
@@ -84,7 +84,8 @@ void Projections::add(const ConstImageView& slab, index_t z_begin) {
                 const T* row = static_cast<const T*>(slab.at(z, y, 0));
                 float& row_maximum = along_x.at(y, z_begin + z);
                 for (index_t x = 0; x < shape.x; ++x) {
-                    const auto value = static_cast<float>(real_value(row[x * slab.strides.x]));
+                    const auto value =
+                        static_cast<float>(real_or_magnitude(row[x * slab.strides.x]));
                     float& above = along_z.at(y, x);
                     float& across = along_y.at(z_begin + z, x);
                     if (value > above) above = value;
@@ -101,7 +102,7 @@ void MiddleSlices::add(const ConstImageView& slab, index_t z_begin) {
     visit_pixel_type(slab.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         const auto value = [&](index_t z, index_t y, index_t x) {
-            return static_cast<float>(real_value(*static_cast<const T*>(slab.at(z, y, x))));
+            return static_cast<float>(real_or_magnitude(*static_cast<const T*>(slab.at(z, y, x))));
         };
         for (index_t z = 0; z < shape.z; ++z) {
             for (index_t x = 0; x < shape.x; ++x)

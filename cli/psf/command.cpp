@@ -1,17 +1,10 @@
-// `convolume psf`: from what was typed to files.
+#include "cli/psf/command.hpp"
 
 #include <filesystem>
-#include <iostream>
 
+#include "cli/app.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/psf/report.hpp"
-#include "cli/psf/request.hpp"
-#include "cli/run/interrupt.hpp"
-#include "cli/run/output_path.hpp"
-#include "cli/run/progress.hpp"
-#include "cli/version.hpp"
 #include "convolume/error.hpp"
-#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -70,63 +63,42 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     return options;
 }
 
-// psf.tif and psf.h5:/dataset have psf.json beside them.
-std::string side_file_of(const std::string& output) {
+}  // namespace
+
+std::string PsfRequest::side_file() const {
     if (output.empty()) return {};
     return std::filesystem::path(io::parse_path(output).file).replace_extension(".json").string();
 }
 
-Psf make_with_progress(const PsfOptions& options, const Console& console,
-                       ExecutionContext context) {
-    ProgressMeter meter(console.out(), progress_style(console),
-                        static_cast<double>(element_count(options.size)), steady_clock_s);
-    context.progress = [&meter](double fraction) { meter.update(fraction); };
-    return make_psf(options, context);
+void PsfSteps::open(const ExecutionContext& context) {
+    options_ = options_of(request_, context);
 }
 
-std::unique_ptr<io::ImageWriter> create_output(const PsfRequest& request,
-                                               const PsfOptions& options) {
+void PsfSteps::plan(const ExecutionContext& context) {
+    facts_ = psf_facts(options_, context);
+}
+
+Work PsfSteps::work() const {
+    return {static_cast<double>(element_count(options_.size))};
+}
+
+void PsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     io::ImageMetadata metadata;
-    metadata.shape = options.size;
+    metadata.shape = options_.size;
     metadata.type = PixelType::float32;
-    metadata.voxel_size_um = {options.voxel.z_um, options.voxel.y_um, options.voxel.x_um};
+    metadata.voxel_size_um = {options_.voxel.z_um, options_.voxel.y_um, options_.voxel.x_um};
     metadata.unit = "um";
-    io::CreateOptions create;
-    create.overwrite = request.overwrite;
-    create.software = std::string("convolume ") + version;
-    return io::create_image(request.output, metadata, create);
+    writer_ = io::create_image(
+        request_.output, metadata,
+        {.overwrite = request_.overwrite, .compression = {}, .software = software_name()});
+    psf_ = make_psf(options_, context);
+    writer_->write(0, 0, psf_->values.view());
 }
 
-}  // namespace
-
-void run_psf(const PsfRequest& request) {
-    const Console console(std::cerr, request.verbosity, stderr_wants_colors());
-    InterruptGuard interrupt;
-    ExecutionContext context;
-    context.stop = interrupt.stop();
-    check_outputs({request.output, side_file_of(request.output)}, {}, request.overwrite);
-    const PsfOptions options = options_of(request, context);
-    const PsfFacts facts = psf_facts(options, context);
-    report_psf(console, options);
-    warn_of_exchanged_wavelengths(console, options);
-    warn_of_coarse_voxels(console, options, facts);
-    if (request.explain) explain_psf(console, options, facts);
-    if (request.output.empty()) {
-        if (request.json) write_stdout(psf_json(options, facts, nullptr));
-        return;
-    }
-    const auto writer = create_output(request, options);
-    const Psf psf = make_with_progress(options, console, context);
-    const std::string json = psf_json(options, facts, &psf);
-    writer->write(0, 0, psf.values.view());
-    throw_if_stopped(context);
+void PsfSteps::commit() {
     // The PSF is never there without its parameters.
-    write_whole_file(side_file_of(request.output), json);
-    writer->commit();
-    if (request.explain) explain_captured(console, psf);
-    if (request.json) write_stdout(json);
-    console.fact("output",
-                 message(request.output, ", and its parameters in ", side_file_of(request.output)));
+    write_whole_file(request_.side_file(), json_text(*this, nullptr));
+    writer_->commit();
 }
 
 }  // namespace convolume::cli

@@ -1,10 +1,12 @@
 // The command line of `convolume psf`.
 
+#include "cli/run/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/psf/request.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 
@@ -104,17 +106,11 @@ void add_volume(CLI::App& app, PsfRequest& request) {
            "--size", size, "Voxels, odd on every axis (default auto: what --capture asks for)")
         ->type_name("Z,Y,X|auto")
         ->group(group);
-    const auto capture = [](const std::string& text) -> std::optional<double> {
-        return parse_number("--capture", text);
-    };
-    add_parsed(app, "--capture", request.capture, capture, "SHARE",
+    add_parsed(app, "--capture", request.capture, parse_number, "SHARE",
                "Light that an automatic size holds along the axis, and of each plane (default "
                "0.95)")
         ->group(group);
-    const auto oversampling = [](const char* option, const std::string& text) {
-        return parse_positive(option, text);
-    };
-    add_parameter(app, group, typed, "--oversampling", "oversampling", oversampling, "N",
+    add_parameter(app, group, typed, "--oversampling", "oversampling", parse_positive<int>, "N",
                   "Points per voxel and axis that its mean is taken of (default 3)");
     const auto focus = [&request](const std::string& text) {
         request.brightest = text == "brightest";
@@ -126,9 +122,7 @@ void add_volume(CLI::App& app, PsfRequest& request) {
            "cover glass (default brightest)")
         ->type_name("brightest|LENGTH")
         ->group(group);
-    const auto threads = [](const std::string& text) { return parse_positive("--threads", text); };
-    add_parsed(app, "--threads", request.threads, threads, "N", "CPU threads (default: all)")
-        ->group(group);
+    add_threads_option(app, group, request.threads);
 }
 
 void add_output(CLI::App& app, PsfRequest& request) {
@@ -146,12 +140,9 @@ void add_output(CLI::App& app, PsfRequest& request) {
     app.add_flag("--explain", request.explain,
                  "Print widths, sampling, focus and light captured (without -o: nothing else)")
         ->group(group);
-    app.add_flag("--json", request.json, "Print parameters and facts as JSON on stdout")
+    app.add_flag("--json", request.run.json, "Print parameters and facts as JSON on stdout")
         ->group(group);
-    app.add_flag_callback(
-           "-q,--quiet", [&request] { request.verbosity = Verbosity::quiet; },
-           "Only warnings and errors")
-        ->group(group);
+    add_quiet_option(app, group, request.run);
 }
 
 }  // namespace
@@ -165,10 +156,11 @@ void add_psf_command(CLI::App& app, Action& action) {
     add_volume(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {
-        if (request->output.empty() && !request->explain && !request->json)
+        if (request->output.empty() && !request->explain && !request->run.json)
             throw InvalidArgument(
                 "no output was named; give -o OUT, or --explain or --json for facts alone");
-        action = [request] { run_psf(*request); };
+        request->run.dry_run = request->output.empty();
+        action = [request] { run_steps<PsfSteps>(*request); };
     });
 }
 

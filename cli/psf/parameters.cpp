@@ -47,9 +47,10 @@ const char* name_of(const std::array<std::pair<const char*, T>, count>& choices,
 }
 
 // Takes keys out of an object one by one: what is left in the end is unknown.
-class Taker {
+class KeyReader {
   public:
-    Taker(Json object, const std::string& source) : object_(std::move(object)), source_(source) {}
+    KeyReader(Json object, const std::string& source)
+        : object_(std::move(object)), source_(source) {}
 
     void number(const char* key, double& value) {
         if (const auto found = take(key)) value = number_of(key, *found);
@@ -165,31 +166,31 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
             throw BadData(message(source, " has no \"", key, "\", which every PSF needs; add it"));
     PsfOptions options;
     Objective& lens = options.objective;
-    Taker take(std::move(parameters), source);
-    take.choice("model", parse_psf_model, options.model);
-    take.choice("modality", parse_modality, options.modality);
-    take.number("na", lens.na);
-    take.number("wavelength_um", options.wavelength_um);
-    take.number("excitation_um", options.excitation_um);
-    take.number("pinhole_au", options.pinhole_au);
-    take.number("sheet_fwhm_um", options.sheet_fwhm_um);
-    take.number("ni", lens.ni);
+    KeyReader read(std::move(parameters), source);
+    read.choice("model", parse_psf_model, options.model);
+    read.choice("modality", parse_modality, options.modality);
+    read.number("na", lens.na);
+    read.number("wavelength_um", options.wavelength_um);
+    read.number("excitation_um", options.excitation_um);
+    read.number("pinhole_au", options.pinhole_au);
+    read.number("sheet_fwhm_um", options.sheet_fwhm_um);
+    read.number("ni", lens.ni);
     lens.ni0 = lens.ni;
-    take.number("ni0", lens.ni0);
-    take.number("ng", lens.ng);
+    read.number("ni0", lens.ni0);
+    read.number("ng", lens.ng);
     lens.ng0 = lens.ng;
-    take.number("ng0", lens.ng0);
-    take.number("ns", lens.ns);
-    take.number("ti0_um", lens.ti0_um);
-    take.number("tg_um", lens.tg_um);
+    read.number("ng0", lens.ng0);
+    read.number("ns", lens.ns);
+    read.number("ti0_um", lens.ti0_um);
+    read.number("tg_um", lens.tg_um);
     lens.tg0_um = lens.tg_um;
-    take.number("tg0_um", lens.tg0_um);
-    take.number("depth_um", options.depth_um);
-    take.lengths("voxel_um", options.voxel);
-    take.extents("size", options.size);
-    take.whole("oversampling", options.oversampling);
-    take.number("focus_um", options.center_z_um);
-    take.finish();
+    read.number("tg0_um", lens.tg0_um);
+    read.number("depth_um", options.depth_um);
+    read.lengths("voxel_um", options.voxel);
+    read.extents("size", options.size);
+    read.whole("oversampling", options.oversampling);
+    read.number("focus_um", options.center_z_um);
+    read.finish();
     return options;
 }
 

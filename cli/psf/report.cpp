@@ -1,12 +1,11 @@
-#include "cli/psf/report.hpp"
+// What `convolume psf` reports: sentences for people, JSON for programs.
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/files/metadata_json.hpp"
+#include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/text/format.hpp"
-#include "cli/version.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -29,8 +28,7 @@ void warn_of_axis(const Console& console, const char* direction, double voxel_um
                                 um(most_um), "; use smaller voxels where the camera allows"));
 }
 
-}  // namespace
-
+// One photon of a longer wavelength has too little energy to excite.
 void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options) {
     if (options.excitation_um.value_or(0) > options.wavelength_um)
         console.warning(message("light of ", um(*options.excitation_um), " excites emission of ",
@@ -83,16 +81,29 @@ void explain_captured(const Console& console, const Psf& psf) {
                          least - psf.captured.begin(), "'s, the least"));
 }
 
-std::string psf_json(const PsfOptions& options, const PsfFacts& facts, const Psf* psf) {
-    nlohmann::ordered_json json;
-    json["convolume"] = version;
-    json["psf"] = psf_parameters(options);
-    json["facts"] = to_json(facts);
-    if (psf != nullptr) {
-        json["facts"]["middle_plane_z_um"] = psf->center_z_um;
-        json["facts"]["captured_by_plane"] = psf->captured;
+}  // namespace
+
+void PsfSteps::report_plan(const Console& console) const {
+    report_psf(console, options_);
+    warn_of_exchanged_wavelengths(console, options_);
+    warn_of_coarse_voxels(console, options_, facts_);
+    if (request_.explain) explain_psf(console, options_, facts_);
+}
+
+void PsfSteps::report_result(const Console& console, const RunTimes&) const {
+    if (request_.explain) explain_captured(console, *psf_);
+    console.fact("output",
+                 message(request_.output, ", and its parameters in ", request_.side_file()));
+}
+
+/// Also the side file.
+void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
+    json["psf"] = psf_parameters(options_);
+    json["facts"] = to_json(facts_);
+    if (psf_) {
+        json["facts"]["middle_plane_z_um"] = psf_->center_z_um;
+        json["facts"]["captured_by_plane"] = psf_->captured;
     }
-    return dump(json);
 }
 
 }  // namespace convolume::cli

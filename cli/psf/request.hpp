@@ -5,25 +5,26 @@
 #include <optional>
 #include <string>
 
-#include "cli/run/run_request.hpp"
+#include "cli/run/options.hpp"
+#include "cli/run/output_path.hpp"
 
 namespace convolume::cli {
 
 struct PsfRequest {
-    nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see psf_parameters.hpp
+    nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see parameters.hpp
     std::string from;                                                 ///< a side file, or empty
     bool auto_size = false;         ///< typed; also when nothing says a size
     bool brightest = false;         ///< typed
     std::optional<double> capture;  ///< typed; 0.95 where not
     int threads = 0;
-    std::string output;
+    std::string output;  ///< empty: facts alone, as in a dry run
     bool overwrite = false;
-    bool json = false;
     bool explain = false;
-    Verbosity verbosity = Verbosity::normal;
-};
+    RunOptions run;
 
-/// Makes the PSF, writes it and its side file, reports.
-void run_psf(const PsfRequest& request);
+    /// The JSON file of the parameters: psf.tif and psf.h5:/dataset have psf.json beside them.
+    std::string side_file() const;
+    RunFiles files() const { return {{output, side_file()}, {}, overwrite}; }
+};
 
 }  // namespace convolume::cli

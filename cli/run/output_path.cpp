@@ -46,13 +46,12 @@ void check_output_path(const std::string& file, bool overwrite) {
                                    "); choose another"));
 }
 
-void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs,
-                   bool overwrite) {
+void check_outputs(const RunFiles& files) {
     std::vector<std::string> seen;
-    for (const std::string& path : outputs) {
+    for (const std::string& path : files.outputs) {
         if (path.empty()) continue;
         const std::string output = io::parse_path(path).file;
-        for (const std::string& input : inputs)
+        for (const std::string& input : files.inputs)
             if (same_file(io::parse_path(input).file, output))
                 throw InvalidArgument(
                     message("the output \"", output, "\" is one of the inputs; name another file"));
@@ -60,7 +59,7 @@ void check_outputs(const std::vector<std::string>& outputs, const std::vector<st
             if (same_file(other, output))
                 throw InvalidArgument(message("two outputs would be the file \"", output,
                                               "\"; name another file for one of them"));
-        check_output_path(output, overwrite);
+        check_output_path(output, files.overwrite);
         seen.push_back(output);
     }
 }

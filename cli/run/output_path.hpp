@@ -11,10 +11,16 @@ namespace convolume::cli {
 /// or not writable.
 void check_output_path(const std::string& file, bool overwrite);
 
-/// Throws InvalidArgument where an output ("file.h5:/dataset" is file.h5, "" is none) is an input
-/// or another output, and what check_output_path() does.
-void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs,
-                   bool overwrite);
+/// What a run writes and reads.
+struct RunFiles {
+    std::vector<std::string> outputs;  ///< "" is none
+    std::vector<std::string> inputs;
+    bool overwrite = false;
+};
+
+/// Throws InvalidArgument where an output ("file.h5:/dataset" is file.h5) is an input or another
+/// output, and what check_output_path() does.
+void check_outputs(const RunFiles& files);
 
 /// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or
 /// IoError.

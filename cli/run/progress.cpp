@@ -63,6 +63,15 @@ void ProgressMeter::clear() {
     line_shown_ = false;
 }
 
+ExecutionContext part_of(const ExecutionContext& whole, index_t index, index_t count) {
+    ExecutionContext part = whole;
+    if (whole.progress)
+        part.progress = [progress = whole.progress, index, count](double fraction) {
+            progress((static_cast<double>(index) + fraction) / static_cast<double>(count));
+        };
+    return part;
+}
+
 ProgressMeter::Style progress_style(const Console& console) {
     if (console.quiet()) return ProgressMeter::Style::none;
     return stderr_is_terminal() ? ProgressMeter::Style::terminal : ProgressMeter::Style::plain;

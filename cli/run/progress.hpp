@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/text/console.hpp"
+#include "convolume/execution.hpp"
 
 namespace convolume::cli {
 
@@ -41,6 +42,9 @@ class ProgressMeter {
     double last_s_;
     bool line_shown_ = false;
 };
+
+/// The context of part `index` of `count` equal parts: its progress is that of all.
+ExecutionContext part_of(const ExecutionContext& whole, index_t index, index_t count);
 
 /// None where the console is quiet, else what suits stderr.
 ProgressMeter::Style progress_style(const Console& console);

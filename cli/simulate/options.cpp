@@ -1,9 +1,11 @@
 // The command line of `convolume simulate`.
 
+#include "cli/run/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/convolve/request.hpp"
+#include "cli/files/image_output.hpp"
 #include "cli/simulate/command.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
@@ -19,13 +21,10 @@ void add_number(CLI::App& app, const char* group, const char* name, auto& target
 
 void add_light(CLI::App& app, SimulateRequest& request) {
     const char* group = "What the camera sees";
-    const auto length = [](const char* option) {
-        return [option](const std::string& text) { return parse_length_um(option, text); };
-    };
-    add_parsed(app, "--pixel", request.pixel_um, length("--pixel"), "LENGTH",
+    add_parsed(app, "--pixel", request.pixel_um, parse_length_um, "LENGTH",
                "Edge of a camera pixel in the sample, e.g. 130nm (default: the phantom's voxel)")
         ->group(group);
-    add_parsed(app, "--step", request.step_um, length("--step"), "LENGTH",
+    add_parsed(app, "--step", request.step_um, parse_length_um, "LENGTH",
                "How far the focus moves between planes (default: the phantom's voxel)")
         ->group(group);
     CLI::Option* photons =
@@ -44,7 +43,7 @@ void add_light(CLI::App& app, SimulateRequest& request) {
                "zero|constant:V|nearest|reflect|mirror|wrap",
                "How the specimen continues outside (default zero)")
         ->group(group);
-    add_kernel_options(app, group, request.kernel_choice);
+    add_kernel_options(app, group, request.kernel_options);
     add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
                "NaN and infinities in the phantom (default error)")
         ->group(group);
@@ -68,7 +67,8 @@ void add_camera(CLI::App& app, Camera& camera) {
                "Counts without charge (default 100)");
     add_number(app, group, "--bits", camera.bits, "1...16",
                "Of the converter; up to 8 are written as uint8, else uint16 (default 16)");
-    add_seed_option(app, group, camera.seed, "Another seed, other noise (default 1)");
+    add_parsed(app, "--seed", camera.seed, parse_seed, "N", "Another seed, other noise (default 1)")
+        ->group(group);
     app.add_flag_callback(
            "--no-noise", [&camera] { camera.noise = false; },
            "The mean charge instead of a random count, and no read noise")
@@ -85,12 +85,10 @@ void add_output(CLI::App& app, SimulateRequest& request) {
                    "Also the photons that are expected at each pixel, float32")
         ->type_name("FILE")
         ->group(group);
-    add_parsed(app, "--compression", request.create.compression, parse_compression,
-               "none|deflate|lzw|zstd|packbits", "Of the outputs (default none)")
-        ->group(group);
+    add_compression_option(app, group, request.create, "Of the outputs (default none)");
     app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
         ->group(group);
-    add_report_options(app, group, request.report);
+    add_run_options(app, group, request.run);
 }
 
 }  // namespace
@@ -107,8 +105,8 @@ void add_simulate_command(CLI::App& app, Action& action) {
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
     command->callback([request, &action] {
-        require_output(request->output, request->report);
-        action = [request] { run_simulate(*request); };
+        require_output(request->output, request->run);
+        action = [request] { run_steps<SimulateSteps>(*request); };
     });
 }
 

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
-#include "cli/run/run_request.hpp"
+#include "cli/run/options.hpp"
+#include "cli/run/output_path.hpp"
 #include "convolume/camera.hpp"
 #include "convolume/convolver.hpp"
 
@@ -20,15 +22,19 @@ struct SimulateRequest {
     std::string truth;   ///< the expected photons; empty for none
     std::string axes;    ///< of the phantom, when the file's own are to be overridden
     Options options;
-    KernelChoice kernel_choice;
+    KernelOptions kernel_options;
     EngineChoice engines;
     std::optional<double> pixel_um;  ///< of the camera, in the sample; the phantom's voxel without
     std::optional<double> step_um;   ///< of the focus; the phantom's planes without
     double photons = 1000;           ///< at the brightest pixel
     std::optional<double> photons_per_unit;  ///< instead of `photons`
     Camera camera;
-    io::CreateOptions create;
-    ReportOptions report;
+    io::CreateOptions create{.software = software_name()};
+    RunOptions run;
+
+    RunFiles files() const {
+        return {{run.timeline, truth, output}, {phantom, kernel}, create.overwrite};
+    }
 };
 
 }  // namespace convolume::cli

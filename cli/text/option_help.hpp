@@ -1,27 +1,33 @@
 #pragma once
-// How subcommands declare options: text, parsed on the spot by the library's own parsers; and the
-// options that several of them have.
+// How subcommands declare options: text that is parsed at once, so that mistakes are found before
+// anything is opened.
 
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
-#include "cli/run/run_request.hpp"
 #include "convolume/error.hpp"
-#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
-/// An option whose text is turned into `target` by `parse`; `target` keeps its value without it.
+/// An option whose text is turned into `target` by `parse(text)` or, for messages that name the
+/// option, `parse(name, text)`. Without the option `target` keeps its value.
 template <class T, class Parser>
-CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& target, Parser parse,
+CLI::Option* add_parsed(CLI::App& app, const std::string& name, T& target, Parser parse,
                         const std::string& choices, const std::string& help) {
     return app
         .add_option_function<std::string>(
-            names, [&target, parse](const std::string& text) { target = parse(text); }, help)
+            name,
+            [&target, name, parse](const std::string& text) {
+                if constexpr (std::is_invocable_v<Parser, std::string_view, const std::string&>)
+                    target = parse(name, text);
+                else
+                    target = parse(text);
+            },
+            help)
         ->type_name(choices);
 }
 
@@ -40,28 +46,7 @@ Integer parse_positive(std::string_view option, const std::string& text) {
 /// `text` as a number for `option`.
 double parse_number(std::string_view option, const std::string& text);
 
-void add_device_option(CLI::App& app, const char* group, EngineChoice& choice);
-void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& choice);
-void add_threads_option(CLI::App& app, const char* group, EngineChoice& choice);
-void add_seed_option(CLI::App& app, const char* group, std::uint64_t& seed, const char* help);
-
-/// Of convolutions: image, result, scratch and CPU engines together.
-void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes);
-/// How convolutions are computed: method, parts, precision, devices, memory, threads.
-void add_convolution_options(CLI::App& app, const char* group, Options& options,
-                             EngineChoice& engines);
-/// --axes of an image file.
-void add_axes_option(CLI::App& app, const char* group, std::string& axes);
-
-/// -o, --output-type ("same", a type's name or empty), --compression and --overwrite of an image.
-void add_image_output_options(CLI::App& app, const char* group, std::string& output,
-                              std::string& output_type, io::CreateOptions& create,
-                              const std::string& usual_type);
-
-/// Throws InvalidArgument where there is no output and the run is not dry.
-void require_output(const std::string& output, const ReportOptions& options);
-
-/// --dry-run, --json, --timeline, -q and -v.
-void add_report_options(CLI::App& app, const char* group, ReportOptions& options);
+/// `text` as a seed of random numbers for `option`.
+std::uint64_t parse_seed(std::string_view option, const std::string& text);
 
 }  // namespace convolume::cli

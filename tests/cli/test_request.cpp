@@ -1,8 +1,9 @@
 #include <sstream>
 
-#include "cli/convolve/command.hpp"
-#include "cli/convolve/report.hpp"
 #include "cli/convolve/request.hpp"
+#include "cli/files/image_output.hpp"
+#include "cli/run/devices.hpp"
+#include "cli/run/report.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;
@@ -93,8 +94,6 @@ TEST_CASE("failures of other kinds are not tried again") {
 }
 
 TEST_CASE("the plan line tells what GPUs do") {
-    std::ostringstream said;
-    const Console console(said, Verbosity::normal, false);
     Plan plan;
     plan.chosen.method = Method::tiled;
     plan.chosen.tiles = {1, 2, 2};
@@ -103,10 +102,10 @@ TEST_CASE("the plan line tells what GPUs do") {
     plan.chosen.on_gpu = true;
     plan.chosen.engine_bytes = index_t{3} << 30;
     plan.engines = {"gpu:0", "gpu:1"};
-    report_plan(console, ConvolveRequest(), ConvolveFacts(), plan);
+    const std::string line = plan_line(plan, 1);
     for (const char* words : {"1×2×2 tiles, slabs of 96 planes, 2 in flight, ",
                               " on gpu:0 gpu:1, 3.00 GiB of each GPU, "}) {
-        INFO(said.str());
-        CHECK(said.str().find(words) != std::string::npos);
+        INFO(line);
+        CHECK(line.find(words) != std::string::npos);
     }
 }

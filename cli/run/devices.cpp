@@ -1,11 +1,36 @@
-#include "cli/run/run_request.hpp"
+#include "cli/run/devices.hpp"
 
 #include <algorithm>
 #include <charconv>
-
-#include "cli/doctor/machine.hpp"
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 
 namespace convolume::cli {
+
+namespace {
+
+/// Whether the system lists an NVIDIA GPU, with or without a driver for it.
+bool has_nvidia_gpu() {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (fs::exists("/dev/nvidiactl", error)) return true;  // also where PCI is not shown
+    const auto first_word = [](const fs::path& path) {
+        std::string word;
+        std::ifstream(path) >> word;
+        return word;
+    };
+    for (fs::directory_iterator device("/sys/bus/pci/devices", error), end; !error && device != end;
+         device.increment(error))
+        // PCI class 03 is displays and 3D controllers; NVIDIA also makes audio and bridges.
+        if (first_word(device->path() / "vendor") == "0x10de" &&
+            first_word(device->path() / "class").starts_with("0x03"))
+            return true;
+    return false;
+}
+
+}  // namespace
 
 void parse_device(std::string_view text, EngineChoice& choice) {
     using Device = EngineChoice::Device;

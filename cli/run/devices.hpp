@@ -1,30 +1,22 @@
 #pragma once
-// What the subcommands that compute have in common: which devices, what is told, what happens when
-// a device fails.
+// The devices of a run: --device, GPUs that cannot be used, and GPUs that fail.
 
-#include <string>
 #include <string_view>
 
 #include "cli/text/console.hpp"
-#include "convolume/convolver.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/error.hpp"
 
 namespace convolume::cli {
-
-/// What a run tells besides its result.
-struct ReportOptions {
-    bool dry_run = false;
-    bool json = false;
-    std::string timeline;  ///< a file; empty for none
-    Verbosity verbosity = Verbosity::normal;
-};
 
 /// "auto", "cpu", "gpu" or "gpu:0,1" into `choice`.
 void parse_device(std::string_view text, EngineChoice& choice);
 
-/// A GPU that should work and does not deserves a word; a machine or build without one does not.
+/// Warns where `auto` computes on the CPU although the machine has an NVIDIA GPU that this build
+/// could use. Silent on machines and in builds without GPUs.
 void warn_of_idle_gpu(const Console& console, const EngineChoice& choice);
 
-/// Calls `run`; where a device fails in it and the choice of devices was left to convolume, says so
+/// Calls `run`; where a device fails in it and the choice of devices was left to convolume, warns
 /// and calls it again with CPU engines alone.
 template <class Request, class Run>
 void run_with_fallback(const Console& console, const Request& request, const Run& run) {
