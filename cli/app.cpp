@@ -42,8 +42,8 @@ int run(int argc, const char* const* argv) {
 
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
     CLI::App app(
-        "Convolves and deconvolves 3D images and filters 1D signals, also those larger than memory "
-        "of a device.",
+        "Convolves and deconvolves 3D images and filters 1D signals, also ones larger than a "
+        "device's memory.",
         "convolume");
     app.set_version_flag("--version", software_name());
     app.require_subcommand(0, 1);

@@ -1,12 +1,11 @@
 // The command line of `convolume convolve`.
 
-#include "cli/run/options.hpp"
-
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/convolve/command.hpp"
 #include "cli/files/image_output.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
@@ -21,15 +20,15 @@ void add_meaning(CLI::App& app, ConvolveRequest& request) {
         ->group(group);
     add_parsed(app, "--boundary", options.boundary, parse_boundary,
                "zero|constant:V|nearest|reflect|mirror|wrap",
-               "How the image continues outside, in the words of scipy.ndimage (default zero)")
+               "How the image continues beyond its edges; names as in scipy.ndimage (default zero)")
         ->group(group);
     add_parsed(app, "--operation,--op", options.operation, parse_operation,
-               "convolve|correlate|adjoint", "Default convolve")
+               "convolve|correlate|adjoint", "What is computed (default convolve)")
         ->group(group);
     add_kernel_options(app, group, request.kernel_options);
     add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
                parse_kernel_normalization, "sum|peak|none",
-               "Divide the kernel by its sum (default) or its peak, or leave it")
+               "Divide the kernel by its sum (default) or its peak, or leave it as it is")
         ->group(group);
     add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
                "What to do with NaN and infinities in the image (default error)")

@@ -12,13 +12,13 @@ namespace {
 const char* normalization_words(KernelNormalization normalization) {
     switch (normalization) {
         case KernelNormalization::sum:
-            return "normalised to sum 1";
+            return "normalized to sum 1";
         case KernelNormalization::peak:
-            return "normalised to peak 1";
+            return "normalized to peak 1";
         case KernelNormalization::none:
             break;
     }
-    return "not normalised";
+    return "not normalized";
 }
 
 }  // namespace

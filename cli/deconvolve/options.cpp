@@ -1,12 +1,11 @@
 // The command line of `convolume deconvolve`.
 
-#include "cli/run/options.hpp"
-
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/image_output.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
@@ -23,33 +22,35 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
     add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|wiener",
-               "Richardson and Lucy (default), with total variation, or Wiener")
+               "Richardson-Lucy (rl, the default), Richardson-Lucy with total variation (rl-tv), "
+               "or Wiener")
         ->group(group);
     add_parsed(app, "--iterations", options.iterations, parse_positive<int>, "N",
-               "At most (default 30)")
+               "Maximum number of iterations (default 30)")
         ->group(group);
     add_parsed(
         app, "--stop", options.stop, parse_number, "X",
-        "End when an iteration lowers the misfit by less than this fraction; of wiener, when "
-        "the residual is at most this (default never; wiener 0.001)")
+        "Stop when an iteration lowers the misfit by less than this fraction; for wiener, when "
+        "the residual is at most this (default: never; wiener: 0.001)")
         ->group(group);
     add_parsed(app, "--acceleration", options.acceleration, parse_acceleration,
-               "biggs-andrews|none", "Of rl and rl-tv (default biggs-andrews)")
+               "biggs-andrews|none", "Acceleration of rl and rl-tv (default biggs-andrews)")
         ->group(group);
-    add_parsed(app, "--background", options.background, parse_background, "N|auto",
-               "What the camera shows without light; auto: the level most pixels are near to "
-               "(default 0)")
+    add_parsed(
+        app, "--background", options.background, parse_background, "N|auto",
+        "Level of the image without light; auto: the level that most pixels are near (default "
+        "0)")
         ->group(group);
     add_parsed(app, "--edges", options.boundary, parse_edges,
                "extend|zero|nearest|reflect|mirror|wrap",
-               "The object beyond the image: estimated too (extend, the default) or as a boundary "
-               "says")
+               "The object beyond the image's edges: estimated (extend, the default) or given by a "
+               "boundary condition")
         ->group(group);
     add_parsed(app, "--tv", options.tv_weight, parse_number, "W",
                "Weight of the total variation of rl-tv (default 0.002)")
         ->group(group);
     add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
-               "Ratio of powers that wiener assumes (default 0.01)")
+               "Noise-to-signal power ratio for wiener (default 0.01)")
         ->group(group);
     add_kernel_options(app, group, request.psf_options);
     add_axes_option(app, group, request.axes);
@@ -66,7 +67,7 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
 void refuse_idle(const CLI::App& command, const char* option, const char* method) {
     if (command.count(option) > 0)
         throw InvalidArgument(
-            message(option, " plays no part in --method ", method, "; leave it out"));
+            message(option, " does not apply to --method ", method, "; leave it out"));
 }
 
 void check_method(const CLI::App& command, DeconvolveMethod method) {
@@ -79,8 +80,7 @@ void check_method(const CLI::App& command, DeconvolveMethod method) {
 }  // namespace
 
 void add_deconvolve_command(CLI::App& app, Action& action) {
-    CLI::App* command =
-        app.add_subcommand("deconvolve", "Restore the object that a PSF has blurred");
+    CLI::App* command = app.add_subcommand("deconvolve", "Restore an object blurred by a PSF");
     auto request = std::make_shared<DeconvolveRequest>();
     command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
         ->required();

@@ -59,8 +59,9 @@ ExecutionReport DeconvolveSteps::executed() const {
 
 void DeconvolveSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
-    report_kernel(console, psf_,
-                  message(", sum ", format_number(deconvolver_->psf_sum(), 9), ", made 1"));
+    report_kernel(
+        console, psf_,
+        message(", sum ", format_number(deconvolver_->psf_sum(), 9), ", normalized to 1"));
     if (const index_t negative = deconvolver_->negative_psf_samples(); negative > 0)
         console.warning(message(negative, " negative samples of the PSF were set to 0"));
     console.fact("method", method_text(request_.options));

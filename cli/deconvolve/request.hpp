@@ -5,7 +5,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
-#include "cli/run/options.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/image_file.hpp"

@@ -43,7 +43,7 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
     nlohmann::ordered_json features;
     for (const Feature& feature : diagnosis.features)
         features[feature.name] = {{"present", feature.present}, {"state", feature.state}};
-    nlohmann::ordered_json json = json_frame();
+    nlohmann::ordered_json json = versioned_json();
     json["compiler"] = CONVOLUME_COMPILER;
     json["features"] = features;
     json["processor"] = diagnosis.processor;
@@ -83,7 +83,7 @@ std::string to_text(const Diagnosis& diagnosis) {
 
 void add_doctor_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
-        "doctor", "Print what was built, what the machine has and how fast it is");
+        "doctor", "Print the features of this build, the machine's hardware and its speed");
     auto json = std::make_shared<bool>(false);
     command->add_flag("--json", *json, "Print a JSON object");
     command->callback([json, &action] {

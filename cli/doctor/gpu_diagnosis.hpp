@@ -28,12 +28,12 @@ struct GpuDiagnosis {
     std::optional<TransferGate> gate;  ///< what `auto` stands for
 };
 
-/// Asks and measures; what fails is told in the diagnosis, nothing is thrown.
+/// Queries and measures the devices. Failures are recorded in the diagnosis; nothing is thrown.
 GpuDiagnosis diagnose_gpus();
 
 nlohmann::ordered_json to_json(const GpuDiagnosis& diagnosis);
 
-/// Label and text of each line for people.
+/// Label and text of each line that doctor prints.
 std::vector<std::pair<std::string, std::string>> facts_of(const GpuDiagnosis& diagnosis);
 
 }  // namespace convolume::cli

@@ -45,8 +45,8 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
 
 void add_axes_option(CLI::App& app, const char* group, std::string& axes) {
     app.add_option("--axes", axes,
-                   "Meaning of the image's axes, slowest first, e.g. TYX, where the file is silent "
-                   "or wrong")
+                   "Meaning of the image's axes, slowest first, e.g. TYX, if the file does not say "
+                   "or is wrong")
         ->type_name("AXES")
         ->group(group);
 }
@@ -71,7 +71,7 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
     add_parsed(app, "--output-type", output_type, type, "same|float32|uint16|…",
                "Pixel type; integers are rounded and clamped (default: " + usual_type + ")")
         ->group(group);
-    add_compression_option(app, group, create, "Of the output (default none)");
+    add_compression_option(app, group, create, "Compression of the output (default none)");
     app.add_flag("--overwrite", create.overwrite, "Replace an output that exists")->group(group);
 }
 

@@ -26,7 +26,7 @@ Volume in_floats(const ConstImageView& kernel) {
                     values.elements<float>()[i] = static_cast<float>(from[i]);
         } else {
             throw InvalidArgument(
-                "a complex kernel has no --psf-background; give the PSF's intensity");
+                "--psf-background does not apply to complex kernels; give the PSF's intensity");
         }
     });
     return values;
@@ -64,7 +64,7 @@ double background_of_faces(const T* values, const Shape3& shape) {
             }
     if (outer.empty())
         throw InvalidArgument(
-            "--psf-background auto takes three samples along an axis at least; give a number");
+            "--psf-background auto needs at least three samples along an axis; give a number");
     const double middle = median(outer);
     for (double& value : outer) value = std::abs(value - middle);
     constexpr double deviations_of_normal = 1.4826;

@@ -56,9 +56,9 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
     switch (kernel.options.resample) {
         case PsfResample::never:
             throw InvalidArgument(
-                message(difference, "; leave --psf-resample never out, or correct the metadata"));
+                message(difference, "; leave out --psf-resample never, or correct the metadata"));
         case PsfResample::ignore:
-            kernel.warning = difference + "; the kernel is used voxel by voxel all the same";
+            kernel.warning = difference + "; the kernel is used without resampling";
             return;
         case PsfResample::automatic:
             break;
@@ -83,16 +83,18 @@ Index3 middle_of(const Shape3& shape) {
 void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options) {
     add_parsed(app, "--kernel-center", options.center, parse_kernel_center,
                "middle|scipy|peak|centroid|Z,Y,X",
-               "The kernel's centre: k/2 (middle, the default), (k-1)/2 (scipy), its largest "
-               "sample, its centre of mass, or an index")
+               "The kernel's center: k/2 (middle, the default), (k-1)/2 (scipy), its largest "
+               "sample, its center of mass, or an index")
         ->group(group);
-    add_parsed(app, "--psf-background", options.background, parse_background, "N|auto",
-               "Subtracted from the kernel, what is left below 0 becomes 0; auto: three deviations "
-               "above the median of its outer faces (default 0)")
+    add_parsed(
+        app, "--psf-background", options.background, parse_background, "N|auto",
+        "Background to subtract from the kernel; what is below 0 then is set to 0; auto: three "
+        "standard deviations above the median of the outer faces (default 0)")
         ->group(group);
-    add_parsed(app, "--psf-resample", options.resample, parse_psf_resample, "auto|never|ignore",
-               "Where voxel sizes of image and kernel are known and differ: resample the kernel "
-               "(default), refuse, or go on voxel by voxel")
+    add_parsed(
+        app, "--psf-resample", options.resample, parse_psf_resample, "auto|never|ignore",
+        "If the voxel sizes of image and kernel are known and differ: resample the kernel (auto, "
+        "the default), stop with an error (never), or use the kernel as it is (ignore)")
         ->group(group);
 }
 
@@ -128,21 +130,20 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
         console.fact("level",
                      message(format_number(kernel.background), " subtracted from the kernel"));
     if (kernel.resampled)
-        console.fact("voxels", message("the kernel was resampled to the image's: z,y,x ",
-                                       to_string(kernel.shape), " samples, centre ",
+        console.fact("voxels", message("the kernel was resampled to the image's voxels: z,y,x ",
+                                       to_string(kernel.shape), " samples, center ",
                                        to_string(kernel.center, ",")));
     const Index3 center = kernel.file_center;
     const Index3 moved = difference(center, middle_of(kernel.metadata.shape));
     if (moved != Index3{})
-        console.fact("centre", message("of the kernel: z,y,x ", to_string(center, ","), ", ",
+        console.fact("center", message("of the kernel: index z,y,x ", to_string(center, ","), ", ",
                                        to_string(moved, ","), " voxels from its middle"));
     if (const Index3 off = difference(kernel.file_peak, center); off != Index3{})
-        console.fact("shift",
-                     message("the kernel's peak is z,y,x ", to_string(off, ","),
-                             " of its voxels from its centre, and moves the image by as much",
-                             kernel.options.center.kind == KernelCenter::Kind::peak
-                                 ? ""
-                                 : "; --kernel-center peak keeps it in place"));
+        console.fact("shift", message("the kernel's peak is z,y,x ", to_string(off, ","),
+                                      " voxels from its center, and shifts the image by as much",
+                                      kernel.options.center.kind == KernelCenter::Kind::peak
+                                          ? ""
+                                          : "; --kernel-center peak keeps it in place"));
 }
 
 nlohmann::ordered_json to_json(const KernelFile& kernel) {

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels from files: read, brought to the image's voxel size, centred. What all subcommands that
+// Kernels from files: read, brought to the image's voxel size, centered. What all subcommands that
 // take a PSF share.
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ struct KernelFile {
     std::string path;
     io::ImageMetadata metadata;  ///< as the file says
     KernelOptions options;
-    Volume values;          ///< on the image's voxels; emptied by whoever needs them no more
+    Volume values;          ///< on the image's voxels; may be emptied once a plan has its own copy
     Shape3 shape;           ///< of `values`
     Index3 center;          ///< of `values`
     Index3 file_center;     ///< of the file's samples
@@ -49,12 +49,12 @@ struct KernelFile {
 };
 
 /// Reads the stack `path` for images like `image`. Throws what io::open_image() does, BadData
-/// (several channels or frames), InvalidArgument (a centre outside, PsfResample::never, a
+/// (several channels or frames), InvalidArgument (a center outside, PsfResample::never, a
 /// background of complex kernels or of stacks without faces).
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelOptions& options, Timeline& timeline);
 
-/// The file, what was resampled, where the centre is and what that moves. `more` ends the first
+/// The file, what was resampled, where the center is and what that moves. `more` ends the first
 /// line.
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What files say about their pixels, as JSON. Triples are always z, y, x.
+// Metadata of image files as JSON. Triples are always z, y, x.
 
 #include <nlohmann/json.hpp>
 #include <string>

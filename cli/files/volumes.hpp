@@ -16,8 +16,8 @@ namespace convolume::cli {
     throw BadData(message("in frame ", frame, ", channel ", channel, " (from 0): ", error.what()));
 }
 
-/// Reads every volume, calls `compute(input, output, context)` and writes the output. BadData of
-/// one of several volumes says which.
+/// Reads every volume, calls `compute(input, output, context)` and writes the output. If there
+/// are several volumes, BadData names the one at fault.
 template <class Compute>
 void for_each_volume(io::ImageReader& reader, io::ImageWriter& writer,
                      const io::ImageMetadata& written, HostMemory memory,

@@ -1,11 +1,10 @@
 // The command line of `convolume filter`.
 
-#include "cli/run/options.hpp"
-
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/filter/command.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
@@ -15,10 +14,10 @@ namespace {
 void add_inputs(CLI::App& app, FilterRequest& request) {
     app.add_option(
            "SIGNAL", request.signal,
-           "NPY, file.h5, file.h5:/dataset or raw (.f32, .c64, …): the last axis is samples")
+           "NPY, file.h5, file.h5:/dataset or raw (.f32, .c64, …): the last axis holds the samples")
         ->required();
     app.add_option("FILTERS", request.filters,
-                   "One or more files, each a filter (1D) or several (filters × taps)")
+                   "One or more files, each with one filter (1D) or several (filters × taps)")
         ->required();
     const char* group = "What is read";
     app.add_option_function<std::string>(
@@ -27,14 +26,14 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
                request.signal_file.raw_type = request.filter_files.raw_type =
                    pixel_type_from_name(text);
            },
-           "Elements of raw files whose name does not tell")
+           "Element type of raw files whose name does not give it")
         ->type_name("float32|complex64|int16|…")
         ->group(group);
     add_parsed(app, "--signals", request.signal_file.raw_signals, parse_positive<index_t>, "N",
-               "A raw SIGNAL is this many signals of equal length")
+               "Number of signals of equal length in a raw SIGNAL")
         ->group(group);
     add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
-               "Raw FILTERS are filters of this many taps")
+               "Taps per filter in raw FILTERS")
         ->group(group);
 }
 
@@ -48,13 +47,15 @@ void add_meaning(CLI::App& app, FilterOptions& options) {
         ->group(group)
         ->excludes(mode);
     add_parsed(app, "--origin", options.origin, parse_filter_origin, "center|causal|anticausal|N",
-               "The tap of every filter that meets the sample itself (default center: (M-1)/2)")
+               "Index of the tap aligned with the result's sample (default center: (M-1)/2)")
         ->group(group);
     add_parsed(app, "--post", options.post, parse_point_post, "none|power|derivative",
-               "What becomes of each sample: |y|², or (y[n+1] - y[n-1]) / 2 (default none)")
+               "Applied to each sample of the result: power is |y|², derivative is (y[n+1] - "
+               "y[n-1]) / 2 (default none)")
         ->group(group);
-    add_parsed(app, "--window", options.window, parse_window_post, "none|decimate:W|peak:W",
-               "What is stored of every W samples: the first, or the largest (default all)")
+    add_parsed(
+        app, "--window", options.window, parse_window_post, "none|decimate:W|peak:W",
+        "Store one of every W samples: the first (decimate) or the largest (peak) (default: all)")
         ->group(group);
     add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
                "What to do with NaN and infinities in the signal (default error)")
@@ -66,19 +67,18 @@ void add_execution(CLI::App& app, FilterRequest& request) {
     FilterOptions& options = request.options;
     add_parsed(app, "--method", options.method, parse_filter_method,
                "auto|direct|overlap-save|overlap-add|partitioned",
-               "Default auto: the least predicted time")
+               "Default auto: the fastest predicted method")
         ->group(group);
     add_parsed(app, "--segment", options.segment, parse_positive<index_t>, "N",
-               "Length of the transforms (default: chosen)")
+               "Length of the transforms (default: chosen automatically)")
         ->group(group);
     add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
-               "Of the computation and the result (default float32)")
+               "Precision of the computation and the result (default float32)")
         ->group(group);
     add_device_option(app, group, request.engines);
     add_gpu_memory_option(app, group, request.engines);
     add_parsed(app, "--max-host-mem", options.max_host_bytes, parse_byte_size, "SIZE",
-               "Memory for what is being read, filtered and written (default: a quarter of what is "
-               "free)")
+               "Memory for buffers that read, filter and write (default: a quarter of free memory)")
         ->group(group);
     add_engine_threads_option(app, group, request.engines);
 }
@@ -90,7 +90,7 @@ void add_output(CLI::App& app, FilterRequest& request) {
         ->type_name("OUT")
         ->group(group);
     app.add_option("--positions", request.positions,
-                   "Where the peaks are in the full result, int64: .npy, .h5[:/dataset] or .i64")
+                   "Positions of the peaks in the full result, int64: .npy, .h5[:/dataset] or .i64")
         ->type_name("FILE")
         ->group(group);
     app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
@@ -100,7 +100,7 @@ void add_output(CLI::App& app, FilterRequest& request) {
 void check(const FilterRequest& request) {
     require_output(request.output, request.run);
     if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
-        throw InvalidArgument("--positions are those of peaks; give --window peak:W with it");
+        throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/options.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/signal_file.hpp"

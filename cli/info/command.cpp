@@ -1,4 +1,4 @@
-// `convolume info`: what a file says about its pixels.
+// `convolume info`: shape, pixel type and metadata of a file.
 
 #include <memory>
 
@@ -66,7 +66,7 @@ void run_info(const InfoRequest& request) {
 }  // namespace
 
 void add_info_command(CLI::App& app, Action& action) {
-    CLI::App* command = app.add_subcommand("info", "Print what a file says about its pixels");
+    CLI::App* command = app.add_subcommand("info", "Print a file's shape, pixel type and metadata");
     auto request = std::make_shared<InfoRequest>();
     command->add_option("FILE", request->file, "TIFF, NPY, file.h5 or file.h5:/dataset")
         ->required();

@@ -1,12 +1,11 @@
 // The command line of `convolume phantom`.
 
-#include "cli/run/options.hpp"
-
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/phantom/command.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 
@@ -30,7 +29,8 @@ PixelType parse_phantom_type(const std::string& text) {
 void add_specimen(CLI::App& app, PhantomOptions& options) {
     const char* group = "What is drawn";
     add_parsed(app, "--kind", options.kind, parse_phantom_kind,
-               "beads|filaments|shells|cells|mixed", "Default mixed: some of each")
+               "beads|filaments|shells|cells|mixed",
+               "Kind of objects (default mixed: some of each)")
         ->group(group);
     add_parsed(app, "--size", options.shape, parse_extents, "Z,Y,X", "Voxels (default 64,256,256)")
         ->group(group);
@@ -38,24 +38,25 @@ void add_specimen(CLI::App& app, PhantomOptions& options) {
                "Edges of a voxel with their unit (default 200,100,100nm)")
         ->group(group);
     add_parsed(app, "--seed", options.seed, parse_seed, "N",
-               "Another seed, another specimen (default 1)")
+               "Seed of the random specimen (default 1)")
         ->group(group);
     app.add_option("--count", options.count,
-                   "Number of objects (default: by volume, as suits the kind)")
+                   "Number of objects (default: depends on the volume and the kind)")
         ->type_name("N")
         ->group(group);
     add_parsed(app, "--radius", options.radius_um, parse_length_um, "LENGTH",
-               "Of objects, of filaments half their thickness (default beads 100nm, filaments "
+               "Radius of objects; half the thickness of filaments (default beads 100nm, filaments "
                "60nm, shells 2um, cells 5um)")
         ->group(group);
-    app.add_option("--brightness", options.brightness, "Of voxels inside (default 1000)")
+    app.add_option("--brightness", options.brightness,
+                   "Brightness of voxels inside objects (default 1000)")
         ->type_name("B")
         ->group(group);
     app.add_option("--brightness-spread", options.brightness_spread,
-                   "Objects differ by up to this share of it (default 0.3)")
+                   "Largest relative difference of an object's brightness from it (default 0.3)")
         ->type_name("S")
         ->group(group);
-    app.add_option("--background", options.background, "Of every voxel (default 0)")
+    app.add_option("--background", options.background, "Background of every voxel (default 0)")
         ->type_name("B")
         ->group(group);
 }
@@ -73,7 +74,7 @@ void add_output(CLI::App& app, PhantomRequest& request) {
     add_parsed(app, "--type", request.type, parse_phantom_type, "float32|uint16",
                "Pixel type; uint16 is rounded and clamped (default float32)")
         ->group(group);
-    add_compression_option(app, group, request.create, "Of the output (default none)");
+    add_compression_option(app, group, request.create, "Compression of the output (default none)");
     app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
         ->group(group);
     add_threads_option(app, group, request.threads);
@@ -85,7 +86,7 @@ void add_output(CLI::App& app, PhantomRequest& request) {
 
 void add_phantom_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
-        "phantom", "Draw a specimen that is known: beads, filaments, shells, cells");
+        "phantom", "Draw a specimen with known content: beads, filaments, shells, cells");
     auto request = std::make_shared<PhantomRequest>();
     add_specimen(*command, request->options);
     add_output(*command, *request);

@@ -44,20 +44,20 @@ void PhantomSteps::report_result(const Console& console, const RunTimes& times) 
 
 /// Facts and one object a line: text at once, since a tree of millions of objects would be large.
 std::string PhantomSteps::objects_text() const {
-    ordered_json facts = json_frame();
+    ordered_json facts = versioned_json();
     fill_facts(facts, request_, *phantom_);
     std::string text = dump(facts);
     text.erase(text.find_last_not_of("}\n \t") + 1);
     text += ",\n  \"objects\": [";
     const char* separator = "\n    ";
     for (const PhantomObject& object : phantom_->objects()) {
-        ordered_json centre;
+        ordered_json center;
         for (std::size_t axis = 0; axis < 3; ++axis)
-            centre.push_back(object.centre_um[axis] /
+            center.push_back(object.centre_um[axis] /
                              request_.options.voxel[static_cast<int>(axis)]);
         const ordered_json json{
             {"kind", to_string(object.kind)}, {"centre_um", object.centre_um},
-            {"centre_voxels", centre},        {"radius_um", object.radius_um},
+            {"centre_voxels", center},        {"radius_um", object.radius_um},
             {"length_um", object.length_um},  {"brightness", object.brightness}};
         text += separator + json.dump();
         separator = ",\n    ";

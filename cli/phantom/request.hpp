@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/app.hpp"
-#include "cli/run/options.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/phantom.hpp"

@@ -40,7 +40,7 @@ int text_width(std::string_view utf8, int size) {
 }
 
 std::vector<char> Canvas::png() const {
-    static_assert(sizeof(Color) == 3, "rows of colours are handed to libpng as they are");
+    static_assert(sizeof(Color) == 3, "rows of colors are handed to libpng as they are");
     png_image image{};
     image.version = PNG_IMAGE_VERSION;
     image.width = static_cast<png_uint_32>(width_);

@@ -22,7 +22,7 @@ constexpr int text_height = glyph_height * text_size;
 constexpr int line = text_height + 8;
 constexpr int ramp_height = 10;
 constexpr int least_column = 400;
-constexpr double handy_side = 900;
+constexpr double default_side = 900;
 constexpr double largest_side = 16384;
 
 // Pixels of one stack's panels.
@@ -54,7 +54,7 @@ double whole_halves(double zoom) {
 }
 
 // Picture pixels for the smallest step of each stack.
-std::vector<double> handy_zooms(const std::vector<PreviewStack>& stacks, double asked) {
+std::vector<double> default_zooms(const std::vector<PreviewStack>& stacks, double asked) {
     double largest = 1, highest = 1;
     for (const PreviewStack& stack : stacks) {
         if (stack.own_zoom) continue;
@@ -62,7 +62,7 @@ std::vector<double> handy_zooms(const std::vector<PreviewStack>& stacks, double 
         largest = std::max({largest, x + z, y + z});
         highest = std::max(highest, y + z);
     }
-    const double side = handy_side / std::max(1.0, static_cast<double>(stacks.size()) / 2);
+    const double side = default_side / std::max(1.0, static_cast<double>(stacks.size()) / 2);
     const double shared = asked > 0 ? asked : whole_halves(std::min(side / largest, 8.0));
     std::vector<double> zooms;
     for (const PreviewStack& stack : stacks) {
@@ -85,18 +85,18 @@ Panels panels_of(const PreviewStack& stack, double zoom) {
     return {pixels(x), pixels(y), pixels(z)};
 }
 
-std::uint8_t grey_level(double value, const GreyLimits& limits, double gamma) {
+std::uint8_t gray_level(double value, const GrayLimits& limits, double gamma) {
     const double fraction = (value - limits.low) / (limits.high - limits.low);
     if (!(fraction > 0)) return 0;
     return static_cast<std::uint8_t>(std::lround(255 * std::pow(std::min(fraction, 1.0), gamma)));
 }
 
 void draw_plane(Canvas& canvas, int left, int top, int width, int height, const Plane& plane,
-                const GreyLimits& limits, double gamma) {
+                const GrayLimits& limits, double gamma) {
     const Plane pixels = resample(plane, height, width);
     for (int y = 0; y < height; ++y)
         for (int x = 0; x < width; ++x) {
-            const std::uint8_t level = grey_level(pixels.at(y, x), limits, gamma);
+            const std::uint8_t level = gray_level(pixels.at(y, x), limits, gamma);
             canvas.set(left + x, top + y, {level, level, level});
         }
 }
@@ -135,7 +135,7 @@ void draw_scale_bar(Canvas& canvas, const PreviewStack& stack, double zoom, int 
     canvas.fill(left + (box_width - bar) / 2, bottom - 11, bar, 4, bright);
 }
 
-// A grey ramp between its limits.
+// A gray ramp between its limits.
 void draw_ramp(Canvas& canvas, int left, int top, const PreviewStack& stack, double gamma) {
     const auto number = [&stack](double value) {
         return format_number(stack.logarithmic ? std::pow(10.0, value) : value, 4);
@@ -151,7 +151,7 @@ void draw_ramp(Canvas& canvas, int left, int top, const PreviewStack& stack, dou
     left += text_width(low, text_size) + 12;
     const int y = top + (text_height - ramp_height) / 2;
     for (int x = 0; x < ramp; ++x) {
-        const std::uint8_t level = grey_level(x, {0, ramp - 1}, gamma);
+        const std::uint8_t level = gray_level(x, {0, ramp - 1}, gamma);
         canvas.fill(left + x, y, 1, ramp_height, {level, level, level});
     }
     canvas.text(left + ramp + 12, top, high, dim, text_size);
@@ -198,7 +198,7 @@ double round_length(double length) {
 }
 
 Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle& style) {
-    const std::vector<double> zooms = handy_zooms(stacks, style.zoom);
+    const std::vector<double> zooms = default_zooms(stacks, style.zoom);
     int width = 2 * margin - column_gap;
     int height = 0;
     for (std::size_t i = 0; i < stacks.size(); ++i) {

@@ -17,14 +17,14 @@ struct PreviewStack {
     OrthogonalViews views;
     std::array<double, 3> step{1, 1, 1};  ///< z, y, x distance of samples, in `unit`
     std::string unit = "px";
-    GreyLimits limits{0, 1};
+    GrayLimits limits{0, 1};
     bool logarithmic = false;  ///< views and limits are decimal logarithms
     bool own_zoom = false;     ///< enlarged to the height of the others
 };
 
 struct PreviewStyle {
-    double zoom =
-        0;  ///< picture pixels for the smallest sample distance; 0: a picture of handy size
+    /// Picture pixels for the smallest sample distance; 0: chosen for a picture of medium size.
+    double zoom = 0;
     double gamma = 1;
 };
 

@@ -119,7 +119,7 @@ void MiddleSlices::add(const ConstImageView& slab, index_t z_begin) {
 void take_logarithm(OrthogonalViews& views) {
     for (Plane* plane : {&views.along_z, &views.along_y, &views.along_x})
         for (float& value : plane->values)
-            // Not the lowest float, which would spread over its neighbours in a resampling.
+            // Not the lowest float, which would spread over its neighbors in a resampling.
             value = value > 0 ? std::log10(value) : -38.0F;
 }
 
@@ -128,7 +128,7 @@ Plane resample(const Plane& plane, index_t rows, index_t columns) {
     return transpose(resample_columns(transpose(across), rows));
 }
 
-GreyLimits percentile_limits(const Plane& plane, double low_percent, double high_percent) {
+GrayLimits percentile_limits(const Plane& plane, double low_percent, double high_percent) {
     std::vector<float> values;
     for (const float value : plane.values)
         if (std::isfinite(value) && value > lowest) values.push_back(value);

@@ -51,11 +51,11 @@ void take_logarithm(OrthogonalViews& views);
 /// Linear interpolation where a side grows, means weighted by distance where it shrinks.
 Plane resample(const Plane& plane, index_t rows, index_t columns);
 
-struct GreyLimits {
+struct GrayLimits {
     double low;   ///< drawn black
     double high;  ///< drawn white, above `low`
 };
 /// The values below which `low` and `high` per cent of the plane's finite values lie.
-GreyLimits percentile_limits(const Plane& plane, double low_percent, double high_percent);
+GrayLimits percentile_limits(const Plane& plane, double low_percent, double high_percent);
 
 }  // namespace convolume::cli

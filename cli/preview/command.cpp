@@ -16,7 +16,7 @@ namespace {
 
 void check_number(const char* option, index_t asked, index_t available, const std::string& path) {
     if (asked < 0 || asked >= available)
-        throw InvalidArgument(message(option, ' ', asked, " was asked of \"", path,
+        throw InvalidArgument(message(option, ' ', asked, " does not exist in \"", path,
                                       "\", which has ", available, "; choose from 0 to ",
                                       available - 1));
 }
@@ -67,7 +67,7 @@ PreviewStack load(const std::string& role, const std::string& path, const Previe
     return stack;
 }
 
-// Its rings and flanks are what one looks for.
+// Rings and flanks of a PSF show only on a logarithmic scale.
 PreviewStack load_psf(const PreviewRequest& request) {
     PreviewRequest of_psf = request;
     of_psf.channel = of_psf.frame = 0;
@@ -93,7 +93,7 @@ void run_preview(const PreviewRequest& request) {
     const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
                           stderr_wants_colors());
     for (const PreviewStack& stack : stacks)
-        console.fact("grey", message(stack.title, ": black ", format_number(stack.limits.low),
+        console.fact("gray", message(stack.title, ": black ", format_number(stack.limits.low),
                                      ", white ", format_number(stack.limits.high),
                                      stack.logarithmic ? ", powers of ten" : ""));
     console.fact("output", request.output);

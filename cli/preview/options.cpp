@@ -10,7 +10,7 @@ namespace convolume::cli {
 
 namespace {
 
-GreyLimits parse_limits(std::string_view option, const std::string& text) {
+GrayLimits parse_limits(std::string_view option, const std::string& text) {
     std::size_t comma = 0;
     std::size_t end = 0;
     try {
@@ -36,11 +36,12 @@ void add_preview_command(CLI::App& app, Action& action) {
     command->add_option("STACK", request->stacks, "The images to draw, side by side")
         ->required()
         ->expected(1, 8);
-    command->add_option("--after", request->after, "A last image; titles then say before and after")
+    command
+        ->add_option("--after", request->after, "One more image; titles then say before and after")
         ->type_name("STACK2");
     command
         ->add_option("--psf", request->psf,
-                     "A PSF beside the images: its middle slices in a logarithmic scale")
+                     "A PSF beside the images: its middle slices on a logarithmic scale")
         ->type_name("PSF");
     command->add_flag("--slices", request->slices,
                       "The planes through the middle instead of maximum projections");
@@ -55,14 +56,14 @@ void add_preview_command(CLI::App& app, Action& action) {
         ->type_name("N");
     command->add_option("--frame", request->frame, "Time point, from 0 (default 0)")
         ->type_name("N");
-    command->add_option("--gamma", request->style.gamma, "Grey = fraction^GAMMA (default 1)")
+    command->add_option("--gamma", request->style.gamma, "Gray = fraction^GAMMA (default 1)")
         ->check(CLI::PositiveNumber)
         ->type_name("GAMMA");
     add_parsed(*command, "--limits", request->limits, parse_limits, "LOW,HIGH",
                "Values drawn black and white (default: percentiles 1 and 99.9 of each stack)");
     command
         ->add_option("--log", request->decades,
-                     "A logarithmic scale of that many decades (default: linear; PSF: 4)")
+                     "Logarithmic scale of this many decades (default: linear; PSF: 4)")
         ->check(CLI::PositiveNumber)
         ->excludes("--limits")
         ->type_name("DECADES");

@@ -17,7 +17,7 @@ struct PreviewRequest {
     index_t channel = 0;
     index_t frame = 0;
     PreviewStyle style;
-    std::optional<GreyLimits> limits;
+    std::optional<GrayLimits> limits;
     bool slices = false;
     std::optional<double> decades;  ///< of a logarithmic scale
     bool overwrite = false;

@@ -19,7 +19,7 @@ void forget_other_modality(Json& parameters, const Json& typed) {
     for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
 }
 
-// What a file says of layers may stay, what is typed is meant.
+// Layers in a file are ignored by models without layers; layers that are typed are a mistake.
 void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
     if (has_layers(options.model)) return;
     for (const auto& [key, option] : {std::pair{"ni0", "--ni0"},
@@ -32,7 +32,7 @@ void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
                                       {"depth_um", "--depth"}})
         if (typed.contains(key))
             throw InvalidArgument(message(option,
-                                          " plays no part in models without layers; leave "
+                                          " does not apply to models without layers; leave "
                                           "it out, or choose --model gibson-lanni or "
                                           "vectorial"));
 }
@@ -46,8 +46,8 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     for (const auto& [key, option] :
          {std::pair{"na", "--na"}, {"wavelength_um", "--wavelength"}, {"voxel_um", "--voxel"}})
         if (!from_file && !parameters.contains(key))
-            throw InvalidArgument(
-                message(option, " was not given, which every PSF needs; add it, or --from FILE"));
+            throw InvalidArgument(message(
+                option, " was not given, but every PSF needs it; add it, or use --from FILE"));
     const bool automatic = request.auto_size || !parameters.contains("size");
     if (automatic) parameters.erase("size");
     if (!automatic && request.capture)

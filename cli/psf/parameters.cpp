@@ -84,7 +84,7 @@ class KeyReader {
     void finish() const {
         if (!object_.empty())
             throw BadData(message(source_, " has \"", object_.begin().key(),
-                                  "\", which is no parameter of a PSF; remove or correct it"));
+                                  "\", which is not a parameter of a PSF; remove or correct it"));
     }
 
   private:
@@ -207,7 +207,7 @@ Json read_psf_parameters(const std::string& file) {
     const Json json = Json::parse(text, shallow, false);
     if (!json.is_object() || !json.contains("psf") || !json["psf"].is_object())
         throw BadData(message("\"", file,
-                              "\" is no JSON object with the parameters of a PSF under \"psf\"; "
+                              "\" is not a JSON object with the parameters of a PSF under \"psf\"; "
                               "name the file written beside one"));
     return json["psf"];
 }

@@ -9,12 +9,12 @@
 
 namespace convolume::cli {
 
-/// All that PsfOptions says, but for threads; what the modality has no use for is left out.
+/// All of PsfOptions but threads. Parameters that the model and modality do not use are left out.
 nlohmann::ordered_json psf_parameters(const PsfOptions& options);
 
-/// The options that `parameters` say; what they are silent on has PsfOptions' values, and a design
-/// is taken to be what is used. Throws BadData that names `source` and the key for unknown keys,
-/// missing ones and wrong types.
+/// The options in `parameters`. Missing ones have the defaults of PsfOptions; design values that
+/// are missing equal the actual ones. Throws BadData that names `source` and the key for unknown
+/// keys, missing ones and wrong types.
 PsfOptions psf_options_of(nlohmann::ordered_json parameters, const std::string& source);
 
 /// The "psf" object of a side file. Throws InputNotFound or BadData.

@@ -13,7 +13,7 @@ namespace convolume::cli {
 namespace {
 
 std::string um(double value_um) {
-    // To a tenth of a nanometre, and zero without a sign.
+    // To a tenth of a nanometer, and zero without a sign.
     return format_number(std::round(value_um * 1e4) / 1e4 + 0.0, 4) + " µm";
 }
 
@@ -24,17 +24,17 @@ std::string percent(double share) {
 void warn_of_axis(const Console& console, const char* direction, double voxel_um, double most_um) {
     if (voxel_um > most_um)
         console.warning(message("voxels of ", um(voxel_um), ' ', direction,
-                                " are coarser than the PSF's finest detail, which takes ",
-                                um(most_um), "; use smaller voxels where the camera allows"));
+                                " are too coarse for the PSF's finest detail, which needs at most ",
+                                um(most_um), "; use smaller voxels if the camera allows"));
 }
 
 // One photon of a longer wavelength has too little energy to excite.
 void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options) {
     if (options.excitation_um.value_or(0) > options.wavelength_um)
-        console.warning(message("light of ", um(*options.excitation_um), " excites emission of ",
+        console.warning(message("the excitation wavelength, ", um(*options.excitation_um),
+                                ", is longer than the emission wavelength, ",
                                 um(options.wavelength_um),
-                                ", which is shorter; exchange --excitation and --wavelength if "
-                                "they are mixed up"));
+                                "; swap --excitation and --wavelength if they are mixed up"));
 }
 
 void warn_of_coarse_voxels(const Console& console, const PsfOptions& options,
@@ -60,8 +60,9 @@ void explain_psf(const Console& console, const PsfOptions& options, const PsfFac
                                   um(facts.fwhm_axial_um),
                                   " along z; Rayleigh: 0.61 λ/NA = ", um(facts.rayleigh_lateral_um),
                                   ", 2 ni λ/NA² = ", um(facts.rayleigh_axial_um)));
-    console.fact("voxel", message("finest detail takes ", um(facts.nyquist_lateral_um), " across, ",
-                                  um(facts.nyquist_axial_um), " along z, at most (Nyquist)"));
+    console.fact("voxel",
+                 message("at most ", um(facts.nyquist_lateral_um), " across, ",
+                         um(facts.nyquist_axial_um), " along z for the finest detail (Nyquist)"));
     console.fact("focus", message("brightest at z = ", um(facts.brightest_focus_um),
                                   ", paraxial rays meet at ", um(facts.paraxial_focus_um)));
     if (options.modality == Modality::confocal)
@@ -76,9 +77,9 @@ void explain_psf(const Console& console, const PsfOptions& options, const PsfFac
 void explain_captured(const Console& console, const Psf& psf) {
     const auto least = std::min_element(psf.captured.begin(), psf.captured.end());
     console.fact("light",
-                 message("the volume holds ", percent(psf.captured[psf.captured.size() / 2]),
-                         " of the middle plane's, ", percent(*least), " of plane ",
-                         least - psf.captured.begin(), "'s, the least"));
+                 message("the volume contains ", percent(psf.captured[psf.captured.size() / 2]),
+                         " of the middle plane's light and ", percent(*least), " of that of plane ",
+                         least - psf.captured.begin(), ", the least"));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/run/options.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 
 namespace convolume::cli {
@@ -13,7 +13,7 @@ namespace convolume::cli {
 struct PsfRequest {
     nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see parameters.hpp
     std::string from;                                                 ///< a side file, or empty
-    bool auto_size = false;         ///< typed; also when nothing says a size
+    bool auto_size = false;         ///< typed; also if no size is given
     bool brightest = false;         ///< typed
     std::optional<double> capture;  ///< typed; 0.95 where not
     int threads = 0;

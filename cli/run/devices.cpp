@@ -32,22 +32,22 @@ bool has_nvidia_gpu() {
 
 }  // namespace
 
-void parse_device(std::string_view text, EngineChoice& choice) {
+void parse_device(std::string_view text, EngineChoice& engines) {
     using Device = EngineChoice::Device;
-    choice.gpus.clear();
+    engines.gpus.clear();
     if (text == "auto") {
-        choice.device = Device::automatic;
+        engines.device = Device::automatic;
         return;
     }
     if (text == "cpu") {
-        choice.device = Device::cpu;
+        engines.device = Device::cpu;
         return;
     }
     const auto refuse = [text] {
         throw InvalidArgument(message("--device is auto, cpu, gpu or gpu:0,1,…, not \"", text,
                                       "\"; choose one of these"));
     };
-    choice.device = Device::gpu;
+    engines.device = Device::gpu;
     if (text == "gpu") return;
     if (!text.starts_with("gpu:")) refuse();
     std::string_view numbers = text.substr(4);
@@ -57,18 +57,18 @@ void parse_device(std::string_view text, EngineChoice& choice) {
         const auto [end, error] =
             std::from_chars(number.data(), number.data() + number.size(), gpu);
         const bool repeated =
-            std::find(choice.gpus.begin(), choice.gpus.end(), gpu) != choice.gpus.end();
+            std::find(engines.gpus.begin(), engines.gpus.end(), gpu) != engines.gpus.end();
         if (error != std::errc() || end != number.data() + number.size() || gpu < 0 || repeated)
             refuse();
-        choice.gpus.push_back(gpu);
+        engines.gpus.push_back(gpu);
         if (number.size() == numbers.size()) return;
         numbers.remove_prefix(number.size() + 1);
     }
 }
 
-void warn_of_idle_gpu(const Console& console, const EngineChoice& choice) {
+void warn_of_idle_gpu(const Console& console, const EngineChoice& engines) {
     const bool built_with_cuda = !cuda_runtime_version().empty();
-    if (choice.device != EngineChoice::Device::automatic || !built_with_cuda) return;
+    if (engines.device != EngineChoice::Device::automatic || !built_with_cuda) return;
     const std::string why_not = gpu_unavailable();
     if (!why_not.empty() && has_nvidia_gpu())
         console.warning(message("computing on the CPU, since ", why_not));

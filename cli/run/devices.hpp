@@ -9,12 +9,12 @@
 
 namespace convolume::cli {
 
-/// "auto", "cpu", "gpu" or "gpu:0,1" into `choice`.
-void parse_device(std::string_view text, EngineChoice& choice);
+/// "auto", "cpu", "gpu" or "gpu:0,1" into `engines`.
+void parse_device(std::string_view text, EngineChoice& engines);
 
 /// Warns where `auto` computes on the CPU although the machine has an NVIDIA GPU that this build
 /// could use. Silent on machines and in builds without GPUs.
-void warn_of_idle_gpu(const Console& console, const EngineChoice& choice);
+void warn_of_idle_gpu(const Console& console, const EngineChoice& engines);
 
 /// Calls `run`; where a device fails in it and the choice of devices was left to convolume, warns
 /// and calls it again with CPU engines alone.

@@ -28,7 +28,7 @@ bool same_file(const std::string& a, const std::string& b) {
 }  // namespace
 
 void check_output_path(const std::string& file, bool overwrite) {
-    std::error_code unreadable;  // then the checks below say no, and access() says why
+    std::error_code unreadable;  // then the checks below fail, and access() gives the reason
     if (fs::is_directory(file, unreadable))
         throw CannotCreate(
             message("cannot write \"", file, "\": it is a folder; name a file in it"));

@@ -26,7 +26,7 @@ index_t peak_resident_bytes() {
 
 }  // namespace
 
-nlohmann::ordered_json json_frame() {
+nlohmann::ordered_json versioned_json() {
     return {{"convolume", version}};
 }
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/run/options.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/execution.hpp"
@@ -18,7 +18,7 @@ struct RunTimes {
 };
 
 /// The object that every --json begins with: convolume's version.
-nlohmann::ordered_json json_frame();
+nlohmann::ordered_json versioned_json();
 
 /// `all` in a dry run and with -v, else `line`.
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,

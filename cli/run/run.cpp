@@ -19,7 +19,7 @@ void execute(RunSteps& steps, const Console& console, ExecutionContext context) 
 }  // namespace
 
 std::string json_text(const RunSteps& steps, const RunTimes* times) {
-    nlohmann::ordered_json json = json_frame();
+    nlohmann::ordered_json json = versioned_json();
     steps.fill_json(json, times);
     return dump(json);
 }

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/run/common_options.hpp"
 #include "cli/run/devices.hpp"
 #include "cli/run/interrupt.hpp"
-#include "cli/run/options.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/progress.hpp"
 #include "cli/run/report.hpp"

@@ -16,7 +16,7 @@ void check_light(const SimulateRequest& request, PixelType phantom, PixelType ps
             "a camera records real light, but the phantom or the PSF is complex; save "
             "its intensity");
     if (request.options.nan == NanPolicy::propagate)
-        throw InvalidArgument("a camera records no NaN; choose --nan error or zero");
+        throw InvalidArgument("a camera cannot record NaN; choose --nan error or zero");
     if (!(request.photons > 0 && request.photons <= 1e12))
         throw InvalidArgument(
             message("--photons is ", request.photons, "; give more than 0, up to 1e12"));
@@ -33,7 +33,7 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
         if (asked && !size)
             throw InvalidArgument(message(option, " needs the voxel size of the phantom, and \"",
                                           request.phantom,
-                                          "\" does not say it; leave the option out or save the "
+                                          "\" does not give it; leave the option out or save the "
                                           "phantom with its voxel size"));
         return size.value_or(1);
     };
@@ -127,9 +127,10 @@ double SimulateSteps::brightest_pixel(BlurredLight& light, const ExecutionContex
         peak = std::max(peak, *std::max_element(pixels, pixels + element_count(plane.shape())));
     });
     if (!(peak > 0))
-        throw BadData(message("no light of \"", request_.phantom,
-                              "\" reaches the camera, so --photons scales nothing; give a phantom "
-                              "with light, or --photons-per-unit"));
+        throw BadData(
+            message("no light of \"", request_.phantom,
+                    "\" reaches the camera, so --photons cannot be reached; use a phantom "
+                    "with light, or --photons-per-unit"));
     return peak;
 }
 

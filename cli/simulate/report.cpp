@@ -42,7 +42,7 @@ ordered_json camera_json(const Camera& camera) {
 void SimulateSteps::report_plan(const Console& console) const {
     const Plan& plan = convolver_->plan();
     console.fact("phantom", message(request_.phantom, ": ", one_line(input_)));
-    report_kernel(console, kernel_, ", normalised to sum 1");
+    report_kernel(console, kernel_, ", normalized to sum 1");
     if (negative_psf_samples_ > 0)
         console.warning(
             message(negative_psf_samples_, " negative samples of the PSF were set to 0"));
@@ -58,11 +58,11 @@ void SimulateSteps::report_result(const Console& console, const RunTimes& times)
     const CameraReport& recorded = recorded_;
     if (negative_samples_ > 0)
         console.warning(message(negative_samples_,
-                                " samples of the phantom are negative and darken what is around "
-                                "them; light is not negative, subtract less background"));
+                                " samples of the phantom are negative, but light cannot be; "
+                                "subtract less background from the phantom"));
     console.fact("signal",
                  message(format_number(recorded.peak_photons), " photons at the brightest pixel (",
-                         format_number(photons_per_unit_), " for each unit of brightness)"));
+                         format_number(photons_per_unit_), " per unit of brightness)"));
     if (request_.camera.noise)
         console.fact(
             "noise",

@@ -6,7 +6,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
-#include "cli/run/options.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/camera.hpp"
 #include "convolume/convolver.hpp"

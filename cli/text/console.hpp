@@ -1,6 +1,6 @@
 #pragma once
-// What the command says to people, all of it on stderr: facts (not with -q), details (with -v),
-// warnings and errors (always).
+// What the command prints on stderr: facts (not with -q), details (with -v), warnings and errors
+// (always).
 
 #include <iosfwd>
 #include <string>
@@ -35,7 +35,7 @@ class Console {
 };
 
 bool stderr_is_terminal();
-/// Colours where stderr is a terminal that knows them and NO_COLOR is unset or empty.
+/// Colors where stderr is a terminal that knows them and NO_COLOR is unset or empty.
 bool stderr_wants_colors();
 
 }  // namespace convolume::cli

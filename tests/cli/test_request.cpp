@@ -11,18 +11,18 @@ using namespace convolume::cli;
 
 TEST_CASE("devices") {
     using Device = EngineChoice::Device;
-    EngineChoice choice;
-    parse_device("gpu:0,12", choice);
-    CHECK(choice.device == Device::gpu);
-    CHECK(choice.gpus == std::vector<int>{0, 12});
-    parse_device("gpu", choice);
-    CHECK(choice.gpus.empty());
-    parse_device("cpu", choice);
-    CHECK(choice.device == Device::cpu);
-    parse_device("auto", choice);
-    CHECK(choice.device == Device::automatic);
+    EngineChoice engines;
+    parse_device("gpu:0,12", engines);
+    CHECK(engines.device == Device::gpu);
+    CHECK(engines.gpus == std::vector<int>{0, 12});
+    parse_device("gpu", engines);
+    CHECK(engines.gpus.empty());
+    parse_device("cpu", engines);
+    CHECK(engines.device == Device::cpu);
+    parse_device("auto", engines);
+    CHECK(engines.device == Device::automatic);
     for (const char* text : {"", "gpus", "gpu:", "gpu:1,", "gpu:,1", "gpu:-1", "gpu:1,1", "gpu:x"})
-        CHECK_THROWS_AS(parse_device(text, choice), InvalidArgument);
+        CHECK_THROWS_AS(parse_device(text, engines), InvalidArgument);
 }
 
 TEST_CASE("parts and compressions") {

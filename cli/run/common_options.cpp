@@ -1,4 +1,4 @@
-#include "cli/run/options.hpp"
+#include "cli/run/common_options.hpp"
 
 #include <array>
 #include <utility>
@@ -17,17 +17,17 @@ int parse_parts(std::string_view text) {
         message("--parts is auto, 1, 2, 4, 8 or 16, not \"", text, "\"; choose one of these"));
 }
 
-void add_device_option(CLI::App& app, const char* group, EngineChoice& choice) {
+void add_device_option(CLI::App& app, const char* group, EngineChoice& engines) {
     app.add_option_function<std::string>(
-           "--device", [&choice](const std::string& text) { parse_device(text, choice); },
+           "--device", [&engines](const std::string& text) { parse_device(text, engines); },
            "Where to compute (default auto: CPU or GPUs, whichever is predicted to be faster)")
         ->type_name("auto|cpu|gpu|gpu:0,1")
         ->group(group);
 }
 
-void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& choice) {
-    add_parsed(app, "--max-gpu-mem", choice.gpu_memory_bytes, parse_byte_size, "SIZE",
-               "Memory limit of each GPU, e.g. 8G (default: most of what is free)")
+void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& engines) {
+    add_parsed(app, "--max-gpu-mem", engines.gpu_memory_bytes, parse_byte_size, "SIZE",
+               "Memory limit of each GPU, e.g. 8G (default: most of its free memory)")
         ->group(group);
 }
 
@@ -35,27 +35,27 @@ void add_threads_option(CLI::App& app, const char* group, int& threads, const ch
     add_parsed(app, "--threads", threads, parse_positive<int>, "N", help)->group(group);
 }
 
-void add_engine_threads_option(CLI::App& app, const char* group, EngineChoice& choice) {
-    add_threads_option(app, group, choice.threads, "CPU threads in all (default: all)");
+void add_engine_threads_option(CLI::App& app, const char* group, EngineChoice& engines) {
+    add_threads_option(app, group, engines.threads, "Total number of CPU threads (default: all)");
 }
 
 void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes) {
     add_parsed(app, "--max-host-mem", bytes, parse_byte_size, "SIZE",
                "Memory limit of image, result, scratch and CPU engines together (default: three "
-               "quarters of what is free)")
+               "quarters of free memory)")
         ->group(group);
 }
 
 void add_convolution_options(CLI::App& app, const char* group, Options& options,
                              EngineChoice& engines) {
     add_parsed(app, "--method", options.method, parse_method, "auto|in-core|dif|tiled|direct",
-               "Default auto: the least predicted time that fits the memory")
+               "Default auto: the fastest predicted method that fits in memory")
         ->group(group);
     add_parsed(app, "--parts", options.parts, parse_parts, "auto|1|2|4|8|16",
-               "Parts of method dif (default auto)")
+               "Number of parts of method dif (default auto)")
         ->group(group);
     add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
-               "Of the computation (default float32)")
+               "Precision of the computation (default float32)")
         ->group(group);
     add_device_option(app, group, engines);
     add_parsed(app, "--engines", engines.cpu_engines, parse_positive<int>, "N",
@@ -67,8 +67,8 @@ void add_convolution_options(CLI::App& app, const char* group, Options& options,
     add_gpu_memory_option(app, group, engines);
     add_parsed(app, "--transfer-gate", engines.transfer_gate, parse_transfer_gate,
                "auto|global|per-link|off",
-               "Transfers between host and GPUs at a time: one in all (global), one for each GPU "
-               "and direction (per-link), any number (off) (default auto: by a measurement)")
+               "Concurrent transfers between host and GPUs: one in total (global), one per GPU and "
+               "direction (per-link), or any number (off) (default auto: chosen by a measurement)")
         ->group(group);
     add_host_memory_option(app, group, options.max_host_bytes);
     add_engine_threads_option(app, group, engines);
@@ -91,13 +91,13 @@ void add_run_options(CLI::App& app, const char* group, RunOptions& options) {
         ->group(group);
     add_json_option(app, group, options);
     app.add_option("--timeline", options.timeline,
-                   "Write what ran when, for Perfetto or chrome://tracing")
+                   "Write a timeline of the run for Perfetto or chrome://tracing")
         ->type_name("FILE")
         ->group(group);
     CLI::Option* quiet = add_quiet_option(app, group, options);
     app.add_flag_callback(
            "-v,--verbose", [&options] { options.verbosity = Verbosity::verbose; },
-           "Also the full plan")
+           "Also print the full plan")
         ->group(group)
         ->excludes(quiet);
 }
