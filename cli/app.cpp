@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/run/error_hint.hpp"
 #include "cli/run/exit_code.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/error.hpp"
@@ -51,6 +52,11 @@ int run(int argc, const char* const* argv) {
 #define CONVOLUME_ADD(name) add_##name##_command(app, action);
     CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
 #undef CONVOLUME_ADD
+    const HasOption has_option = [&app](std::string_view name) {
+        for (const CLI::App* command : app.get_subcommands())
+            if (command->get_option_no_throw(std::string(name)) != nullptr) return true;
+        return false;
+    };
     try {
         app.parse(argc, argv);
         if (!action)
@@ -65,7 +71,7 @@ int run(int argc, const char* const* argv) {
                       "; see convolume --help or convolume COMMAND --help");
         return static_cast<int>(ExitCode::usage);
     } catch (const std::exception& error) {
-        console.error(one_line(sentence_of(error)));
+        console.error(one_line(with_option_hint(sentence_of(error), error, has_option)));
         return static_cast<int>(exit_code_of(error));
     }
 }
