@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "cli/console.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/version.hpp"
+#include "cli/run/error_hint.hpp"
+#include "cli/run/exit_code.hpp"
+#include "cli/text/console.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -30,6 +30,12 @@ std::string names_of_subcommands(const CLI::App& app) {
 
 }  // namespace
 
+const char* const version = CONVOLUME_VERSION;
+
+std::string software_name() {
+    return std::string("convolume ") + version;
+}
+
 int run(int argc, const char* const* argv) {
     // A file size limit or a closed pipe then is a failed write with its own message.
     signal(SIGXFSZ, SIG_IGN);
@@ -37,21 +43,20 @@ int run(int argc, const char* const* argv) {
 
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
     CLI::App app(
-        "Convolves and deconvolves 3D images and filters 1D signals, also those larger than memory "
-        "of a device.",
+        "Convolves and deconvolves 3D images and filters 1D signals, also ones larger than a "
+        "device's memory.",
         "convolume");
-    app.set_version_flag("--version", std::string("convolume ") + version);
+    app.set_version_flag("--version", software_name());
     app.require_subcommand(0, 1);
     Action action;
-    add_convolve_command(app, action);
-    add_deconvolve_command(app, action);
-    add_filter_command(app, action);
-    add_psf_command(app, action);
-    add_phantom_command(app, action);
-    add_simulate_command(app, action);
-    add_info_command(app, action);
-    add_preview_command(app, action);
-    add_doctor_command(app, action);
+#define CONVOLUME_ADD(name) add_##name##_command(app, action);
+    CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
+#undef CONVOLUME_ADD
+    const HasOption has_option = [&app](std::string_view name) {
+        for (const CLI::App* command : app.get_subcommands())
+            if (command->get_option_no_throw(std::string(name)) != nullptr) return true;
+        return false;
+    };
     try {
         app.parse(argc, argv);
         if (!action)
@@ -66,7 +71,7 @@ int run(int argc, const char* const* argv) {
                       "; see convolume --help or convolume COMMAND --help");
         return static_cast<int>(ExitCode::usage);
     } catch (const std::exception& error) {
-        console.error(one_line(sentence_of(error)));
+        console.error(one_line(with_option_hint(sentence_of(error), error, has_option)));
         return static_cast<int>(exit_code_of(error));
     }
 }

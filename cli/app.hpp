@@ -1,13 +1,32 @@
 #pragma once
-// The command: one subcommand a file, each of which defines its options and says what to run.
+// The command: its version and its subcommands.
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
 }
 
+/// The subcommands in the order of --help. Each is the folder of its name, whose options.cpp
+/// defines the function declared below.
+#define CONVOLUME_SUBCOMMANDS(SUBCOMMAND) \
+    SUBCOMMAND(convolve)                  \
+    SUBCOMMAND(deconvolve)                \
+    SUBCOMMAND(filter)                    \
+    SUBCOMMAND(psf)                       \
+    SUBCOMMAND(phantom)                   \
+    SUBCOMMAND(simulate)                  \
+    SUBCOMMAND(info)                      \
+    SUBCOMMAND(preview)                   \
+    SUBCOMMAND(doctor)
+
 namespace convolume::cli {
+
+extern const char* const version;
+
+/// "convolume 1.2.3", as --version prints it and outputs record it.
+std::string software_name();
 
 /// Runs the command line; returns the exit code of exit_code.hpp.
 int run(int argc, const char* const* argv);
@@ -15,14 +34,8 @@ int run(int argc, const char* const* argv);
 /// What the chosen subcommand does; set while the command line is parsed, run afterwards.
 using Action = std::function<void()>;
 
-void add_convolve_command(CLI::App& app, Action& action);
-void add_deconvolve_command(CLI::App& app, Action& action);
-void add_filter_command(CLI::App& app, Action& action);
-void add_psf_command(CLI::App& app, Action& action);
-void add_phantom_command(CLI::App& app, Action& action);
-void add_simulate_command(CLI::App& app, Action& action);
-void add_info_command(CLI::App& app, Action& action);
-void add_preview_command(CLI::App& app, Action& action);
-void add_doctor_command(CLI::App& app, Action& action);
+#define CONVOLUME_DECLARE(name) void add_##name##_command(CLI::App& app, Action& action);
+CONVOLUME_SUBCOMMANDS(CONVOLUME_DECLARE)
+#undef CONVOLUME_DECLARE
 
 }  // namespace convolume::cli

@@ -1,7 +1,7 @@
 #include <png.h>
 
-#include "cli/canvas.hpp"
-#include "cli/font.hpp"
+#include "cli/picture/canvas.hpp"
+#include "cli/picture/font.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume::cli;

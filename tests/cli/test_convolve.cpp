@@ -40,7 +40,7 @@ struct Inputs : TemporaryFolder {
         CHECK(result.err.empty());
         return read_image(*this / "out.npy").only();
     }
-    /// With the default normalisation, by the sum.
+    /// With the default normalization, by the sum.
     Array wanted(const Definition& definition, const Shape3& image_extents = image_shape) const {
         return scaled(oracle(image, image_extents, kernel, definition), 1 / sum_of(kernel).real());
     }
@@ -90,7 +90,7 @@ TEST_CASE("options change the answer as their definitions say") {
     }
 }
 
-TEST_CASE("the kernel is normalised by its sum, its peak, or not at all") {
+TEST_CASE("the kernel is normalized by its sum, its peak, or not at all") {
     const Inputs inputs;
     const Array plain = oracle(inputs.image, image_shape, inputs.kernel, {.center = middle});
     double peak = 0;

@@ -143,7 +143,7 @@ TEST_CASE("deconvolve: channels and times, types and metadata") {
     CHECK(read_image(inputs / "one_out.npy").only().values == got.volumes[3].values);
 }
 
-TEST_CASE("deconvolve: what is told") {
+TEST_CASE("deconvolve: what is reported") {
     const Inputs inputs;
     const CommandResult verbose = inputs.run({"-v", "--iterations", "3"});
     CHECK(contains(verbose.err, "iteration 3 of 3, log-likelihood -"));
@@ -189,9 +189,9 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--background", "-3"}, 2, "background");
     check({"--stop", "-1"}, 2, "stop");
     check({"--output-type", "complex64"}, 2, "complex64");
-    check({"--tv", "0.1"}, 2, "no part in --method rl;");
-    check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "no part in --method rl-tv;");
-    check({"--acceleration", "none", "--method", "wiener"}, 2, "no part in --method wiener;");
+    check({"--tv", "0.1"}, 2, "not apply to --method rl;");
+    check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to --method rl-tv;");
+    check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to --method wiener;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
     Array broken = inputs.image;
     broken(1, 2, 3) = std::nan("");

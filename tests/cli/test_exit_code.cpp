@@ -1,7 +1,7 @@
 #include <new>
 #include <system_error>
 
-#include "cli/exit_code.hpp"
+#include "cli/run/exit_code.hpp"
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
 

@@ -1,4 +1,4 @@
-// `convolume filter` as a command: what it refuses and with which exit code, what it tells, and
+// `convolume filter` as a command: what it refuses and with which exit code, what it reports, and
 // that nothing is left behind. Its results are compared with SciPy's in check_filter.py.
 
 #include <signal.h>
@@ -111,9 +111,9 @@ TEST_CASE("an axis of filters appears with a bank or several files") {
         const CommandResult result = inputs.run(arguments);
         INFO(result.err);
         REQUIRE(result.status == 0);
-        const json told = json::parse(result.out)["output"]["shape"];
+        const json report = json::parse(result.out)["output"]["shape"];
         const auto stored = io::open_signal(inputs / "y.npy")->info().dims;
-        CHECK(told == json(stored));
+        CHECK(report == json(stored));
         return stored;
     };
     using Dims = std::vector<index_t>;
@@ -231,7 +231,7 @@ TEST_CASE("filter without the GPU that it is to use") {
     CHECK(inputs.run({"x.npy", "h.npy", "-o", "y.npy", "--max-gpu-mem", "1G"}).status == 0);
 }
 
-TEST_CASE("a dry run of filter tells the plan and writes nothing") {
+TEST_CASE("a dry run of filter prints the plan and writes nothing") {
     const Inputs inputs;
     const auto before = inputs.names();
     const CommandResult result = inputs.run({"x.npy", "bank.npy", "--dry-run", "--mode", "full"});
@@ -242,16 +242,16 @@ TEST_CASE("a dry run of filter tells the plan and writes nothing") {
         CHECK(contains(result.err, words));
     CHECK(inputs.names() == before);
 
-    const json told =
+    const json report =
         json::parse(inputs.run({"x.npy", "bank.npy", "--dry-run", "--json", "-q"}).out);
-    CHECK(told["output"]["file"].is_null());
-    CHECK(told["output"]["range"] == json{2, 302});
-    CHECK(told["plan"]["seconds"] > 0);
-    CHECK(told["plan"]["stream_bytes"] > 0);
-    CHECK_FALSE(told.contains("report"));
+    CHECK(report["output"]["file"].is_null());
+    CHECK(report["output"]["range"] == json{2, 302});
+    CHECK(report["plan"]["seconds"] > 0);
+    CHECK(report["plan"]["stream_bytes"] > 0);
+    CHECK_FALSE(report.contains("report"));
 }
 
-TEST_CASE("people and programs are told what filter did") {
+TEST_CASE("filter reports what it did, to people and as JSON") {
     const Inputs inputs;
     const std::string normal = inputs.run({"x.npy", "bank.npy", "h.npy", "-o", "a.npy"}).err;
     for (const char* words : {"signal ", "filters ", "plan ", "time ", "output ", "a.npy"})
@@ -263,13 +263,13 @@ TEST_CASE("people and programs are told what filter did") {
                     "--post", "power", "--window", "peak:10", "--positions", "at.npy"});
     INFO(result.err);
     REQUIRE(result.status == 0);
-    const json told = json::parse(result.out);
-    CHECK(told["input"]["shape"] == json{2, 300});
-    CHECK(told["filters"]["count"] == 3);
-    CHECK(told["filters"]["taps"] == 5);
-    CHECK(told["output"]["shape"] == json{2, 3, 30});
-    CHECK(told["output"]["positions"] == "at.npy");
-    CHECK(told["report"]["seconds"]["total"] > 0);
+    const json report = json::parse(result.out);
+    CHECK(report["input"]["shape"] == json{2, 300});
+    CHECK(report["filters"]["count"] == 3);
+    CHECK(report["filters"]["taps"] == 5);
+    CHECK(report["output"]["shape"] == json{2, 3, 30});
+    CHECK(report["output"]["positions"] == "at.npy");
+    CHECK(report["report"]["seconds"]["total"] > 0);
     CHECK(json::parse(read_text(inputs / "t.json")).contains("traceEvents"));
     CHECK(io::open_signal(inputs / "at.npy")->info().dims == std::vector<index_t>{2, 3, 30});
 }
@@ -310,9 +310,9 @@ TEST_CASE("filter takes no more memory for streaming than it may") {
                            folder);
     INFO(result.err);
     REQUIRE(result.status == 0);
-    const json told = json::parse(result.out);
-    CHECK(told["plan"]["stream_bytes"] <= 4 << 20);
-    CHECK(told["report"]["peak_buffer_bytes"] <=
+    const json report = json::parse(result.out);
+    CHECK(report["plan"]["stream_bytes"] <= 4 << 20);
+    CHECK(report["report"]["peak_buffer_bytes"] <=
           (4 << 20) + 4096);  // the filters as they were read
 }
 

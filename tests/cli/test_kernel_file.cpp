@@ -1,4 +1,4 @@
-// Kernels of other voxel sizes and with centres of their own.
+// Kernels of other voxel sizes and with centers of their own.
 
 #include <algorithm>
 #include <cmath>
@@ -139,7 +139,7 @@ TEST_CASE("voxel sizes that agree, or are unknown, leave the kernel alone") {
     }
 }
 
-TEST_CASE("kernels are centred on their peak or centroid on demand") {
+TEST_CASE("kernels are centered on their peak or centroid on demand") {
     const Stacks stacks;
     const Shape3 shape{6, 8, 9};
     Array kernel = gaussian(shape, {4, 2, 6}, image_voxel_um);
@@ -159,7 +159,7 @@ TEST_CASE("kernels are centred on their peak or centroid on demand") {
     struct Case {
         const char* name;
         Index3 center;
-        bool moves;  // the peak away from where the point was
+        bool shifts;  // the peak away from where the point was
     };
     for (const Case& c : {Case{"peak", {4, 2, 6}, false}, Case{"centroid", mass, true},
                           Case{"middle", {3, 4, 4}, true}}) {
@@ -170,7 +170,7 @@ TEST_CASE("kernels are centred on their peak or centroid on demand") {
                                stacks);
         INFO(result.err);
         REQUIRE(result.status == 0);
-        CHECK(contains(result.err, "moves the image by as much") == c.moves);
+        CHECK(contains(result.err, "shifts the image by as much") == c.shifts);
         const Array wanted =
             oracle_convolve(stacks.image, kernel, {Mode::same, {}, Operation::convolve, c.center});
         CHECK(stacks.error_against(scaled(wanted, 1 / sum_of(kernel).real())) < 1e-5);

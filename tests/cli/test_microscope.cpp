@@ -187,13 +187,13 @@ TEST_CASE("beads that a microscope has recorded come back where and as bright as
     }
 }
 
-TEST_CASE("the likelihood that is told of plain iterations never falls") {
+TEST_CASE("the reported likelihood of plain iterations never falls") {
     const Recording recording;
-    const std::string told =
+    const std::string progress =
         recording
             .deconvolve("psf.tif", "middle", {"-v", "--iterations", "25", "--acceleration", "none"})
             .err;
-    std::istringstream lines(told);
+    std::istringstream lines(progress);
     double last = -1e30;
     int count = 0;
     const std::string word = "log-likelihood ";

@@ -91,7 +91,7 @@ TEST_CASE("the command writes the library's phantom and its objects") {
     CHECK(answer["clamped_high"] == 0);
 }
 
-TEST_CASE("16-bit phantoms are rounded, and what does not fit is told") {
+TEST_CASE("16-bit phantoms are rounded, and clamped values are reported") {
     const TemporaryFolder folder;
     const Arguments common{"--kind", "cells", "--size", "10,40,40", "--overwrite"};
     const auto with = [&](Arguments more) {

@@ -1,7 +1,7 @@
 #include <sstream>
 
-#include "cli/format.hpp"
-#include "cli/progress.hpp"
+#include "cli/run/progress.hpp"
+#include "cli/text/format.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume::cli;

@@ -3,9 +3,9 @@
 #include <limits>
 #include <vector>
 
-#include "cli/preview_picture.hpp"
-#include "cli/projection.hpp"
-#include "cli/statistics.hpp"
+#include "cli/info/statistics.hpp"
+#include "cli/picture/preview_picture.hpp"
+#include "cli/picture/projection.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;
@@ -89,7 +89,7 @@ TEST_CASE("resampling keeps constants, ramps and, when shrinking, means") {
     CHECK(is_near(third.at(1, 1), 1));
 }
 
-TEST_CASE("grey limits are percentiles of finite values") {
+TEST_CASE("gray limits are percentiles of finite values") {
     Plane plane(1, 101, 0);
     for (index_t x = 0; x <= 100; ++x) plane.at(0, 100 - x) = static_cast<float>(x);
     CHECK(percentile_limits(plane, 1, 99).low == 1);

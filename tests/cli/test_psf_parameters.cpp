@@ -153,7 +153,7 @@ TEST_CASE("the middle plane is at the length that was asked for, or the brightes
 }
 
 // Shares are those of planes through the voxels' middles; rings and voxels cut borders differently.
-TEST_CASE("light that is told of planes is what larger volumes hold of them") {
+TEST_CASE("captured light is the share of what larger volumes contain") {
     const TemporaryFolder folder;
     const Arguments kinds[] = {{"--modality", "widefield"},
                                {"--modality", "confocal", "--excitation", "480nm"},

@@ -1,6 +1,6 @@
 // Lengths and extents as people type them.
 
-#include "cli/quantity.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
@@ -12,7 +12,7 @@ TEST_CASE("lengths take a unit", "[cli]") {
     CHECK(parse_length_um("--depth", "2um") == 2);
     CHECK(parse_length_um("--depth", "2 µm") == 2);
     CHECK(parse_length_um("--depth", " 0.25mm ") == 250);
-    CHECK(parse_length_um("--depth", "-3um") == -3);  // for whoever uses it to refuse
+    CHECK(parse_length_um("--depth", "-3um") == -3);  // refused where it is used
     CHECK(parse_length_um("--depth", "500nm") == Approx(0.5));
     for (const char* bad : {"", "2", "um", "2 pixels", "2um3", "nan um", "inf", "1e999um", "2,5um"})
         CHECK_THROWS_AS(parse_length_um("--depth", bad), InvalidArgument);
@@ -31,7 +31,7 @@ TEST_CASE("three lengths share the last one's unit or have their own", "[cli]") 
         CHECK_THROWS_AS(parse_lengths_um("--voxel", bad), InvalidArgument);
 }
 
-TEST_CASE("bare wavelengths are recognised by their range", "[cli]") {
+TEST_CASE("bare wavelengths are recognized by their range", "[cli]") {
     CHECK(parse_wavelength_um("--wavelength", "520nm") == Approx(0.52));
     CHECK(parse_wavelength_um("--wavelength", "0.52um") == Approx(0.52));
     CHECK(parse_wavelength_um("--wavelength", "520") == Approx(0.52));

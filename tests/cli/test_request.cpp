@@ -1,8 +1,9 @@
 #include <sstream>
 
-#include "cli/convolve_command.hpp"
-#include "cli/convolve_report.hpp"
-#include "cli/convolve_request.hpp"
+#include "cli/convolve/request.hpp"
+#include "cli/files/image_output.hpp"
+#include "cli/run/devices.hpp"
+#include "cli/run/report.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;
@@ -10,18 +11,18 @@ using namespace convolume::cli;
 
 TEST_CASE("devices") {
     using Device = EngineChoice::Device;
-    EngineChoice choice;
-    parse_device("gpu:0,12", choice);
-    CHECK(choice.device == Device::gpu);
-    CHECK(choice.gpus == std::vector<int>{0, 12});
-    parse_device("gpu", choice);
-    CHECK(choice.gpus.empty());
-    parse_device("cpu", choice);
-    CHECK(choice.device == Device::cpu);
-    parse_device("auto", choice);
-    CHECK(choice.device == Device::automatic);
+    EngineChoice engines;
+    parse_device("gpu:0,12", engines);
+    CHECK(engines.device == Device::gpu);
+    CHECK(engines.gpus == std::vector<int>{0, 12});
+    parse_device("gpu", engines);
+    CHECK(engines.gpus.empty());
+    parse_device("cpu", engines);
+    CHECK(engines.device == Device::cpu);
+    parse_device("auto", engines);
+    CHECK(engines.device == Device::automatic);
     for (const char* text : {"", "gpus", "gpu:", "gpu:1,", "gpu:,1", "gpu:-1", "gpu:1,1", "gpu:x"})
-        CHECK_THROWS_AS(parse_device(text, choice), InvalidArgument);
+        CHECK_THROWS_AS(parse_device(text, engines), InvalidArgument);
 }
 
 TEST_CASE("parts and compressions") {
@@ -93,8 +94,6 @@ TEST_CASE("failures of other kinds are not tried again") {
 }
 
 TEST_CASE("the plan line tells what GPUs do") {
-    std::ostringstream said;
-    const Console console(said, Verbosity::normal, false);
     Plan plan;
     plan.chosen.method = Method::tiled;
     plan.chosen.tiles = {1, 2, 2};
@@ -103,10 +102,10 @@ TEST_CASE("the plan line tells what GPUs do") {
     plan.chosen.on_gpu = true;
     plan.chosen.engine_bytes = index_t{3} << 30;
     plan.engines = {"gpu:0", "gpu:1"};
-    report_plan(console, ConvolveRequest(), ConvolveFacts(), plan);
+    const std::string line = plan_line(plan, 1);
     for (const char* words : {"1×2×2 tiles, slabs of 96 planes, 2 in flight, ",
                               " on gpu:0 gpu:1, 3.00 GiB of each GPU, "}) {
-        INFO(said.str());
-        CHECK(said.str().find(words) != std::string::npos);
+        INFO(line);
+        CHECK(line.find(words) != std::string::npos);
     }
 }

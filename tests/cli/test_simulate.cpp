@@ -202,7 +202,7 @@ TEST_CASE("threads change no pixel, seeds do") {
     CHECK(inputs.out().values != first.values);
 }
 
-TEST_CASE("saturated pixels are counted and told") {
+TEST_CASE("saturated pixels are counted and reported") {
     const Inputs inputs;
     const CommandResult result = inputs.run({"-o", "out.tif", "--bits", "8", "--gain", "1",
                                              "--offset", "10", "--photons", "500", "--json"});
@@ -292,7 +292,7 @@ TEST_CASE("recordings that cannot be are refused in one sentence") {
     CHECK(inputs.run({"-o", "out.tif", "-q", "--photons-per-unit", "5"}, "dark.npy").status == 0);
 }
 
-TEST_CASE("what is no light is told") {
+TEST_CASE("negative samples are reported") {
     const Inputs inputs;
     const auto use_psf = [&](const Array& psf) {
         std::filesystem::remove(inputs / "psf.npy");

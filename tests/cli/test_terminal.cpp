@@ -1,4 +1,4 @@
-// stderr on a terminal: colours unless NO_COLOR is set.
+// stderr on a terminal: colors unless NO_COLOR is set.
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ std::string on_terminal(const std::string& environment) {
 
 }  // namespace
 
-TEST_CASE("terminals get colours, except with NO_COLOR or without any") {
+TEST_CASE("terminals get colors, except with NO_COLOR or without any") {
     CHECK(contains(on_terminal("NO_COLOR= TERM=xterm"), "\033[31merror"));
     CHECK(contains(on_terminal("NO_COLOR=1 TERM=xterm"), "convolume: error"));
     CHECK_FALSE(contains(on_terminal("NO_COLOR=1 TERM=xterm"), "\033"));

@@ -144,7 +144,7 @@ TEST_CASE("missing inputs") {
 TEST_CASE("outputs that exist or cannot be created are refused before any work") {
     const SmallInputs folder;
     write_text(folder / "out.npy", "precious");
-    // The image does not exist: the output's own fault is still the one that is told first.
+    // The image does not exist: the output's own fault is still reported first.
     check_refusal({"convolve", "none.npy", "kernel.npy", "-o", "out.npy"}, folder, 5,
                   "--overwrite");
     check_refusal({"convolve", "none.npy", "kernel.npy", "-o", "new.npy", "--timeline", "out.npy"},

@@ -1,0 +1,46 @@
+#include "cli/convolve/command.hpp"
+
+#include "cli/files/image_output.hpp"
+#include "cli/files/volumes.hpp"
+
+namespace convolume::cli {
+
+void ConvolveSteps::open(const ExecutionContext& context) {
+    reader_ = io::open_image(request_.image, {.axes = request_.axes});
+    input_ = reader_->metadata();
+    kernel_ = load_kernel(request_.kernel, input_, request_.kernel_options, *context.timeline);
+}
+
+void ConvolveSteps::plan(const ExecutionContext&) {
+    output_ = input_;
+    output_.type = resolve_output_type(request_.output_type, input_.type, kernel_.metadata.type,
+                                       request_.options.precision);
+    Options options = request_.options;
+    options.center = kernel_.explicit_center();
+    convolver_.emplace(planned_image_shape(input_.shape, kernel_.values.shape(), options),
+                       kernel_.values.view(), options, make_engines(request_.engines), input_.type,
+                       output_.type);
+    output_.shape = convolver_->output_shape();
+    kernel_.values = Volume();  // the convolver has its own
+}
+
+Work ConvolveSteps::work() const {
+    return {static_cast<double>(volumes()) * static_cast<double>(element_count(input_.shape))};
+}
+
+void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
+    writer_ = io::create_image(request_.output, output_, request_.create);
+    const HostMemory memory =
+        convolver_->plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
+    for_each_volume(*reader_, *writer_, output_, memory, context,
+                    [&](const ConstImageView& input, const ImageView& output,
+                        const ExecutionContext& volume_context) {
+                        executed_ += convolver_->execute(input, output, volume_context);
+                    });
+}
+
+void ConvolveSteps::commit() {
+    writer_->commit();
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,64 @@
+// The command line of `convolume convolve`.
+
+#include <memory>
+
+#include "cli/app.hpp"
+#include "cli/convolve/command.hpp"
+#include "cli/files/image_output.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/text/option_help.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+void add_meaning(CLI::App& app, ConvolveRequest& request) {
+    Options& options = request.options;
+    const char* group = "What is computed";
+    add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
+               "Size of the result (default same)")
+        ->group(group);
+    add_parsed(app, "--boundary", options.boundary, parse_boundary,
+               "zero|constant:V|nearest|reflect|mirror|wrap",
+               "How the image continues beyond its edges; names as in scipy.ndimage (default zero)")
+        ->group(group);
+    add_parsed(app, "--operation,--op", options.operation, parse_operation,
+               "convolve|correlate|adjoint", "What is computed (default convolve)")
+        ->group(group);
+    add_kernel_options(app, group, request.kernel_options);
+    add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
+               parse_kernel_normalization, "sum|peak|none",
+               "Divide the kernel by its sum (default) or its peak, or leave it as it is")
+        ->group(group);
+    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
+               "What to do with NaN and infinities in the image (default error)")
+        ->group(group);
+    add_axes_option(app, group, request.axes);
+}
+
+void add_output(CLI::App& app, ConvolveRequest& request) {
+    const char* group = "What is written";
+    add_image_output_options(app, group, request.output, request.output_type, request.create,
+                             "the precision's type");
+    add_run_options(app, group, request.run);
+}
+
+}  // namespace
+
+void add_convolve_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand("convolve", "Convolve an image with a kernel");
+    auto request = std::make_shared<ConvolveRequest>();
+    command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
+        ->required();
+    command->add_option("KERNEL", request->kernel, "The kernel (PSF): one 3D stack of any format")
+        ->required();
+    add_meaning(*command, *request);
+    add_convolution_options(*command, "How it is computed", request->options, request->engines);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        require_output(request->output, request->run);
+        action = [request] { run_steps<ConvolveSteps>(*request); };
+    });
+}
+
+}  // namespace convolume::cli

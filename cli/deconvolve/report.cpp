@@ -1,0 +1,120 @@
+// What `convolume deconvolve` reports: sentences for people, JSON for programs.
+
+#include <sstream>
+
+#include "cli/deconvolve/command.hpp"
+#include "cli/files/image_output.hpp"
+#include "cli/files/metadata_json.hpp"
+#include "cli/text/format.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+const char* edges_name(const DeconvolveOptions& options) {
+    return options.boundary ? to_string(*options.boundary) : "extend";
+}
+
+std::string method_text(const DeconvolveOptions& options) {
+    std::ostringstream text;
+    text << to_string(options.method) << ", ";
+    if (options.method == DeconvolveMethod::wiener)
+        text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
+    else if (options.acceleration != Acceleration::none)
+        text << to_string(options.acceleration) << ", ";
+    if (options.method == DeconvolveMethod::richardson_lucy_tv)
+        text << "weight " << format_number(options.tv_weight) << ", ";
+    text << "at most " << options.iterations << " iterations, background "
+         << (options.background ? format_number(*options.background) : "auto") << ", edges "
+         << edges_name(options);
+    return text.str();
+}
+
+std::string plan_line(const DeconvolvePlan& plan) {
+    std::ostringstream text;
+    text << "object z,y,x " << to_string(plan.object) << " on " << plan.engines << ", ";
+    if (plan.on_device)
+        text << format_bytes(plan.device_bytes) << " of its memory";
+    else if (plan.device_bytes > 0)
+        text << format_bytes(plan.device_bytes) << " of each GPU";
+    text << (plan.device_bytes > 0 ? ", " : "") << format_bytes(plan.host_bytes)
+         << " of host memory";
+    return text.str();
+}
+
+}  // namespace
+
+std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) {
+    const bool linear = method == DeconvolveMethod::wiener;
+    return message("iteration ", iteration.number, " of ", iteration.of,
+                   linear ? ", residual " : ", log-likelihood ",
+                   format_number(linear ? iteration.residual : iteration.likelihood));
+}
+
+ExecutionReport DeconvolveSteps::executed() const {
+    ExecutionReport sum;
+    for (const DeconvolveReport& volume : volumes_) sum += volume.executed;
+    return sum;
+}
+
+void DeconvolveSteps::report_plan(const Console& console) const {
+    console.fact("image", message(request_.image, ": ", one_line(input_)));
+    report_kernel(
+        console, psf_,
+        message(", sum ", format_number(deconvolver_->psf_sum(), 9), ", normalized to 1"));
+    if (const index_t negative = deconvolver_->negative_psf_samples(); negative > 0)
+        console.warning(message(negative, " negative samples of the PSF were set to 0"));
+    console.fact("method", method_text(request_.options));
+    const DeconvolvePlan& plan = deconvolver_->plan();
+    cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
+}
+
+void DeconvolveSteps::report_result(const Console& console, const RunTimes& times) const {
+    index_t negative = 0;
+    for (const DeconvolveReport& volume : volumes_) {
+        negative += volume.negative_pixels;
+        console.fact("result", message(iteration_text(volume.last, request_.options.method),
+                                       ", background ", format_number(volume.background)));
+    }
+    if (negative > 0)
+        console.warning(message(negative, " negative pixels of the image were read as 0"));
+    warn_of_clamped_values(console, executed(), output_.type);
+    report_times(console, times);
+    report_output(console, request_.output, output_);
+}
+
+void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
+    const DeconvolveOptions& options = request_.options;
+    const DeconvolvePlan& plan = deconvolver_->plan();
+    json["input"] = to_json(request_.image, input_);
+    json["kernel"] = to_json(psf_);
+    json["kernel"]["sum"] = deconvolver_->psf_sum();
+    json["kernel"]["negative_samples"] = deconvolver_->negative_psf_samples();
+    json["method"] = {{"name", to_string(options.method)},
+                      {"acceleration", to_string(options.acceleration)},
+                      {"iterations", options.iterations},
+                      {"edges", edges_name(options)},
+                      {"tv", options.tv_weight},
+                      {"noise_to_signal", options.noise_to_signal},
+                      {"stop", nullptr},
+                      {"background", "auto"}};
+    if (options.stop) json["method"]["stop"] = *options.stop;
+    if (options.background) json["method"]["background"] = *options.background;
+    json["plan"] = {{"engines", plan.engines},           {"on_device", plan.on_device},
+                    {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
+                    {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},
+                    {"host_bytes", plan.host_bytes}};
+    if (times != nullptr) {
+        json["report"] = report_json(executed(), *times);
+        for (const DeconvolveReport& volume : volumes_)
+            json["report"]["volumes"].push_back({{"iterations", volume.iterations},
+                                                 {"likelihood", volume.last.likelihood},
+                                                 {"residual", volume.last.residual},
+                                                 {"restarts", volume.restarts},
+                                                 {"background", volume.background},
+                                                 {"negative_pixels", volume.negative_pixels}});
+    }
+    json["output"] = output_json(request_.output, output_);
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,97 @@
+// `convolume doctor`: what was built, what the machine has, how fast memory is.
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/app.hpp"
+#include "cli/doctor/gpu_diagnosis.hpp"
+#include "cli/doctor/machine.hpp"
+#include "cli/files/metadata_json.hpp"
+#include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
+#include "cli/text/format.hpp"
+#include "cli/text/option_help.hpp"
+#include "convolume/options.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+struct Diagnosis {
+    std::vector<Feature> features = built_features();
+    std::string processor = processor_name();
+    int processors = processor_count();
+    int threads = default_threads();
+    SystemMemory memory = system_memory();
+    double copy_bytes_per_s = 0;
+    std::string cache = cache_folder();
+    GpuDiagnosis gpu = diagnose_gpus();
+};
+
+Diagnosis diagnose() {
+    Diagnosis diagnosis;
+    constexpr index_t buffer_bytes = index_t{256} << 20;
+    const index_t affordable = diagnosis.memory.available_bytes / 8;
+    diagnosis.copy_bytes_per_s = measure_copy_bandwidth(
+        std::clamp<index_t>(affordable, 1 << 20, buffer_bytes), diagnosis.threads);
+    return diagnosis;
+}
+
+nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
+    nlohmann::ordered_json features;
+    for (const Feature& feature : diagnosis.features)
+        features[feature.name] = {{"present", feature.present}, {"state", feature.state}};
+    nlohmann::ordered_json json = versioned_json();
+    json["compiler"] = CONVOLUME_COMPILER;
+    json["features"] = features;
+    json["processor"] = diagnosis.processor;
+    json["processors"] = diagnosis.processors;
+    json["threads"] = diagnosis.threads;
+    json["host_memory_bytes"] = diagnosis.memory.total_bytes;
+    json["host_memory_available_bytes"] = diagnosis.memory.available_bytes;
+    json["copy_bytes_per_s"] = diagnosis.copy_bytes_per_s;
+    json["cache_folder"] = diagnosis.cache;
+    json["cuda"] = to_json(diagnosis.gpu);
+    return json;
+}
+
+std::string to_text(const Diagnosis& diagnosis) {
+    std::ostringstream text;
+    const auto fact = [&text](std::string label, const std::string& value) {
+        label.resize(16, ' ');
+        text << label << value << '\n';
+    };
+    fact("convolume", version);
+    fact("compiler", CONVOLUME_COMPILER);
+    for (const Feature& feature : diagnosis.features) fact(feature.name, feature.state);
+    fact("processor", diagnosis.processor);
+    fact("threads", message(diagnosis.threads, " of ", diagnosis.processors, " processors"));
+    fact("host memory", message(format_bytes(diagnosis.memory.total_bytes), ", ",
+                                format_bytes(diagnosis.memory.available_bytes), " available"));
+    fact("memory copy",
+         message(format_number(diagnosis.copy_bytes_per_s / 1e9), " GB/s, read plus written"));
+    fact("cache folder", diagnosis.cache.empty()
+                             ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
+                             : diagnosis.cache);
+    for (const auto& [label, value] : facts_of(diagnosis.gpu)) fact(label, value);
+    return text.str();
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "doctor", "Print the features of this build, the machine's hardware and its speed");
+    auto json = std::make_shared<bool>(false);
+    command->add_flag("--json", *json, "Print a JSON object");
+    command->callback([json, &action] {
+        action = [json] {
+            const Diagnosis diagnosis = diagnose();
+            write_stdout(*json ? dump(to_json(diagnosis)) : to_text(diagnosis));
+        };
+    });
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,114 @@
+#include "cli/doctor/machine.hpp"
+
+#include <fftw3.h>
+#include <hwy/targets.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <thread>
+
+#include "convolume/engines.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+std::string simd_targets() {
+    std::string names;
+    for (auto targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+        if (!names.empty()) names += ' ';
+        names += hwy::TargetName(targets & ~(targets - 1));
+    }
+    return names;
+}
+
+Feature cuda() {
+    const std::string why_not = gpu_unavailable();
+    return {"CUDA", why_not.empty() ? "yes" : why_not, why_not.empty()};
+}
+
+}  // namespace
+
+std::vector<Feature> built_features() {
+    return {
+        {"TIFF", CONVOLUME_HAVE_TIFF ? "yes" : "no; install libtiff-dev and build again",
+         CONVOLUME_HAVE_TIFF},
+        {"HDF5", CONVOLUME_HAVE_HDF5 ? "yes" : "no; install libhdf5-dev and build again",
+         CONVOLUME_HAVE_HDF5},
+        {"NPY", "yes", true},
+        {"FFT", std::string(fftwf_version), true},
+        {"SIMD", simd_targets(), true},
+        cuda(),
+    };
+}
+
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string text; std::getline(file, text);)
+        if (text.starts_with("model name")) {
+            const std::size_t colon = text.find(": ");
+            if (colon != std::string::npos) return text.substr(colon + 2);
+        }
+    return "unknown";
+}
+
+int processor_count() {
+    return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+int default_threads() {
+    return omp_get_max_threads();
+}
+
+SystemMemory system_memory() {
+    SystemMemory memory;
+    std::ifstream file("/proc/meminfo");
+    for (std::string text; std::getline(file, text);) {
+        std::istringstream fields(text);
+        std::string key;
+        index_t kib = 0;
+        fields >> key >> kib;
+        if (key == "MemTotal:") memory.total_bytes = kib * 1024;
+        if (key == "MemAvailable:") memory.available_bytes = kib * 1024;
+    }
+    return memory;
+}
+
+std::string cache_folder() {
+    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+        return std::string(cache) + "/convolume";
+    if (const char* home = std::getenv("HOME"); home && *home)
+        return std::string(home) + "/.cache/convolume";
+    return {};
+}
+
+double measure_copy_bandwidth(index_t buffer_bytes, int threads) {
+    Buffer source(buffer_bytes, "the bandwidth measurement");
+    Buffer target(buffer_bytes, "the bandwidth measurement");
+    source.touch(threads);
+    target.touch(threads);
+    double best_s = std::numeric_limits<double>::infinity();
+    for (int run = 0; run < 5; ++run) {
+        const auto begin = std::chrono::steady_clock::now();
+#pragma omp parallel num_threads(threads)
+        {
+            const index_t share = ceil_div(buffer_bytes, omp_get_num_threads());
+            const index_t first = std::min(share * omp_get_thread_num(), buffer_bytes);
+            const index_t last = std::min(first + share, buffer_bytes);
+            std::memcpy(target.as<char>() + first, source.as<char>() + first,
+                        static_cast<std::size_t>(last - first));
+        }
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+        best_s = std::min(best_s, taken.count());
+    }
+    return 2 * static_cast<double>(buffer_bytes) / best_s;
+}
+
+}  // namespace convolume::cli

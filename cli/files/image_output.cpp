@@ -1,0 +1,98 @@
+#include "cli/files/image_output.hpp"
+
+#include <array>
+#include <utility>
+
+#include "cli/files/metadata_json.hpp"
+#include "cli/text/option_help.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+io::Compression parse_compression(std::string_view text) {
+    using io::Compression;
+    constexpr std::array<std::pair<std::string_view, Compression>, 5> choices{
+        {{"none", Compression::none},
+         {"deflate", Compression::deflate},
+         {"lzw", Compression::lzw},
+         {"zstd", Compression::zstd},
+         {"packbits", Compression::packbits}}};
+    for (const auto& [name, compression] : choices)
+        if (text == name) return compression;
+    throw InvalidArgument(message("--compression is none, deflate, lzw, zstd or packbits, not \"",
+                                  text, "\"; choose one of these"));
+}
+
+PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
+                              Precision precision) {
+    const bool complex = is_complex(image) || is_complex(kernel);
+    PixelType type = PixelType::float32;
+    if (name.empty()) {
+        if (precision == Precision::float64)
+            type = complex ? PixelType::complex128 : PixelType::float64;
+        else
+            type = complex ? PixelType::complex64 : PixelType::float32;
+    } else {
+        type = name == "same" ? image : pixel_type_from_name(name);
+    }
+    if (complex && !is_complex(type))
+        throw InvalidArgument(message("the result is complex since ",
+                                      is_complex(image) ? "the image" : "the kernel",
+                                      " is, and cannot be written as ", name_of(type),
+                                      "; choose --output-type complex64 or complex128"));
+    return type;
+}
+
+void add_axes_option(CLI::App& app, const char* group, std::string& axes) {
+    app.add_option("--axes", axes,
+                   "Meaning of the image's axes, slowest first, e.g. TYX, if the file does not say "
+                   "or is wrong")
+        ->type_name("AXES")
+        ->group(group);
+}
+
+void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
+                            const char* help) {
+    add_parsed(app, "--compression", create.compression, parse_compression,
+               "none|deflate|lzw|zstd|packbits", help)
+        ->group(group);
+}
+
+void add_image_output_options(CLI::App& app, const char* group, std::string& output,
+                              std::string& output_type, io::CreateOptions& create,
+                              const std::string& usual_type) {
+    app.add_option("-o,--output", output, "The result: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->type_name("OUT")
+        ->group(group);
+    const auto type = [](const std::string& text) {
+        if (text != "same") static_cast<void>(pixel_type_from_name(text));
+        return text;
+    };
+    add_parsed(app, "--output-type", output_type, type, "same|float32|uint16|…",
+               "Pixel type; integers are rounded and clamped (default: " + usual_type + ")")
+        ->group(group);
+    add_compression_option(app, group, create, "Compression of the output (default none)");
+    app.add_flag("--overwrite", create.overwrite, "Replace an output that exists")->group(group);
+}
+
+void report_output(const Console& console, const std::string& path,
+                   const io::ImageMetadata& image) {
+    console.fact("output",
+                 message(path, ": z,y,x ", to_string(image.shape), ' ', name_of(image.type)));
+}
+
+void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
+                            PixelType type) {
+    if (executed.clamped_low > 0 || executed.clamped_high > 0)
+        console.warning(message(executed.clamped_low, " values below and ", executed.clamped_high,
+                                " above the range of ", name_of(type),
+                                " were clamped; choose a wider --output-type to keep them"));
+}
+
+nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image) {
+    return {{"file", path.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(path)},
+            {"shape", shape_json(image.shape)},
+            {"type", name_of(image.type)}};
+}
+
+}  // namespace convolume::cli

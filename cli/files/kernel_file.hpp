@@ -1,0 +1,64 @@
+#pragma once
+// Kernels from files: read, brought to the image's voxel size, centered. What all subcommands that
+// take a PSF share.
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/files/kernel_background.hpp"
+#include "cli/text/console.hpp"
+#include "convolume/execution.hpp"
+#include "convolume/image_file.hpp"
+#include "convolume/options.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::cli {
+
+/// What to do where image and kernel both know their voxel sizes and these differ.
+enum class PsfResample {
+    automatic,  ///< resample the kernel
+    never,      ///< refuse
+    ignore,     ///< voxel by voxel, with a warning
+};
+
+struct KernelOptions {
+    KernelCenter center;
+    KernelBackground background;
+    PsfResample resample = PsfResample::automatic;
+};
+
+/// --kernel-center, --psf-background and --psf-resample.
+void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options);
+
+struct KernelFile {
+    std::string path;
+    io::ImageMetadata metadata;  ///< as the file says
+    KernelOptions options;
+    Volume values;          ///< on the image's voxels; may be emptied once a plan has its own copy
+    Shape3 shape;           ///< of `values`
+    Index3 center;          ///< of `values`
+    Index3 file_center;     ///< of the file's samples
+    Index3 file_peak;       ///< largest magnitude of the file's samples
+    double background = 0;  ///< that was subtracted
+    bool resampled = false;
+    std::string warning;  ///< empty where there is nothing to warn of
+
+    /// How `values` is to be used: nothing is left to choose.
+    KernelCenter explicit_center() const { return {KernelCenter::Kind::explicit_, center}; }
+};
+
+/// Reads the stack `path` for images like `image`. Throws what io::open_image() does, BadData
+/// (several channels or frames), InvalidArgument (a center outside, PsfResample::never, a
+/// background of complex kernels or of stacks without faces).
+KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
+                       const KernelOptions& options, Timeline& timeline);
+
+/// The file, what was resampled, where the center is and what that moves. `more` ends the first
+/// line.
+void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more);
+
+/// The "kernel" of --json.
+nlohmann::ordered_json to_json(const KernelFile& kernel);
+
+}  // namespace convolume::cli

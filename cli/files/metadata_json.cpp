@@ -1,0 +1,37 @@
+#include "cli/files/metadata_json.hpp"
+
+namespace convolume::cli {
+
+using nlohmann::ordered_json;
+
+ordered_json shape_json(const Shape3& shape) {
+    return ordered_json::array({shape.z, shape.y, shape.x});
+}
+
+ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata) {
+    const auto or_null = [](const std::optional<double>& value) {
+        return value ? ordered_json(*value) : ordered_json(nullptr);
+    };
+    ordered_json voxel_size = ordered_json::array();
+    for (const auto& size : metadata.voxel_size_um) voxel_size.push_back(or_null(size));
+    ordered_json json;
+    json["file"] = file;
+    json["format"] = metadata.format;
+    json["axes"] = metadata.axes;
+    json["frames"] = metadata.frames;
+    json["channels"] = metadata.channels;
+    json["shape"] = shape_json(metadata.shape);
+    json["type"] = name_of(metadata.type);
+    json["voxel_size_um"] = voxel_size;
+    json["unit"] = metadata.unit;
+    json["frame_interval_s"] = or_null(metadata.frame_interval_s);
+    json["channel_names"] = metadata.channel_names;
+    json["bytes"] = metadata.bytes();
+    return json;
+}
+
+std::string dump(const ordered_json& json) {
+    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace convolume::cli

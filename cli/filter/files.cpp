@@ -1,0 +1,60 @@
+#include "cli/filter/files.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+FilterFile read_filter_file(const std::string& path, const io::OpenSignalOptions& options,
+                            Timeline& timeline) {
+    const auto reader = io::open_signal(path, options);
+    const io::SignalInfo& info = reader->info();
+    if (info.dims.size() > 2)
+        throw BadData(message("filters are 1D, or 2D (filters × taps), but \"", path, "\" holds ",
+                              info.text(), "; save them as 2D"));
+    const index_t taps = info.samples();
+    FilterFile file{path, info, Volume({1, info.signals(), taps}, info.type)};
+    const PhaseTimer timer(&timeline, Phase::read, -1, -1, file.taps.bytes());
+    for (index_t row = 0; row < info.signals(); ++row)
+        reader->read(row, 0, taps, file.taps.view().at(0, row, 0));
+    return file;
+}
+
+}  // namespace
+
+std::vector<FilterFile> read_filters(const std::vector<std::string>& paths,
+                                     const io::OpenSignalOptions& options, Timeline& timeline) {
+    std::vector<FilterFile> files;
+    for (const std::string& path : paths)
+        files.push_back(read_filter_file(path, options, timeline));
+    return files;
+}
+
+std::vector<index_t> result_dims(const io::SignalInfo& signal,
+                                 const std::vector<FilterFile>& filters, const FilterBank& bank) {
+    std::vector<index_t> dims(signal.dims.begin(), signal.dims.end() - 1);
+    const bool one_filter = filters.size() == 1 && filters[0].info.dims.size() == 1;
+    if (!one_filter) dims.push_back(bank.filters());
+    dims.push_back(bank.result_samples());
+    return dims;
+}
+
+void FileSource::read(index_t signal, index_t begin, index_t count, void* to) {
+    const PhaseTimer timer(&timeline_, Phase::read, -1, -1,
+                           count * static_cast<index_t>(size_of(type())));
+    reader_.read(signal, begin, count, to);
+}
+
+void FileSink::write(index_t signal, index_t filter, index_t begin, index_t count,
+                     const void* from) {
+    const PhaseTimer timer(&timeline_, Phase::write);
+    results_.write(signal * filters_ + filter, begin, count, from);
+}
+
+void FileSink::write_positions(index_t signal, index_t filter, index_t begin, index_t count,
+                               const index_t* from) {
+    if (positions_ == nullptr) return;
+    const PhaseTimer timer(&timeline_, Phase::write);
+    positions_->write(signal * filters_ + filter, begin, count, from);
+}
+
+}  // namespace convolume::cli

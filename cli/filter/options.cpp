@@ -1,0 +1,122 @@
+// The command line of `convolume filter`.
+
+#include <memory>
+
+#include "cli/app.hpp"
+#include "cli/filter/command.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/text/option_help.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+void add_inputs(CLI::App& app, FilterRequest& request) {
+    app.add_option(
+           "SIGNAL", request.signal,
+           "NPY, file.h5, file.h5:/dataset or raw (.f32, .c64, …): the last axis holds the samples")
+        ->required();
+    app.add_option("FILTERS", request.filters,
+                   "One or more files, each with one filter (1D) or several (filters × taps)")
+        ->required();
+    const char* group = "What is read";
+    app.add_option_function<std::string>(
+           "--raw",
+           [&request](const std::string& text) {
+               request.signal_file.raw_type = request.filter_files.raw_type =
+                   pixel_type_from_name(text);
+           },
+           "Element type of raw files whose name does not give it")
+        ->type_name("float32|complex64|int16|…")
+        ->group(group);
+    add_parsed(app, "--signals", request.signal_file.raw_signals, parse_positive<index_t>, "N",
+               "Number of signals of equal length in a raw SIGNAL")
+        ->group(group);
+    add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
+               "Taps per filter in raw FILTERS")
+        ->group(group);
+}
+
+void add_meaning(CLI::App& app, FilterOptions& options) {
+    const char* group = "What is computed";
+    CLI::Option* mode = add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
+                                   "Size of the result (default same)")
+                            ->group(group);
+    add_parsed(app, "--range", options.range, parse_sample_range, "A:B",
+               "Samples A to B-1 of the full result, instead of a mode")
+        ->group(group)
+        ->excludes(mode);
+    add_parsed(app, "--origin", options.origin, parse_filter_origin, "center|causal|anticausal|N",
+               "Index of the tap aligned with the result's sample (default center: (M-1)/2)")
+        ->group(group);
+    add_parsed(app, "--post", options.post, parse_point_post, "none|power|derivative",
+               "Applied to each sample of the result: power is |y|², derivative is (y[n+1] - "
+               "y[n-1]) / 2 (default none)")
+        ->group(group);
+    add_parsed(
+        app, "--window", options.window, parse_window_post, "none|decimate:W|peak:W",
+        "Store one of every W samples: the first (decimate) or the largest (peak) (default: all)")
+        ->group(group);
+    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
+               "What to do with NaN and infinities in the signal (default error)")
+        ->group(group);
+}
+
+void add_execution(CLI::App& app, FilterRequest& request) {
+    const char* group = "How it is computed";
+    FilterOptions& options = request.options;
+    add_parsed(app, "--method", options.method, parse_filter_method,
+               "auto|direct|overlap-save|overlap-add|partitioned",
+               "Default auto: the fastest predicted method")
+        ->group(group);
+    add_parsed(app, "--segment", options.segment, parse_positive<index_t>, "N",
+               "Length of the transforms (default: chosen automatically)")
+        ->group(group);
+    add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
+               "Precision of the computation and the result (default float32)")
+        ->group(group);
+    add_device_option(app, group, request.engines);
+    add_gpu_memory_option(app, group, request.engines);
+    add_parsed(app, "--max-host-mem", options.max_host_bytes, parse_byte_size, "SIZE",
+               "Memory for buffers that read, filter and write (default: a quarter of free memory)")
+        ->group(group);
+    add_engine_threads_option(app, group, request.engines);
+}
+
+void add_output(CLI::App& app, FilterRequest& request) {
+    const char* group = "What is written";
+    app.add_option("-o,--output", request.output,
+                   "The result: .npy, .h5, .h5:/dataset, .f32, .f64, .c64, .c128 or .raw")
+        ->type_name("OUT")
+        ->group(group);
+    app.add_option("--positions", request.positions,
+                   "Positions of the peaks in the full result, int64: .npy, .h5[:/dataset] or .i64")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
+    add_run_options(app, group, request.run);
+}
+
+void check(const FilterRequest& request) {
+    require_output(request.output, request.run);
+    if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
+        throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
+}
+
+}  // namespace
+
+void add_filter_command(CLI::App& app, Action& action) {
+    CLI::App* command =
+        app.add_subcommand("filter", "Filter long 1D signals with a bank of filters");
+    auto request = std::make_shared<FilterRequest>();
+    add_inputs(*command, *request);
+    add_meaning(*command, request->options);
+    add_execution(*command, *request);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        check(*request);
+        action = [request] { run_steps<FilterSteps>(*request); };
+    });
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,78 @@
+// What `convolume phantom` reports: sentences for people, JSON for programs.
+
+#include <vector>
+
+#include "cli/files/image_output.hpp"
+#include "cli/files/metadata_json.hpp"
+#include "cli/phantom/command.hpp"
+#include "cli/text/format.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::cli {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+void fill_facts(ordered_json& json, const PhantomRequest& request, const Phantom& phantom) {
+    const PhantomOptions& options = request.options;
+    json["kind"] = to_string(options.kind);
+    json["seed"] = options.seed;
+    json["shape"] = shape_json(options.shape);
+    json["voxel_size_um"] = {options.voxel.z_um, options.voxel.y_um, options.voxel.x_um};
+    json["background"] = options.background;
+    json["count"] = phantom.objects().size();
+}
+
+}  // namespace
+
+void PhantomSteps::report_plan(const Console& console) const {
+    const std::size_t objects = phantom_->objects().size();
+    console.fact("phantom", message(to_string(request_.options.kind), ", ", objects,
+                                    objects == 1 ? " object, " : " objects, ",
+                                    format_voxel_size(output_.voxel_size_um), ", seed ",
+                                    request_.options.seed));
+}
+
+void PhantomSteps::report_result(const Console& console, const RunTimes& times) const {
+    if (clamped_ > 0)
+        console.warning(message(clamped_, " values above the range of ", name_of(output_.type),
+                                " were clamped; lower --brightness or write float32"));
+    console.fact("time", format_duration(times.timeline.now_s()));
+    report_output(console, request_.output, output_);
+}
+
+/// Facts and one object a line: text at once, since a tree of millions of objects would be large.
+std::string PhantomSteps::objects_text() const {
+    ordered_json facts = versioned_json();
+    fill_facts(facts, request_, *phantom_);
+    std::string text = dump(facts);
+    text.erase(text.find_last_not_of("}\n \t") + 1);
+    text += ",\n  \"objects\": [";
+    const char* separator = "\n    ";
+    for (const PhantomObject& object : phantom_->objects()) {
+        ordered_json center;
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            center.push_back(object.centre_um[axis] /
+                             request_.options.voxel[static_cast<int>(axis)]);
+        const ordered_json json{
+            {"kind", to_string(object.kind)}, {"centre_um", object.centre_um},
+            {"centre_voxels", center},        {"radius_um", object.radius_um},
+            {"length_um", object.length_um},  {"brightness", object.brightness}};
+        text += separator + json.dump();
+        separator = ",\n    ";
+    }
+    return text + "\n  ]\n}\n";
+}
+
+void PhantomSteps::fill_json(ordered_json& json, const RunTimes* times) const {
+    fill_facts(json, request_, *phantom_);
+    if (times != nullptr) {
+        json["clamped_high"] = clamped_;
+        json["seconds"] = times->timeline.now_s();
+        json["peak_buffer_bytes"] = memory_use().peak_bytes;
+    }
+    json["output"] = output_json(request_.output, output_);
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,219 @@
+#include "cli/picture/preview_picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/picture/font.hpp"
+#include "cli/text/format.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+constexpr Color background{16, 18, 22};
+constexpr Color bright{236, 239, 244};
+constexpr Color dim{138, 146, 160};
+constexpr int margin = 28;
+constexpr int gap = 6;
+constexpr int column_gap = 40;
+constexpr int text_size = 2;
+constexpr int text_height = glyph_height * text_size;
+constexpr int line = text_height + 8;
+constexpr int ramp_height = 10;
+constexpr int least_column = 400;
+constexpr double default_side = 900;
+constexpr double largest_side = 16384;
+
+// Pixels of one stack's panels.
+struct Panels {
+    int x;
+    int y;
+    int z;
+    int width() const { return x + gap + z; }
+    int height() const { return y + gap + z; }
+    int column() const { return std::max(width(), least_column); }
+};
+
+double smallest_step(const PreviewStack& stack) {
+    return *std::min_element(stack.step.begin(), stack.step.end());
+}
+
+// Sides of a stack in its smallest step: z, y, x.
+std::array<double, 3> sides(const PreviewStack& stack) {
+    const Plane& yx = stack.views.along_z;
+    const Plane& zx = stack.views.along_y;
+    const double smallest = smallest_step(stack);
+    return {static_cast<double>(zx.rows) * stack.step[0] / smallest,
+            static_cast<double>(yx.rows) * stack.step[1] / smallest,
+            static_cast<double>(yx.columns) * stack.step[2] / smallest};
+}
+
+double whole_halves(double zoom) {
+    return zoom > 1 ? std::floor(zoom * 2) / 2 : zoom;
+}
+
+// Picture pixels for the smallest step of each stack.
+std::vector<double> default_zooms(const std::vector<PreviewStack>& stacks, double asked) {
+    double largest = 1, highest = 1;
+    for (const PreviewStack& stack : stacks) {
+        if (stack.own_zoom) continue;
+        const auto [z, y, x] = sides(stack);
+        largest = std::max({largest, x + z, y + z});
+        highest = std::max(highest, y + z);
+    }
+    const double side = default_side / std::max(1.0, static_cast<double>(stacks.size()) / 2);
+    const double shared = asked > 0 ? asked : whole_halves(std::min(side / largest, 8.0));
+    std::vector<double> zooms;
+    for (const PreviewStack& stack : stacks) {
+        const auto [z, y, x] = sides(stack);
+        const double own = whole_halves(std::min(shared * highest / (y + z), 16.0));
+        zooms.push_back(stack.own_zoom && asked == 0 ? own : shared);
+    }
+    return zooms;
+}
+
+Panels panels_of(const PreviewStack& stack, double zoom) {
+    const auto [z, y, x] = sides(stack);
+    for (const double side : {z, y, x})
+        if (side * zoom > largest_side / 2)
+            throw InvalidArgument(message("a picture with a panel of ", format_number(side * zoom),
+                                          " pixels is too large; give a smaller --scale"));
+    const auto pixels = [zoom](double side) {
+        return std::max(1, static_cast<int>(std::lround(side * zoom)));
+    };
+    return {pixels(x), pixels(y), pixels(z)};
+}
+
+std::uint8_t gray_level(double value, const GrayLimits& limits, double gamma) {
+    const double fraction = (value - limits.low) / (limits.high - limits.low);
+    if (!(fraction > 0)) return 0;
+    return static_cast<std::uint8_t>(std::lround(255 * std::pow(std::min(fraction, 1.0), gamma)));
+}
+
+void draw_plane(Canvas& canvas, int left, int top, int width, int height, const Plane& plane,
+                const GrayLimits& limits, double gamma) {
+    const Plane pixels = resample(plane, height, width);
+    for (int y = 0; y < height; ++y)
+        for (int x = 0; x < width; ++x) {
+            const std::uint8_t level = gray_level(pixels.at(y, x), limits, gamma);
+            canvas.set(left + x, top + y, {level, level, level});
+        }
+}
+
+// Darkens what is below a label, so that it can be read on any image.
+void shade(Canvas& canvas, int left, int top, int width, int height) {
+    for (int y = std::max(top, 0); y < std::min(top + height, canvas.height()); ++y)
+        for (int x = std::max(left, 0); x < std::min(left + width, canvas.width()); ++x) {
+            const auto darker = [](std::uint8_t c) { return static_cast<std::uint8_t>(c / 3); };
+            const Color color = canvas.at(x, y);
+            canvas.set(x, y, {darker(color.red), darker(color.green), darker(color.blue)});
+        }
+}
+
+void draw_label(Canvas& canvas, int left, int top, int width, int height, const char* text) {
+    const int needed = text_width(text, text_size) + 8;
+    if (needed > width || text_height + 8 > height) return;
+    shade(canvas, left, top, needed, text_height + 8);
+    canvas.text(left + 4, top + 4, text, bright, text_size);
+}
+
+void draw_scale_bar(Canvas& canvas, const PreviewStack& stack, double zoom, int right, int bottom,
+                    int width) {
+    const double pixels_per_unit = zoom / smallest_step(stack);
+    const double length = round_length(0.3 * width / pixels_per_unit);
+    const int bar = std::max(1, static_cast<int>(std::lround(length * pixels_per_unit)));
+    const std::string label = format_number(length) + " " + stack.unit;
+    const int label_width = text_width(label, text_size);
+    const int box_width = std::max(bar, label_width) + 16;
+    const int box_height = text_height + 22;
+    if (box_width > width) return;
+    const int left = right - box_width;
+    shade(canvas, left, bottom - box_height, box_width, box_height);
+    canvas.text(left + (box_width - label_width) / 2, bottom - box_height + 6, label, bright,
+                text_size);
+    canvas.fill(left + (box_width - bar) / 2, bottom - 11, bar, 4, bright);
+}
+
+// A gray ramp between its limits.
+void draw_ramp(Canvas& canvas, int left, int top, const PreviewStack& stack, double gamma) {
+    const auto number = [&stack](double value) {
+        return format_number(stack.logarithmic ? std::pow(10.0, value) : value, 4);
+    };
+    const std::string low = number(stack.limits.low);
+    std::string high = number(stack.limits.high);
+    if (stack.logarithmic)
+        high += "  log";
+    else if (gamma != 1)
+        high += "  gamma " + format_number(gamma);
+    constexpr int ramp = 120;
+    canvas.text(left, top, low, dim, text_size);
+    left += text_width(low, text_size) + 12;
+    const int y = top + (text_height - ramp_height) / 2;
+    for (int x = 0; x < ramp; ++x) {
+        const std::uint8_t level = gray_level(x, {0, ramp - 1}, gamma);
+        canvas.fill(left + x, y, 1, ramp_height, {level, level, level});
+    }
+    canvas.text(left + ramp + 12, top, high, dim, text_size);
+}
+
+std::string shortened(const std::string& text, int width) {
+    if (text_width(text, text_size) <= width) return text;
+    const std::size_t room = static_cast<std::size_t>(width / ((glyph_width + 1) * text_size));
+    return "…" + text.substr(text.size() - std::min(room - 1, text.size()));
+}
+
+void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom,
+                const PreviewStyle& style, int ramp_top) {
+    const Panels panels = panels_of(stack, zoom);
+    int top = margin;
+    canvas.text(left, top, shortened(stack.title, panels.column()), bright, text_size);
+    for (const std::string& caption : stack.captions) {
+        top += line;
+        canvas.text(left, top, shortened(caption, panels.column()), dim, text_size);
+    }
+    top += line + 4;
+    const int right = left + panels.x + gap;
+    const int below = top + panels.y + gap;
+    const OrthogonalViews& views = stack.views;
+    const auto panel = [&](int x, int y, int width, int height, const Plane& plane,
+                           const char* axes) {
+        draw_plane(canvas, x, y, width, height, plane, stack.limits, style.gamma);
+        draw_label(canvas, x, y, width, height, axes);
+    };
+    panel(left, top, panels.x, panels.y, views.along_z, "x→ y↓");
+    panel(right, top, panels.z, panels.y, views.along_x, "z→ y↓");
+    panel(left, below, panels.x, panels.z, views.along_y, "x→ z↓");
+    draw_scale_bar(canvas, stack, zoom, left + panels.x, top + panels.y, panels.x);
+    draw_ramp(canvas, left, ramp_top, stack, style.gamma);
+}
+
+}  // namespace
+
+double round_length(double length) {
+    const double power = std::pow(10.0, std::floor(std::log10(length)));
+    for (const double step : {5.0, 2.0})
+        if (step * power <= length) return step * power;
+    return power;
+}
+
+Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle& style) {
+    const std::vector<double> zooms = default_zooms(stacks, style.zoom);
+    int width = 2 * margin - column_gap;
+    int height = 0;
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+        const Panels panels = panels_of(stacks[i], zooms[i]);
+        width += panels.column() + column_gap;
+        height = std::max(height, panels.height());
+    }
+    const int ramp_top = margin + 3 * line + 4 + height + 14;
+    Canvas canvas(width, ramp_top + text_height + margin, background);
+    int left = margin;
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+        draw_stack(canvas, left, stacks[i], zooms[i], style, ramp_top);
+        left += panels_of(stacks[i], zooms[i]).column() + column_gap;
+    }
+    return canvas;
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,30 @@
+#pragma once
+// What `convolume preview` was asked to do.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/picture/preview_picture.hpp"
+
+namespace convolume::cli {
+
+struct PreviewRequest {
+    std::vector<std::string> stacks;
+    std::string after;
+    std::string psf;
+    std::string output;
+    index_t channel = 0;
+    index_t frame = 0;
+    PreviewStyle style;
+    std::optional<GrayLimits> limits;
+    bool slices = false;
+    std::optional<double> decades;  ///< of a logarithmic scale
+    bool overwrite = false;
+    bool quiet = false;
+};
+
+/// Reads the stacks, draws and writes the picture.
+void run_preview(const PreviewRequest& request);
+
+}  // namespace convolume::cli

@@ -1,0 +1,31 @@
+#pragma once
+// The parameters of a PSF under the names they have in side files, units included. What is typed,
+// what a file holds and what is written are objects of the same keys.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "convolume/psf.hpp"
+
+namespace convolume::cli {
+
+/// All of PsfOptions but threads. Parameters that the model and modality do not use are left out.
+nlohmann::ordered_json psf_parameters(const PsfOptions& options);
+
+/// The options in `parameters`. Missing ones have the defaults of PsfOptions; design values that
+/// are missing equal the actual ones. Throws BadData that names `source` and the key for unknown
+/// keys, missing ones and wrong types.
+PsfOptions psf_options_of(nlohmann::ordered_json parameters, const std::string& source);
+
+/// The "psf" object of a side file. Throws InputNotFound or BadData.
+nlohmann::ordered_json read_psf_parameters(const std::string& file);
+
+PsfModel parse_psf_model(const std::string& text);
+Modality parse_modality(const std::string& text);
+
+/// Whether sample, cover glass, design and depth mean anything to `model`.
+bool has_layers(PsfModel model);
+
+nlohmann::ordered_json to_json(const PsfFacts& facts);
+
+}  // namespace convolume::cli

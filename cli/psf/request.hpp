@@ -1,0 +1,30 @@
+#pragma once
+// What `convolume psf` was asked to do.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/run/common_options.hpp"
+#include "cli/run/output_path.hpp"
+
+namespace convolume::cli {
+
+struct PsfRequest {
+    nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see parameters.hpp
+    std::string from;                                                 ///< a side file, or empty
+    bool auto_size = false;         ///< typed; also if no size is given
+    bool brightest = false;         ///< typed
+    std::optional<double> capture;  ///< typed; 0.95 where not
+    int threads = 0;
+    std::string output;  ///< empty: facts alone, as in a dry run
+    bool overwrite = false;
+    bool explain = false;
+    RunOptions run;
+
+    /// The JSON file of the parameters: psf.tif and psf.h5:/dataset have psf.json beside them.
+    std::string side_file() const;
+    RunFiles files() const { return {{output, side_file()}, {}, overwrite}; }
+};
+
+}  // namespace convolume::cli

@@ -1,0 +1,110 @@
+#include "cli/run/common_options.hpp"
+
+#include <array>
+#include <utility>
+
+#include "cli/run/devices.hpp"
+#include "cli/text/option_help.hpp"
+
+namespace convolume::cli {
+
+int parse_parts(std::string_view text) {
+    constexpr std::array<std::pair<std::string_view, int>, 6> choices{
+        {{"auto", 0}, {"1", 1}, {"2", 2}, {"4", 4}, {"8", 8}, {"16", 16}}};
+    for (const auto& [name, parts] : choices)
+        if (text == name) return parts;
+    throw InvalidArgument(
+        message("--parts is auto, 1, 2, 4, 8 or 16, not \"", text, "\"; choose one of these"));
+}
+
+void add_device_option(CLI::App& app, const char* group, EngineChoice& engines) {
+    app.add_option_function<std::string>(
+           "--device", [&engines](const std::string& text) { parse_device(text, engines); },
+           "Where to compute (default auto: CPU or GPUs, whichever is predicted to be faster)")
+        ->type_name("auto|cpu|gpu|gpu:0,1")
+        ->group(group);
+}
+
+void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& engines) {
+    add_parsed(app, "--max-gpu-mem", engines.gpu_memory_bytes, parse_byte_size, "SIZE",
+               "Memory limit of each GPU, e.g. 8G (default: most of its free memory)")
+        ->group(group);
+}
+
+void add_threads_option(CLI::App& app, const char* group, int& threads, const char* help) {
+    add_parsed(app, "--threads", threads, parse_positive<int>, "N", help)->group(group);
+}
+
+void add_engine_threads_option(CLI::App& app, const char* group, EngineChoice& engines) {
+    add_threads_option(app, group, engines.threads, "Total number of CPU threads (default: all)");
+}
+
+void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes) {
+    add_parsed(app, "--max-host-mem", bytes, parse_byte_size, "SIZE",
+               "Memory limit of image, result, scratch and CPU engines together (default: three "
+               "quarters of free memory)")
+        ->group(group);
+}
+
+void add_convolution_options(CLI::App& app, const char* group, Options& options,
+                             EngineChoice& engines) {
+    add_parsed(app, "--method", options.method, parse_method, "auto|in-core|dif|tiled|direct",
+               "Default auto: the fastest predicted method that fits in memory")
+        ->group(group);
+    add_parsed(app, "--parts", options.parts, parse_parts, "auto|1|2|4|8|16",
+               "Number of parts of method dif (default auto)")
+        ->group(group);
+    add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
+               "Precision of the computation (default float32)")
+        ->group(group);
+    add_device_option(app, group, engines);
+    add_parsed(app, "--engines", engines.cpu_engines, parse_positive<int>, "N",
+               "CPU engines that share the threads (default 1)")
+        ->group(group);
+    add_parsed(app, "--engine-mem", engines.engine_memory_bytes, parse_byte_size, "SIZE",
+               "Memory limit of each CPU engine, e.g. 512M (default: none)")
+        ->group(group);
+    add_gpu_memory_option(app, group, engines);
+    add_parsed(app, "--transfer-gate", engines.transfer_gate, parse_transfer_gate,
+               "auto|global|per-link|off",
+               "Concurrent transfers between host and GPUs: one in total (global), one per GPU and "
+               "direction (per-link), or any number (off) (default auto: chosen by a measurement)")
+        ->group(group);
+    add_host_memory_option(app, group, options.max_host_bytes);
+    add_engine_threads_option(app, group, engines);
+}
+
+void add_json_option(CLI::App& app, const char* group, RunOptions& options) {
+    app.add_flag("--json", options.json, "Print a JSON object on stdout")->group(group);
+}
+
+CLI::Option* add_quiet_option(CLI::App& app, const char* group, RunOptions& options) {
+    return app
+        .add_flag_callback(
+            "-q,--quiet", [&options] { options.verbosity = Verbosity::quiet; },
+            "Only warnings and errors")
+        ->group(group);
+}
+
+void add_run_options(CLI::App& app, const char* group, RunOptions& options) {
+    app.add_flag("--dry-run", options.dry_run, "Print the plan; compute and write nothing")
+        ->group(group);
+    add_json_option(app, group, options);
+    app.add_option("--timeline", options.timeline,
+                   "Write a timeline of the run for Perfetto or chrome://tracing")
+        ->type_name("FILE")
+        ->group(group);
+    CLI::Option* quiet = add_quiet_option(app, group, options);
+    app.add_flag_callback(
+           "-v,--verbose", [&options] { options.verbosity = Verbosity::verbose; },
+           "Also print the full plan")
+        ->group(group)
+        ->excludes(quiet);
+}
+
+void require_output(const std::string& output, const RunOptions& options) {
+    if (output.empty() && !options.dry_run)
+        throw InvalidArgument("no output was named; give -o OUT, or --dry-run for the plan alone");
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,91 @@
+#include "cli/run/output_path.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
+
+namespace convolume::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool same_file(const std::string& a, const std::string& b) {
+    std::error_code missing;
+    if (fs::equivalent(a, b, missing)) return true;
+    // Files yet to be written have only names to compare.
+    return fs::weakly_canonical(fs::absolute(a), missing) ==
+           fs::weakly_canonical(fs::absolute(b), missing);
+}
+
+}  // namespace
+
+void check_output_path(const std::string& file, bool overwrite) {
+    std::error_code unreadable;  // then the checks below fail, and access() gives the reason
+    if (fs::is_directory(file, unreadable))
+        throw CannotCreate(
+            message("cannot write \"", file, "\": it is a folder; name a file in it"));
+    const fs::path parent = fs::path(file).parent_path();
+    const std::string folder = parent.empty() ? "." : parent.string();
+    if (!fs::is_directory(folder, unreadable))
+        throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
+                                   "\" does not exist; create it first"));
+    if (fs::exists(file, unreadable) && !overwrite)
+        throw OutputExists(
+            message("\"", file, "\" exists already; give --overwrite to replace it"));
+    if (access(folder.c_str(), W_OK | X_OK) != 0)
+        throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
+                                   "\" is not writable (", std::strerror(errno),
+                                   "); choose another"));
+}
+
+void check_outputs(const RunFiles& files) {
+    std::vector<std::string> seen;
+    for (const std::string& path : files.outputs) {
+        if (path.empty()) continue;
+        const std::string output = io::parse_path(path).file;
+        for (const std::string& input : files.inputs)
+            if (same_file(io::parse_path(input).file, output))
+                throw InvalidArgument(
+                    message("the output \"", output, "\" is one of the inputs; name another file"));
+        for (const std::string& other : seen)
+            if (same_file(other, output))
+                throw InvalidArgument(message("two outputs would be the file \"", output,
+                                              "\"; name another file for one of them"));
+        check_output_path(output, files.overwrite);
+        seen.push_back(output);
+    }
+}
+
+void write_whole_file(const std::string& file, std::span<const char> bytes) {
+    const std::string partial = message(file, ".partial-", getpid());
+    std::ofstream out(partial, std::ios::binary);
+    if (!out)
+        throw CannotCreate(message("cannot create \"", partial, "\" (", std::strerror(errno),
+                                   "); choose another folder"));
+    errno = 0;
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    std::error_code error(errno, std::generic_category());
+    if (out) fs::rename(partial, file, error);
+    if (!out || error) {
+        std::error_code ignored;
+        fs::remove(partial, ignored);
+        throw IoError(message("could not write \"", file, "\" (", error.message(),
+                              "); free some space or choose another folder"));
+    }
+}
+
+void write_stdout(const std::string& text) {
+    std::cout << text << std::flush;
+    if (!std::cout) throw IoError("could not write to standard output; is its disk full?");
+}
+
+}  // namespace convolume::cli

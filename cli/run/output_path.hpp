@@ -1,0 +1,32 @@
+#pragma once
+// Outputs are checked before anything is computed, and appear under their name only when complete.
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace convolume::cli {
+
+/// Throws OutputExists unless `overwrite`, and CannotCreate where the folder of `file` is missing
+/// or not writable.
+void check_output_path(const std::string& file, bool overwrite);
+
+/// What a run writes and reads.
+struct RunFiles {
+    std::vector<std::string> outputs;  ///< "" is none
+    std::vector<std::string> inputs;
+    bool overwrite = false;
+};
+
+/// Throws InvalidArgument where an output ("file.h5:/dataset" is file.h5) is an input or another
+/// output, and what check_output_path() does.
+void check_outputs(const RunFiles& files);
+
+/// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or
+/// IoError.
+void write_whole_file(const std::string& file, std::span<const char> bytes);
+
+/// Writes `text` to stdout and makes sure it arrived. Throws IoError.
+void write_stdout(const std::string& text);
+
+}  // namespace convolume::cli

@@ -1,0 +1,94 @@
+#include "cli/run/report.hpp"
+
+#include <sys/resource.h>
+
+#include <sstream>
+
+#include "cli/app.hpp"
+#include "cli/text/format.hpp"
+#include "convolume/options.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+constexpr Phase phases[] = {
+    Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
+    Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
+    Phase::write};
+
+index_t peak_resident_bytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return index_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace
+
+nlohmann::ordered_json versioned_json() {
+    return {{"convolume", version}};
+}
+
+void report_plan(const Console& console, const RunOptions& options, const std::string& all,
+                 const std::string& line) {
+    if (options.dry_run || console.verbose())
+        console.text(all);
+    else
+        console.fact("plan", line);
+}
+
+std::string plan_line(const Plan& plan, index_t volumes) {
+    const Candidate& chosen = plan.chosen;
+    std::ostringstream text;
+    text << to_string(chosen.method);
+    if (chosen.algorithm == Algorithm::separable)
+        text << " (" << to_string(chosen.algorithm) << ')';
+    if (chosen.method == Method::dif) text << ", " << chosen.parts << " parts";
+    if (chosen.method == Method::tiled) text << ", z,y,x " << to_string(chosen.tiles) << " tiles";
+    if (chosen.slab_planes > 0) text << ", slabs of " << chosen.slab_planes << " planes";
+    if (chosen.tasks_in_flight > 1) text << ", " << chosen.tasks_in_flight << " in flight";
+    text << ", grid z,y,x " << to_string(chosen.grid) << " on";
+    for (const std::string& engine : plan.engines) text << ' ' << engine;
+    if (chosen.on_gpu) text << ", " << format_bytes(chosen.engine_bytes) << " of each GPU";
+    text << ", " << format_bytes(chosen.host_bytes) << " of host memory, predicted "
+         << format_duration(chosen.seconds * static_cast<double>(volumes));
+    return text.str();
+}
+
+void report_times(const Console& console, const RunTimes& run) {
+    const Timeline& timeline = run.timeline;
+    std::ostringstream times;
+    times << "plan " << format_duration(run.plan_s);
+    for (const Phase phase : phases)
+        if (const double seconds = timeline.total_s(phase); seconds > 0)
+            times << ", " << to_string(phase) << ' ' << format_duration(seconds);
+    times << "; total " << format_duration(timeline.now_s()) << ", peak memory "
+          << format_bytes(peak_resident_bytes());
+    console.fact("time", times.str());
+}
+
+ExecutionReport& operator+=(ExecutionReport& sum, const ExecutionReport& report) {
+    sum.seconds += report.seconds;
+    sum.clamped_low += report.clamped_low;
+    sum.clamped_high += report.clamped_high;
+    sum.nonfinite_inputs += report.nonfinite_inputs;
+    return sum;
+}
+
+nlohmann::ordered_json report_json(const ExecutionReport& executed, const RunTimes& run) {
+    const Timeline& timeline = run.timeline;
+    nlohmann::ordered_json seconds;
+    seconds["plan"] = run.plan_s;
+    for (const Phase phase : phases) seconds[to_string(phase)] = timeline.total_s(phase);
+    seconds["execute"] = executed.seconds;
+    seconds["total"] = timeline.now_s();
+    return {{"seconds", seconds},
+            {"clamped_low", executed.clamped_low},
+            {"clamped_high", executed.clamped_high},
+            {"nonfinite_inputs", executed.nonfinite_inputs},
+            {"peak_buffer_bytes", memory_use().peak_bytes},
+            {"peak_resident_bytes", peak_resident_bytes()}};
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,39 @@
+#pragma once
+// What runs print and what --json holds of every run.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/run/common_options.hpp"
+#include "cli/text/console.hpp"
+#include "convolume/convolver.hpp"
+#include "convolume/execution.hpp"
+
+namespace convolume::cli {
+
+/// Times of a run that has executed.
+struct RunTimes {
+    double plan_s;
+    const Timeline& timeline;
+};
+
+/// The object that every --json begins with: convolume's version.
+nlohmann::ordered_json versioned_json();
+
+/// `all` in a dry run and with -v, else `line`.
+void report_plan(const Console& console, const RunOptions& options, const std::string& all,
+                 const std::string& line);
+
+/// The method, its grid and memory, and the time predicted for that many volumes.
+std::string plan_line(const Plan& plan, index_t volumes);
+
+/// "plan 0.010 s, read 0.002 s, …; total 1.20 s, peak memory 50.0 MiB": the phases there were.
+void report_times(const Console& console, const RunTimes& run);
+
+/// Adds what a run over several volumes counts of each.
+ExecutionReport& operator+=(ExecutionReport& sum, const ExecutionReport& report);
+
+/// The "report" of --json.
+nlohmann::ordered_json report_json(const ExecutionReport& executed, const RunTimes& run);
+
+}  // namespace convolume::cli

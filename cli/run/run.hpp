@@ -1,0 +1,82 @@
+#pragma once
+// The course that every run takes: open, plan, report the plan, stop if the run is dry, execute,
+// commit, report. A subcommand gives the steps; options, console, signals, progress, timeline,
+// JSON and the change from GPU to CPU are here.
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "cli/run/common_options.hpp"
+#include "cli/run/devices.hpp"
+#include "cli/run/interrupt.hpp"
+#include "cli/run/output_path.hpp"
+#include "cli/run/progress.hpp"
+#include "cli/run/report.hpp"
+#include "cli/text/console.hpp"
+#include "convolume/execution.hpp"
+
+namespace convolume::cli {
+
+/// What execute() computes, for the progress line.
+struct Work {
+    double amount = 0;
+    std::string unit = "voxel";
+};
+
+/// The steps of a subcommand, in the order in which they are called. Any of them may throw;
+/// outputs that were not committed are then removed by their writers' destructors.
+class RunSteps {
+  public:
+    RunSteps() = default;
+    RunSteps(const RunSteps&) = delete;
+    RunSteps& operator=(const RunSteps&) = delete;
+    virtual ~RunSteps() = default;
+
+    /// Opens the inputs and reads and checks what planning needs.
+    virtual void open(const ExecutionContext& context) = 0;
+    /// Plans. The time it takes is reported.
+    virtual void plan(const ExecutionContext& context) = 0;
+    virtual void report_plan(const Console& console) const = 0;
+    // A dry run ends here.
+    virtual Work work() const = 0;
+    /// Creates the outputs and computes. `context` reports progress to `meter`.
+    virtual void execute(const Console& console, ProgressMeter& meter,
+                         const ExecutionContext& context) = 0;
+    /// Gives the outputs their names.
+    virtual void commit() = 0;
+    virtual void report_result(const Console& console, const RunTimes& times) const = 0;
+
+    /// Adds to the object of --json; `times` is null where execute() was not called.
+    virtual void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const = 0;
+};
+
+/// The text of --json.
+std::string json_text(const RunSteps& steps, const RunTimes* times);
+
+/// Takes `steps` through a run.
+void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
+               std::stop_token stop);
+
+/// Runs `Steps(request)`. A request has `run` (RunOptions), `files()` (RunFiles) and, where GPUs
+/// can be used, `engines` (EngineChoice): then a GPU that fails is followed by a run on the CPU.
+template <class Steps, class Request>
+void run_steps(const Request& request) {
+    const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
+    const InterruptGuard interrupt;
+    check_outputs(request.files());
+    const auto run_once = [&](const Request& chosen) {
+        Steps steps(chosen);
+        carry_out(steps, chosen.run, console, interrupt.stop());
+    };
+    if constexpr (requires { request.engines; }) {
+        warn_of_idle_gpu(console, request.engines);
+        run_with_fallback(console, request, run_once);
+    } else {
+        run_once(request);
+    }
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,114 @@
+// The command line of `convolume simulate`.
+
+#include <memory>
+
+#include "cli/app.hpp"
+#include "cli/files/image_output.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/simulate/command.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+void add_number(CLI::App& app, const char* group, const char* name, auto& target, const char* unit,
+                const std::string& help) {
+    app.add_option(name, target, help)->type_name(unit)->group(group);
+}
+
+void add_light(CLI::App& app, SimulateRequest& request) {
+    const char* group = "What the camera sees";
+    add_parsed(app, "--pixel", request.pixel_um, parse_length_um, "LENGTH",
+               "Edge of a camera pixel in the sample, e.g. 130nm (default: the phantom's voxel)")
+        ->group(group);
+    add_parsed(app, "--step", request.step_um, parse_length_um, "LENGTH",
+               "How far the focus moves between planes (default: the phantom's voxel)")
+        ->group(group);
+    CLI::Option* photons =
+        app.add_option(
+               "--photons", request.photons,
+               "Photons expected from the specimen at the brightest pixel of all (default 1000)")
+            ->type_name("N")
+            ->group(group);
+    app.add_option("--photons-per-unit", request.photons_per_unit,
+                   "Photons per unit of brightness, instead of --photons")
+        ->type_name("F")
+        ->excludes(photons)
+        ->group(group);
+    add_number(app, group, "--background", request.camera.background_photons, "N",
+               "Photons added at every pixel (default 0)");
+    add_parsed(app, "--boundary", request.options.boundary, parse_boundary,
+               "zero|constant:V|nearest|reflect|mirror|wrap",
+               "How the specimen continues beyond its edges (default zero)")
+        ->group(group);
+    add_kernel_options(app, group, request.kernel_options);
+    add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
+               "What to do with NaN and infinities in the phantom (default error)")
+        ->group(group);
+    add_axes_option(app, group, request.axes);
+}
+
+void add_camera(CLI::App& app, Camera& camera) {
+    const char* group = "The camera";
+    add_number(app, group, "--qe", camera.quantum_efficiency, "Q",
+               "Quantum efficiency, electrons per photon (default 0.8)");
+    add_number(app, group, "--exposure", camera.exposure_s, "SECONDS",
+               "Exposure time (default 0.1)");
+    add_number(app, group, "--dark", camera.dark_e_per_s, "E/S",
+               "Dark current, electrons per second (default 0.06)");
+    add_number(app, group, "--read-noise", camera.read_noise_e, "E",
+               "Read noise, standard deviation in electrons (default 1.6)");
+    add_number(app, group, "--full-well", camera.full_well_e, "E",
+               "Full well capacity, electrons per pixel (default 30000)");
+    add_number(app, group, "--gain", camera.gain_e_per_adu, "E/ADU",
+               "Electrons per count of the converter (default 0.5)");
+    add_number(app, group, "--offset", camera.offset_adu, "ADU",
+               "Offset: counts without charge (default 100)");
+    add_number(app, group, "--bits", camera.bits, "1...16",
+               "Bits of the converter; up to 8 are written as uint8, more as uint16 (default 16)");
+    add_parsed(app, "--seed", camera.seed, parse_seed, "N", "Seed of the noise (default 1)")
+        ->group(group);
+    app.add_flag_callback(
+           "--no-noise", [&camera] { camera.noise = false; },
+           "Record the mean charge: no photon noise and no read noise")
+        ->group(group);
+}
+
+void add_output(CLI::App& app, SimulateRequest& request) {
+    const char* group = "What is written";
+    app.add_option("-o,--output", request.output,
+                   "The recording: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->type_name("OUT")
+        ->group(group);
+    app.add_option("--truth", request.truth,
+                   "Also write the photons expected at each pixel, float32")
+        ->type_name("FILE")
+        ->group(group);
+    add_compression_option(app, group, request.create, "Compression of the outputs (default none)");
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
+    add_run_options(app, group, request.run);
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "simulate", "Simulate how a microscope records a specimen: blur, pixels, noise");
+    auto request = std::make_shared<SimulateRequest>();
+    command->add_option("PHANTOM", request->phantom, "The specimen: TIFF, NPY or HDF5")->required();
+    command->add_option("PSF", request->kernel, "The point spread function: one 3D stack")
+        ->required();
+    add_light(*command, *request);
+    add_camera(*command, request->camera);
+    add_convolution_options(*command, "How it is computed", request->options, request->engines);
+    add_output(*command, *request);
+    command->callback([request, &action] {
+        require_output(request->output, request->run);
+        action = [request] { run_steps<SimulateSteps>(*request); };
+    });
+}
+
+}  // namespace convolume::cli

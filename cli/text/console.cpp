@@ -1,0 +1,44 @@
+#include "cli/text/console.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iomanip>
+#include <ostream>
+
+namespace convolume::cli {
+
+void Console::fact(std::string_view label, std::string_view text) const {
+    if (quiet()) return;
+    out_ << std::left << std::setw(8) << label << text << std::endl;
+}
+
+void Console::text(std::string_view text) const {
+    if (!quiet()) out_ << text << std::flush;
+}
+
+void Console::warning(std::string_view text) const {
+    tagged("warning", "\033[33m", text);
+}
+
+void Console::error(std::string_view text) const {
+    tagged("error", "\033[31m", text);
+}
+
+void Console::tagged(std::string_view tag, const char* color, std::string_view text) const {
+    out_ << "convolume: " << (colors_ ? color : "") << tag << ':' << (colors_ ? "\033[0m" : "")
+         << ' ' << text << std::endl;
+}
+
+bool stderr_is_terminal() {
+    return isatty(STDERR_FILENO) == 1;
+}
+
+bool stderr_wants_colors() {
+    const char* no_color = std::getenv("NO_COLOR");
+    const char* terminal = std::getenv("TERM");
+    return stderr_is_terminal() && (no_color == nullptr || *no_color == '\0') &&
+           (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+}  // namespace convolume::cli

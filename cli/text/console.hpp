@@ -1,0 +1,41 @@
+#pragma once
+// What the command prints on stderr: facts (not with -q), details (with -v), warnings and errors
+// (always).
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace convolume::cli {
+
+enum class Verbosity { quiet, normal, verbose };
+
+class Console {
+  public:
+    Console(std::ostream& out, Verbosity verbosity, bool colors)
+        : out_(out), verbosity_(verbosity), colors_(colors) {}
+
+    bool quiet() const { return verbosity_ == Verbosity::quiet; }
+    bool verbose() const { return verbosity_ == Verbosity::verbose; }
+    std::ostream& out() const { return out_; }
+
+    /// "label   text": one fact of the run.
+    void fact(std::string_view label, std::string_view text) const;
+    /// Lines as they are.
+    void text(std::string_view text) const;
+    void warning(std::string_view text) const;
+    void error(std::string_view text) const;
+
+  private:
+    void tagged(std::string_view tag, const char* color, std::string_view text) const;
+
+    std::ostream& out_;
+    Verbosity verbosity_;
+    bool colors_;
+};
+
+bool stderr_is_terminal();
+/// Colors where stderr is a terminal that knows them and NO_COLOR is unset or empty.
+bool stderr_wants_colors();
+
+}  // namespace convolume::cli

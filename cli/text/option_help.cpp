@@ -1,0 +1,24 @@
+#include "cli/text/option_help.hpp"
+
+namespace convolume::cli {
+
+double parse_number(std::string_view option, const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+        throw InvalidArgument(message(option, " is a number, not \"", text, "\"; correct it"));
+    return value;
+}
+
+std::uint64_t parse_seed(std::string_view option, const std::string& text) {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+        throw InvalidArgument(message(option, " is a whole number from 0 to 2^64 - 1, not \"", text,
+                                      "\"; correct it"));
+    return value;
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,112 @@
+#include "cli/text/quantity.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, double>, 5> units{
+    {{"nm", 1e-3}, {"um", 1}, {"\u00B5m", 1}, {"\u03BCm", 1}, {"mm", 1e3}}};
+
+std::string_view trimmed(std::string_view text) {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return text;
+}
+
+struct Quantity {
+    double value;
+    std::optional<double> unit_um;  ///< nothing: a bare number
+};
+
+/// Nothing for what is not a finite number with or without a unit of length.
+std::optional<Quantity> parse_quantity(std::string_view text) {
+    text = trimmed(text);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+    const std::string_view unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+    if (unit.empty()) return Quantity{value, std::nullopt};
+    for (const auto& [name, length_um] : units)
+        if (unit == name) return Quantity{value, length_um};
+    return std::nullopt;
+}
+
+std::array<std::string_view, 3> split_triple(std::string_view option, std::string_view text) {
+    std::array<std::string_view, 3> parts;
+    std::string_view rest = text;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        const std::size_t comma = rest.find(',');
+        const bool last = axis == 2;
+        if ((comma == std::string_view::npos) != last)
+            throw InvalidArgument(message(option, " takes three values, for z, y and x, not \"",
+                                          text, "\"; separate them by commas"));
+        parts[axis] = rest.substr(0, comma);
+        rest.remove_prefix(last ? rest.size() : comma + 1);
+    }
+    return parts;
+}
+
+[[noreturn]] void refuse_length(std::string_view option, std::string_view text) {
+    throw InvalidArgument(message(option, " is a length with its unit (nm, um or mm), not \"", text,
+                                  "\"; write it like 0.2um"));
+}
+
+}  // namespace
+
+double parse_length_um(std::string_view option, std::string_view text) {
+    const auto quantity = parse_quantity(text);
+    if (!quantity || !quantity->unit_um) refuse_length(option, text);
+    return quantity->value * *quantity->unit_um;
+}
+
+std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view text) {
+    const auto parts = split_triple(option, text);
+    const auto last = parse_quantity(parts[2]);
+    std::array<double, 3> lengths_um{};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        const auto quantity = parse_quantity(parts[axis]);
+        if (!quantity || !last || !last->unit_um)
+            throw InvalidArgument(message(option, " takes three lengths, for z, y and x, with a ",
+                                          "unit (nm, um or mm), not \"", text,
+                                          "\"; write them like 200,65,65nm"));
+        lengths_um[axis] = quantity->value * quantity->unit_um.value_or(*last->unit_um);
+    }
+    return lengths_um;
+}
+
+double parse_wavelength_um(std::string_view option, std::string_view text) {
+    const auto quantity = parse_quantity(text);
+    if (!quantity) refuse_length(option, text);
+    const double value = quantity->value;
+    if (quantity->unit_um) return value * *quantity->unit_um;
+    if (value >= 0.2 && value <= 2) return value;
+    if (value >= 200 && value <= 2000) return value * 1e-3;
+    throw InvalidArgument(message(option, " ", text,
+                                  " has no unit, and as a wavelength it is neither in µm (0.2 to "
+                                  "2) nor in nm (200 to 2000); write it like 520nm"));
+}
+
+Shape3 parse_extents(std::string_view option, std::string_view text) {
+    const auto parts = split_triple(option, text);
+    Shape3 shape;
+    for (int axis = 0; axis < 3; ++axis) {
+        const std::string_view part = trimmed(parts[static_cast<std::size_t>(axis)]);
+        const char* const end = part.data() + part.size();
+        const auto parsed = std::from_chars(part.data(), end, shape[axis]);
+        if (parsed.ec != std::errc() || parsed.ptr != end || shape[axis] < 1)
+            throw InvalidArgument(message(option,
+                                          " takes three whole numbers from 1, for z, y and "
+                                          "x, not \"",
+                                          text, "\"; write them like 64,256,256"));
+    }
+    return shape;
+}
+
+}  // namespace convolume::cli
