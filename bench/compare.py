@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times convolume beside SciPy and a streaming copy, in turns, and prints the tables of
+"""Times convolume beside SciPy and a streaming copy, alternating, and prints the tables of
 docs/performance.md. Run it on a quiet machine, from anywhere:
 
     bench/compare.py [--build DIR] [--rounds N] [--scale N] [--json FILE]
@@ -127,7 +127,7 @@ def main():
     figures = {"machine": machine(), "against_scipy": []}
     context = figures["machine"]
     print(f"{context['cpu']}, {context['cores']} cores, {context['date']}, SciPy {context['scipy']}, "
-          f"load {context['load_before']:.1f}; medians of {arguments.rounds} rounds in turns\n")
+          f"load {context['load_before']:.1f}; medians of {arguments.rounds} alternating rounds\n")
 
     print("| work | peer | peer, s | convolume, s | ratio | at least |\n|---|---|---|---|---|---|")
     rows = psf_case(arguments.build, arguments.rounds, arguments.scale)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timed side of deconvolve.py: Richardson-Lucy on arrays it is given, without acceleration.
 //   convolume_deconvolve_bench FOLDER --image Z,Y,X --psf Z,Y,X …
 // reads FOLDER/image.f32 and FOLDER/psf.f32, writes FOLDER/restored.f32, prints one JSON object.

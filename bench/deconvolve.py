@@ -57,10 +57,10 @@ class Peer:
         self.image = xp.asarray(image)
         self.grid = tuple(length(n + k - 1) for n, k in zip(image.shape, psf.shape))
         self.center = tuple(slice(k // 2, k // 2 + n) for n, k in zip(image.shape, psf.shape))
-        self.turned_center = tuple(slice(k - 1 - k // 2, k - 1 - k // 2 + n) for n, k in zip(image.shape, psf.shape))
+        self.flipped_center = tuple(slice(k - 1 - k // 2, k - 1 - k // 2 + n) for n, k in zip(image.shape, psf.shape))
         self.spectrum = fft.rfftn(xp.asarray(psf), self.grid)
-        self.turned = fft.rfftn(xp.asarray(psf[::-1, ::-1, ::-1].copy()), self.grid)
-        self.weight = self.convolve(xp.ones(self.shape, xp.float32), self.turned, self.turned_center)
+        self.flipped = fft.rfftn(xp.asarray(psf[::-1, ::-1, ::-1].copy()), self.grid)
+        self.weight = self.convolve(xp.ones(self.shape, xp.float32), self.flipped, self.flipped_center)
         self.estimate = None
 
     def convolve(self, array, spectrum, kept):
@@ -74,7 +74,7 @@ class Peer:
         begin = time.perf_counter()
         model = self.convolve(self.estimate, self.spectrum, self.center)
         ratio = self.image / self.xp.maximum(model, self.xp.float32(1e-12))
-        self.estimate = self.estimate * self.convolve(ratio, self.turned, self.turned_center) / self.weight
+        self.estimate = self.estimate * self.convolve(ratio, self.flipped, self.flipped_center) / self.weight
         self.synchronize()
         return time.perf_counter() - begin
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints core/src/fft_cost_table.hpp anew for this machine: the time a sample of a batch of 16
 // forward complex float transforms held in cache takes, relative to length 1024.
 

@@ -1,4 +1,5 @@
-// Times filter banks on the CPU, one case a line of stdin, so that a driver can take turns with
+// SPDX-License-Identifier: Apache-2.0
+// Times filter banks on the CPU, one case a line of stdin, so that a driver can alternate with
 // other programs in one run (bench/filter_cpu.py):
 //   prepare SAMPLES FILTERS TAPS [KEY=VALUE …]   answers with the plan
 //   run                                          executes once; answers with milliseconds
@@ -78,9 +79,8 @@ Case prepare(std::istream& words) {
     Volume bank({1, filters, taps}, type);
     fill_random(work.signal);
     fill_random(bank);
-    work.bank = std::make_unique<FilterBank>(SignalShape{1, samples},
-                                             std::vector<ConstImageView>{bank.view()}, options,
-                                             choice, type);
+    work.bank = std::make_unique<FilterBank>(
+        SignalShape{1, samples}, std::vector<ConstImageView>{bank.view()}, options, choice, type);
     work.results = Volume({1, filters, work.bank->result_samples()}, work.bank->result_type());
     if (options.window.kind == WindowPost::Kind::peak)
         work.positions.resize(static_cast<std::size_t>(element_count(work.results.shape())));

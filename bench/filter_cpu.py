@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times filter banks beside SciPy's oaconvolve and one large FFT, in turns, and prints a table.
+"""Times filter banks beside SciPy's oaconvolve and one large FFT, alternating, and prints a table.
 
     bench/filter_cpu.py [--build DIR] [--rounds N] [--threads N] [--json FILE]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times banks of filters on a GPU, from device memory to device memory: one JSON object a line.
 // filter_gpu.py runs it and its peers and draws the figures.
 

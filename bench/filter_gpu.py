@@ -160,7 +160,7 @@ def measure_peers(peer):
                 results.append({"role": role, "library": peer.library, "kind": kind, "precision": "float32",
                                 "taps": taps, "filters": filters, "samples": samples, "post": "none",
                                 "ms": device_ms(peer, act), "error": error_of(last_filter(act()), x, h[-1])})
-            except Exception as error:  # a case that fails, of whatever cause, leaves the others their turn
+            except Exception as error:  # a case that fails, of whatever cause, does not stop the others
                 failures.append({"command": f"{role} {kind} {taps} {filters} {samples}",
                                  "stderr": f"{type(error).__name__}: {error}"})
             act = None

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions from host memory to host memory on GPUs, through the public library: one JSON object
 // a line for each case. Results are held against sums in double precision on the way.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs all GPU benchmarks and their peers, one after another, and collects them in OUT_DIR/gpu.json;
 # timelines (for timeline.py) go beside it. A case that fails is reported there, and the others go on.
 #   bench/gpu.sh OUT_DIR

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions from device memory to device memory, beside cuFFT's 3D transforms of the same sizes
 // in the same run. One JSON object a line; times are medians between events.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums in space on a device, by each of the three ways to their samples, beside the Fourier
 // transforms of the same convolution in the same run. One JSON object a line; times are medians
 // between events.
@@ -283,8 +284,8 @@ void time_host(const Shape3& image, const std::vector<int>& kernels) {
             Options options;
             options.method = method;
             options.max_host_bytes = index_t{64} << 30;
-            const Convolver convolver = ConvolverFactory::make(
-                image, taps.view(), options, gpu::make_engines({.devices = {0}}));
+            const Convolver convolver = ConvolverFactory::make(image, taps.view(), options,
+                                                               gpu::make_engines({.devices = {0}}));
             double least = 1e9;
             for (int i = 0; i < 4; ++i) {
                 const auto start = std::chrono::steady_clock::now();

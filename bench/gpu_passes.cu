@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes of gpu/src/fft on this machine's GPU: checked against direct sums in double precision,
 // then timed against copies of the same bytes and against cuFFT.
 //
@@ -63,16 +64,16 @@ Signal dft(const Signal& in, int sign) {
 #pragma omp parallel for
     for (long k = 0; k < n; ++k) {
         std::complex<double> sum = 0;
-        long turn = 0;
+        long exponent = 0;
         for (long begin = 0; begin < n; begin += 64) {
             double re = 0, im = 0;
             for (long i = begin; i < std::min(begin + 64, n); ++i) {
                 const auto& value = in[static_cast<std::size_t>(i)];
-                const auto& w = roots[static_cast<std::size_t>(turn)];
+                const auto& w = roots[static_cast<std::size_t>(exponent)];
                 re += value.real() * w.real() - value.imag() * w.imag();
                 im += value.real() * w.imag() + value.imag() * w.real();
-                turn += k;
-                if (turn >= n) turn -= n;
+                exponent += k;
+                if (exponent >= n) exponent -= n;
             }
             sum += std::complex<double>(re, im);
         }

@@ -129,7 +129,7 @@ def main():
         try:
             seconds = run(shape, arguments.repeats)
             line |= {"repeats": len(seconds), "seconds": statistics.median(seconds), "least_seconds": min(seconds)}
-        except Exception as error:  # a case that fails, of whatever cause, leaves the others their turn
+        except Exception as error:  # a case that fails, of whatever cause, does not stop the others
             line["error"] = f"{type(error).__name__}: {error}"
             failures += 1
         print(json.dumps(line), flush=True)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split and merge of a real float32 volume beside a streamed copy of it, interleaved in one run:
 // how much of the memory's bandwidth the decomposition reaches.
 

@@ -25,7 +25,7 @@ TRANSFERS = {"host_to_device", "device_to_host"}
 ALWAYS_SHOWN = TRANSFERS | {"decompose", "convolve", "compose"}
 HOST = -1
 HOST_COLOR = "#b8b8b8"
-# The strong ones first; without the greys, which are the host's.
+# The strong ones first; without the grays, which are the host's.
 PALETTE = plt.get_cmap("tab20").colors
 COLORS = [color for color in PALETTE[0::2] + PALETTE[1::2] if color not in PALETTE[14:16]]
 BAR_HEIGHT = 0.8

@@ -1,4 +1,5 @@
-// Runs timed cases on request, one line at a time, so that a driver can take turns with other
+// SPDX-License-Identifier: Apache-2.0
+// Runs timed cases on request, one line at a time, so that a driver can alternate with other
 // programs in one run (bench/compare.py). Reads from stdin, answers on stdout, in JSON:
 //   prepare CASE [KEY=VALUE …]   plans and warms nothing; answers with the plan
 //   run                          executes once; answers with seconds and phases
@@ -87,8 +88,7 @@ Case prepare(const std::string& name, const Settings& settings) {
         choice.max_cpu_engine_bytes = parse_byte_size(settings.at("engine-mem"));
 
     const auto start = std::chrono::steady_clock::now();
-    work.convolver =
-        std::make_unique<Convolver>(image, work.kernel.view(), options, choice);
+    work.convolver = std::make_unique<Convolver>(image, work.kernel.view(), options, choice);
     work.plan_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return work;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/app.hpp"
 
 int main(int argc, char** argv) {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every third-party package the project uses, found in one place. scripts/packages.txt names
 # the Debian and Ubuntu packages.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # install(): headers, libraries, and the packages that find_package(convolume) and pkg-config read.
 include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/convolume)

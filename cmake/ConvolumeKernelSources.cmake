@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # CUDA sources that differ only in what they instantiate: made from one template each (.cu.in), so
 # that kernels are compiled side by side.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The two libraries that callers link, convolume::convolume and convolume::io, made of the rooms'
 # objects. Tests and benchmarks link convolume_internal and convolume_io_internal, which offer what
 # the shared libraries hide.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One way to make the project's targets: same warnings, same include layout, same sanitizers.
 
 add_library(convolume_build_flags INTERFACE)

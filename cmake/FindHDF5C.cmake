@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The HDF5 C library without parallel I/O: target HDF5C::HDF5C. CMake's own FindHDF5 needs a C
 # compiler enabled; the project has none.
 find_path(HDF5C_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Random123, headers only: target Random123::Random123.
 find_path(Random123_INCLUDE_DIR Random123/philox.h)
 include(FindPackageHandleStandardArgs)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Buffers kept between executions: their pages are touched once. Thread-safe.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Work kept ready on a device, from device memory to device memory: what DeviceConvolver and
 // DeviceFilterBank are made of.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // An engine convolves one block (a part, a tile, or everything) on one device. The planner asks it
 // for bytes and seconds, the scheduler hands it tasks. CPU and GPU engines implement this interface
@@ -143,7 +144,7 @@ class Engine {
     virtual index_t good_length(int axis, index_t least, int parts, bool complex_data,
                                 Precision precision) const;
 
-    /// Whether a transform of just this length is about as fast as its neighbours'.
+    /// Whether a transform of just this length is about as fast as its neighbors'.
     virtual bool is_good_length(int axis, index_t length, int parts, bool complex_data,
                                 Precision precision) const;
 

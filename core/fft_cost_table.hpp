@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Measured cost of 7-smooth lengths: time a sample of a batch of 16 forward complex float
 // transforms held in cache, relative to length 1024 (1.27 ns a sample on one core of an AMD EPYC of

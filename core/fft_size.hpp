@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Lengths the FFT is fast at, and how long it takes at each.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A filter engine runs a bank of filters over stretches of signals on one device. FilterBank asks
 // it for seconds, prepares the bank once, and hands it stretches.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the CUDA part offers the rest of the library, which reaches it through this table alone.
 // Nothing refers to the CUDA part by name but convolume::cuda, the CMake target: a static program

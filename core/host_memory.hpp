@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The host's memory: how much of it this process may still take, and how its pages are locked.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/options.hpp"
 
 #include <charconv>
@@ -159,7 +160,7 @@ KernelCenter parse_kernel_center(std::string_view text) {
             axis == 2 ? parsed.ptr == end : parsed.ptr != end && *parsed.ptr == ',';
         if (parsed.ec != std::errc() || !separated)
             throw InvalidArgument(message("'", text,
-                                          "' is no kernel centre: write middle, scipy, peak, "
+                                          "' is no kernel center: write middle, scipy, peak, "
                                           "centroid or three indices Z,Y,X"));
         position = parsed.ptr + 1;
     }

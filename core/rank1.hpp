@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels that are products of three 1D kernels (rank 1), such as Gaussians and boxes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How the results of a range are cut into stretches that are computed one after another: pure
 // arithmetic, for engines (blocks) and for streaming (pieces) alike.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // FFTW in both precisions behind one name, with its planner locked: only executing is thread-safe.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/improving_fft.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr double worth_measuring_s = 3;
 
 template <class Real>
 ImprovingFft<Real>::ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
-                                 const Playground& memory)
+                                 const PlanningMemory& memory)
     : grid_(grid),
       complex_data_(complex_data),
       measured_(expected_s >= worth_measuring_s && can_measure(grid)),
@@ -32,7 +33,7 @@ std::shared_ptr<const FftBlock<Real>> ImprovingFft<Real>::current() const {
 }
 
 template <class Real>
-void ImprovingFft<Real>::used(double seconds, const Playground& memory) {
+void ImprovingFft<Real>::used(double seconds, const PlanningMemory& memory) {
     {
         const std::lock_guard lock(mutex_);
         spent_s_ += seconds;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Transforms that pay for better plans as they go: estimated at first, so that a first execution
 // does not wait, measured once the time spent in them shows that measuring will pay.
@@ -12,15 +13,15 @@ namespace convolume::cpu {
 template <class Real>
 class ImprovingFft {
   public:
-    using Playground = typename FftBlock<Real>::Playground;
+    using PlanningMemory = typename FftBlock<Real>::PlanningMemory;
 
     /// `expected_s`: what one use is predicted to take; long ones are measured at once.
     ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
-                 const Playground& memory);
+                 const PlanningMemory& memory);
 
     std::shared_ptr<const FftBlock<Real>> current() const;
     /// Tells of a use that took `seconds`; may spend a fraction of a second on better plans.
-    void used(double seconds, const Playground& memory);
+    void used(double seconds, const PlanningMemory& memory);
 
   private:
     Shape3 grid_;

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops shared by a team of OpenMP threads, with progress, cancellation and exceptions.
+// Loops shared by OpenMP threads, with progress, cancellation and exceptions.
 
 #include <omp.h>
 
@@ -10,11 +11,12 @@
 
 namespace convolume::cpu {
 
-// Runs `item(i, thread)` for i in [0, count) on a team of threads: progress from `begin` to `end`,
+// Runs `item(i, thread)` for i in [0, count) on several threads: progress from `begin` to `end`,
 // stops early when asked to. Exceptions of items are rethrown by the caller's thread.
-class Team {
+class ParallelLoop {
   public:
-    Team(int threads, const ExecutionContext& context) : threads_(threads), context_(context) {}
+    ParallelLoop(int threads, const ExecutionContext& context)
+        : threads_(threads), context_(context) {}
 
     template <class Item>
     void run(index_t count, double begin, double end, Item item) {
@@ -30,7 +32,7 @@ class Team {
                     context_.progress(begin + (end - begin) * static_cast<double>(now) /
                                                   static_cast<double>(count));
             } catch (...) {
-#pragma omp critical(convolume_team_error)
+#pragma omp critical(convolume_loop_error)
                 if (!error) error = std::current_exception();
                 failed_ = true;
             }

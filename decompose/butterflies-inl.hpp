@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic of a network on one vector of samples. Compiled once for every instruction set.
 
 #if defined(CONVOLUME_BUTTERFLIES_INL_HPP) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of real and complex samples in and out of vectors. Compiled once for every instruction set.
 
 #if defined(CONVOLUME_LANES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -41,7 +42,7 @@ HWY_INLINE void store(D d, hn::Vec<D> v, T* out, bool stream) {
 
 // Complex rows are taken apart and put together within 128-bit blocks, which is cheap, but leaves
 // the samples of two vectors in an order of their own: that of the first half of the samples and of
-// the second half, taking turns in pieces of half a block. Butterflies do not mind.
+// the second half, alternating in groups of half a vector. Butterflies do not mind.
 
 #if HWY_TARGET == HWY_SCALAR
 template <class D>
@@ -86,8 +87,8 @@ class LaneOrder {
         Index there[lanes];
         Index back[lanes];
         for (Index i = 0; i < lanes; ++i) {
-            const Index turn = i / piece;
-            there[i] = lanes <= piece ? i : turn / 2 * piece + i % piece + turn % 2 * (lanes / 2);
+            const Index group = i / piece;
+            there[i] = lanes <= piece ? i : group / 2 * piece + i % piece + group % 2 * (lanes / 2);
             back[there[i]] = i;
         }
         there_ = hn::SetTableIndices(d, there);

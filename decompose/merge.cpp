@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
 
@@ -25,8 +26,7 @@ void check_output(const SplitLayout& layout, index_t z_begin, const ImageView& t
 /// T is the sample type of the undivided data.
 template <class T, class Real>
 ClampCount merge_typed(const Real* data, const SplitLayout& layout, index_t z_begin,
-                               const BlockOutput& output, int threads,
-                               const ExecutionContext& context) {
+                       const BlockOutput& output, int threads, const ExecutionContext& context) {
     const Geometry<Real> geometry(layout);
     const auto factors = geometry.factors(true);
     const Workspace<Real> workspace(geometry, threads);
@@ -96,7 +96,7 @@ ClampCount merge_typed(const Real* data, const SplitLayout& layout, index_t z_be
 
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
-                         const BlockOutput& output, int threads, const ExecutionContext& context) {
+                 const BlockOutput& output, int threads, const ExecutionContext& context) {
     check_output(layout, z_begin, output.target);
     if (layout.complex_data) {
         return merge_typed<std::complex<Real>>(data, layout, z_begin, output, threads, context);
@@ -104,9 +104,9 @@ ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
     return merge_typed<Real>(data, layout, z_begin, output, threads, context);
 }
 
-template ClampCount merge(const float*, const SplitLayout&, index_t, const BlockOutput&,
-                                  int, const ExecutionContext&);
-template ClampCount merge(const double*, const SplitLayout&, index_t, const BlockOutput&,
-                                  int, const ExecutionContext&);
+template ClampCount merge(const float*, const SplitLayout&, index_t, const BlockOutput&, int,
+                          const ExecutionContext&);
+template ClampCount merge(const double*, const SplitLayout&, index_t, const BlockOutput&, int,
+                          const ExecutionContext&);
 
 }  // namespace convolume::decompose

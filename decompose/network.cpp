@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "decompose/network.hpp"
 
 #include "core/pixels/simd.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The butterflies between planes: P parts at one plane from the planes they are made of, and back.
 // All factors depend on z alone, so a network runs over rows with scalar factors.
@@ -30,7 +31,7 @@ inline constexpr index_t row_quantum = 16;
 template <class Real>
 using PlaneFactors = std::array<std::complex<Real>, max_parts>;
 
-/// Rows in and out of one network; complex rows hold real and imaginary parts in turn.
+/// Rows in and out of one network; complex rows hold real and imaginary parts alternating.
 template <class Real>
 struct NetworkBlock {
     std::array<const Real*, max_rows> in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which frequencies a part carries, and the factors that follow from it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What split and merge share: the geometry of a pass over all networks of a layout, and the memory
 // a thread works in.

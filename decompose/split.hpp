@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Decimation in frequency (DIF) along z: a volume of K planes becomes P parts that are convolved
 // apart, and back. With forward sign e^{-2πi}, N = K/P,
@@ -77,7 +78,7 @@ index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, in
 /// complex; Cancelled when asked to stop.
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
-                         const BlockOutput& output, int threads, const ExecutionContext& context);
+                 const BlockOutput& output, int threads, const ExecutionContext& context);
 
 /// The part of a compact kernel that belongs to `part`: `taps`, of any type and strides, are planes
 /// 0 … taps.z-1 of a grid of part.z_grid planes, and those beyond the part's extent are folded onto

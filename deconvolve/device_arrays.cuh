@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The loop's arrays in the memory of one GPU. Everything is enqueued on one stream; the host waits
 // for sums and transfers only.
@@ -6,7 +7,7 @@
 #include <vector>
 
 #include "convolume/device.hpp"
-#include "deconvolve/neighbours.hpp"
+#include "deconvolve/neighbors.hpp"
 #include "deconvolve/problem.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"

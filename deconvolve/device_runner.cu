@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <optional>
 #include <thread>
 
@@ -20,7 +21,7 @@ int device_of(const EngineChoice& choice) {
     if (!choice.gpus.empty()) return choice.gpus.front();
     for (const GpuDevice& device : gpu::list_devices())
         if (device.usable) return device.number;
-    throw Unavailable("there is no usable GPU: use the CPU (--device cpu)");
+    throw Unavailable("there is no usable GPU: use the CPU");
 }
 
 index_t memory_limit(int device, const EngineChoice& choice) {
@@ -73,11 +74,11 @@ class DeviceRunner final : public Runner {
 
     DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                              const ImageView& result, const ExecutionContext& context,
-                             const std::function<void(const Iteration&)>& told) override {
+                             const std::function<void(const Iteration&)>& on_iteration) override {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return run(*arrays_, problem, image, result, context, told);
+        return run(*arrays_, problem, image, result, context, on_iteration);
     }
 
   private:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The loop's arrays in host memory.
 
@@ -10,7 +11,7 @@
 
 namespace convolume::deconvolve {
 
-// What one thread does at a time: a run of elements, or a row of a grid with its neighbours, which
+// What one thread does at a time: a run of elements, or a row of a grid with its neighbors, which
 // are at the same offsets from all voxels but the first and the last.
 
 constexpr index_t run_elements = 1 << 14;
@@ -118,16 +119,16 @@ class HostArrays {
     // Compilers make vectors of sums of numbers, not of structures.
     template <class Stage, class... Near>
     static auto sum_of_run(index_t begin, index_t end, const Stage& stage, const Near&... near) {
-        if constexpr (std::is_same_v<std::invoke_result_t<Stage, index_t, Near...>, Two>) {
+        if constexpr (std::is_same_v<std::invoke_result_t<Stage, index_t, Near...>, SumPair>) {
             double first = 0;
             double second = 0;
 #pragma omp simd reduction(+ : first, second)
             for (index_t i = begin; i < end; ++i) {
-                const Two of_element = stage(i, near...);
+                const SumPair of_element = stage(i, near...);
                 first += of_element.first;
                 second += of_element.second;
             }
-            return Two{first, second};
+            return SumPair{first, second};
         } else {
             double sum = 0;
 #pragma omp simd reduction(+ : sum)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 
 #include <optional>
@@ -57,10 +58,10 @@ class HostRunner final : public Runner {
 
     DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                              const ImageView& result, const ExecutionContext& context,
-                             const std::function<void(const Iteration&)>& told) override {
+                             const std::function<void(const Iteration&)>& on_iteration) override {
         if (!arrays_) arrays_.emplace(problem, *blur_, *back_, threads_);
         arrays_->use(context);
-        return run(*arrays_, problem, image, result, context, told);
+        return run(*arrays_, problem, image, result, context, on_iteration);
     }
 
   private:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a run tells while it runs, and whether it is to stop.
 
@@ -7,9 +8,9 @@ namespace convolume::deconvolve {
 
 class Monitor {
   public:
-    Monitor(const ExecutionContext& context, const std::function<void(const Iteration&)>& told,
-            int iterations)
-        : context_(context), told_(told), iterations_(iterations) {}
+    Monitor(const ExecutionContext& context,
+            const std::function<void(const Iteration&)>& on_iteration, int iterations)
+        : context_(context), on_iteration_(on_iteration), iterations_(iterations) {}
 
     /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand.
     void at(double fraction) const {
@@ -18,13 +19,13 @@ class Monitor {
     }
     void finished(const Iteration& iteration) {
         done_ = iteration.number;
-        if (told_) told_(iteration);
+        if (on_iteration_) on_iteration_(iteration);
         at(0);
     }
 
   private:
     const ExecutionContext& context_;
-    const std::function<void(const Iteration&)>& told_;
+    const std::function<void(const Iteration&)>& on_iteration_;
     int iterations_;
     int done_ = 0;
 };

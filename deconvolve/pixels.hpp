@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Between the caller's images, of any real type, and the loop's float arrays.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Richardson and Lucy's iteration, with total variation and extrapolation, on any set of arrays.
 
@@ -131,11 +132,11 @@ class RichardsonLucy {
             take(voxels_, plain);
     }
 
-    // Of all voxels: a count, or the grid where steps look at neighbours.
+    // Of all voxels: a count, or the grid where steps look at neighbors.
     template <class Extent, class AnyStep>
     void take(const Extent& extent, const AnyStep& step) {
         if (accelerates_) {
-            const Two products = arrays_.sum(extent, Remember<AnyStep>{step, change_});
+            const SumPair products = arrays_.sum(extent, StepWithProducts<AnyStep>{step, change_});
             const double factor =
                 products.second > 0 ? products.first / products.second : 0;  // eq. 10
             factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One execution on any set of arrays, which offers
 //   object(i), image(i)            its arrays of either extent
 //   blur(object, image)            A, and blur_back(image, object) its adjoint
-//   for_each(extent, stage)        stage(i) for every i below a count, or stage(i, neighbours) for
+//   for_each(extent, stage)        stage(i) for every i below a count, or stage(i, neighbors) for
 //                                  every voxel of a Grid; sum(extent, stage) also adds the results
 //                                  up, in an order of its own that is always the same
 //   write(values, array, first, count), read(…)   between the host and an array
@@ -17,7 +18,7 @@ namespace convolume::deconvolve {
 template <class Arrays>
 DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageView& image,
                      const ImageView& result, const ExecutionContext& context,
-                     const std::function<void(const Iteration&)>& told) {
+                     const std::function<void(const Iteration&)>& on_iteration) {
     const auto begin = std::chrono::steady_clock::now();
     const bool poisson = problem.options.method != DeconvolveMethod::wiener;
     check_image(image, arrays.threads());
@@ -30,7 +31,7 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
                                     });
     loaded.background = background;
 
-    Monitor monitor(context, told, problem.options.iterations);
+    Monitor monitor(context, on_iteration, problem.options.iterations);
     Outcome outcome = poisson ? RichardsonLucy<Arrays>(arrays, problem, loaded).run(monitor)
                               : solve_wiener(arrays, problem, loaded, monitor);
     DeconvolveReport& report = outcome.report;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The loop on one kind of arrays: in host memory, around Convolver, or in a GPU's, around
 // DeviceConvolver.
@@ -12,7 +13,7 @@ class Runner {
     virtual const DeconvolvePlan& plan() const = 0;
     virtual DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                                      const ImageView& result, const ExecutionContext& context,
-                                     const std::function<void(const Iteration&)>& told) = 0;
+                                     const std::function<void(const Iteration&)>& on_iteration) = 0;
 };
 
 /// Throws OutOfMemory where arrays and convolutions do not fit the host's memory.

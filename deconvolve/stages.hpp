@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What happens to every element of an array, on the host and on a device alike. A stage is called
 // with the element's index; those with a result are summed.
@@ -60,7 +61,7 @@ struct SmoothStep {
     Step step;
     Variation variation;
     float tv_weight;
-    CONVOLUME_DEVICE float operator()(index_t i, const Neighbours& near) const {
+    CONVOLUME_DEVICE float operator()(index_t i, const Neighbors& near) const {
         return step(i, tv_weight * variation.derivative(step.point, i, near));
     }
 };
@@ -68,7 +69,7 @@ struct SmoothStep {
 struct TotalVariation {
     const float* point;
     Variation variation;
-    CONVOLUME_DEVICE double operator()(index_t i, const Neighbours& near) const {
+    CONVOLUME_DEVICE double operator()(index_t i, const Neighbors& near) const {
         return static_cast<double>(variation.magnitude(point, i, near));
     }
     CONVOLUME_DEVICE double operator()(index_t i) const { return (*this)(i, variation.around(i)); }
@@ -85,10 +86,10 @@ struct Extrapolate {
     }
 };
 
-struct Two {
+struct SumPair {
     double first = 0;
     double second = 0;
-    CONVOLUME_DEVICE Two& operator+=(const Two& other) {
+    CONVOLUME_DEVICE SumPair& operator+=(const SumPair& other) {
         first += other.first;
         second += other.second;
         return *this;
@@ -98,11 +99,11 @@ struct Two {
 /// Takes a step and keeps what it adds; sums of that times what the last one added, and of the
 /// latter squared.
 template <class AnyStep>
-struct Remember {
+struct StepWithProducts {
     AnyStep step;
     float* change;
     template <class... Near>
-    CONVOLUME_DEVICE Two operator()(index_t i, const Near&... near) const {
+    CONVOLUME_DEVICE SumPair operator()(index_t i, const Near&... near) const {
         const double old = change[i];
         change[i] = step(i, near...);
         return {change[i] * old, old * old};

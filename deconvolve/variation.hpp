@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Total variation TV(x) = Σ √(Σ_a d_a² + ε²), d_a the forward difference along axis a divided by
 // the spacing, 0 at the far end; and its derivative.
 
 #include <cmath>
 
-#include "deconvolve/neighbours.hpp"
+#include "deconvolve/neighbors.hpp"
 
 namespace convolume::deconvolve {
 
@@ -12,7 +13,7 @@ struct Variation : Grid {
     float per_step[3] = {1, 1, 1};  ///< 1 / spacing
     float smallest = 1e-6F;         ///< ε: keeps the root differentiable
 
-    /// Of voxel i, with its neighbours at the offsets `ahead`.
+    /// Of voxel i, with its neighbors at the offsets `ahead`.
     CONVOLUME_DEVICE float squared_magnitude(const float* x, index_t i,
                                              const index_t (&ahead)[3]) const {
         float sum = smallest * smallest;
@@ -22,12 +23,12 @@ struct Variation : Grid {
         }
         return sum;
     }
-    CONVOLUME_DEVICE float magnitude(const float* x, index_t i, const Neighbours& near) const {
+    CONVOLUME_DEVICE float magnitude(const float* x, index_t i, const Neighbors& near) const {
         return std::sqrt(squared_magnitude(x, i, near.ahead));
     }
 
     /// ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
-    CONVOLUME_DEVICE float derivative(const float* x, index_t i, const Neighbours& near) const {
+    CONVOLUME_DEVICE float derivative(const float* x, index_t i, const Neighbors& near) const {
         const float here = inverse_root(squared_magnitude(x, i, near.ahead));
         float sum = 0;
         for (int axis = 0; axis < 3; ++axis) {

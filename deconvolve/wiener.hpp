@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // (AᵀA + K) x = Aᵀ(y - b) by conjugate gradients, on any set of arrays.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPUs, as far as a program has the CUDA part.
 
 #include "convolume/error.hpp"

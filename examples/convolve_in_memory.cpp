@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plan once, execute as often as there are images: a Gaussian blur of two stacks in memory.
 
 #include <cmath>

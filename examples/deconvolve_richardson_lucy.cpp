@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Richardson-Lucy deconvolution in a few lines: the estimate is blurred by a Convolver and the
 // ratio goes back through its exact adjoint, whatever the boundary. Fails unless the error shrinks.
 

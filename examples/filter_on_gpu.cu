@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // A function of one's own inside the GPU's kernels, and signals that never leave the GPU: spikes
-// are what rises above a smoothed signal's neighbours and a threshold, and all else is stored as 0.
+// are what rises above a smoothed signal's neighbors and a threshold, and all else is stored as 0.
 // Fails unless just the spikes that were put in are found.
 
 #include <thrust/device_vector.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matched filters: an echo of a known sweep is found in noise, by the peaks of the power that two
 // filters leave. Fails unless the echo is where it was put, and in the right filter.
 
@@ -21,8 +22,8 @@ std::vector<Sample> sweep(index_t length, double to) {
     std::vector<Sample> samples;
     for (index_t i = 0; i < length; ++i) {
         const double t = static_cast<double>(i);
-        const double turns = 0.5 * to * t * t / static_cast<double>(length);
-        samples.emplace_back(std::polar(1.0, 2 * std::numbers::pi * turns));
+        const double cycles = 0.5 * to * t * t / static_cast<double>(length);
+        samples.emplace_back(std::polar(1.0, 2 * std::numbers::pi * cycles));
     }
     return samples;
 }

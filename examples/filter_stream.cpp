@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A signal that is nowhere in memory: a source makes it (or reads it from an instrument, or a
 // format of one's own), a sink takes what the filters leave. Fails unless two tones come apart.
 
@@ -49,8 +50,8 @@ std::vector<float> low_pass(index_t taps, double cutoff) {
     std::vector<float> filter;
     for (index_t k = 0; k < taps; ++k) {
         const double t = static_cast<double>(k - taps / 2);
-        const double turn = 2 * std::numbers::pi * cutoff * t;
-        const double sinc = k == taps / 2 ? 1 : std::sin(turn) / turn;
+        const double angle = 2 * std::numbers::pi * cutoff * t;
+        const double sinc = k == taps / 2 ? 1 : std::sin(angle) / angle;
         const double hann =
             0.5 + 0.5 * std::cos(2 * std::numbers::pi * t / static_cast<double>(taps + 1));
         filter.push_back(static_cast<float>(2 * cutoff * sinc * hann));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Through a microscope and back, in memory: a specimen of beads, the PSF of an objective, a
 // camera's recording, and its deconvolution. Fails unless the result is closer to the specimen.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the CUDA part offers, by the names of GpuBackend, which says what they do.
 

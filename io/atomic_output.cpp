@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/atomic_output.hpp"
 
 #include <fcntl.h>
@@ -36,8 +37,8 @@ index_t free_bytes(const std::string& path) {
 }
 
 std::string exists_text(const std::string& path) {
-    return message(path,
-                   " exists already; choose another name or allow it to be overwritten");
+    return message(
+        path, " exists already; choose another name or allow it to be overwritten (overwrite)");
 }
 
 /// A name beside the target that no other output of any process uses.

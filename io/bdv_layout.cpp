@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid; int16 that means
 // uint16. Voxel sizes stand in the XML file of the same name.
 
@@ -58,16 +59,16 @@ void read_voxel_size(const Hdf5Source& source, const BdvName& name, ImageMetadat
                                            .children("ViewSetup")) {
         if (setup.child("id").text().as_int(-1) != name.setup) continue;
         const pugi::xml_node voxel = setup.child("voxelSize");
-        const auto micrometres = micrometres_per(voxel.child_value("unit"));
+        const auto micrometers = micrometers_per(voxel.child_value("unit"));
         std::istringstream sizes(voxel.child_value("size"));
         std::array<std::string, 3> words;
         sizes >> words[0] >> words[1] >> words[2];
-        if (!micrometres) return;
+        if (!micrometers) return;
         const std::array<double, 3> factors = level_factors(source.id, name.setup, name.level);
         metadata.unit = voxel.child_value("unit");
         for (std::size_t i = 0; i < 3; ++i)
             if (const auto size = parse_number(words[i]); size && *size > 0 && factors[i] > 0)
-                metadata.voxel_size_um[2 - i] = *size * *micrometres * factors[i];
+                metadata.voxel_size_um[2 - i] = *size * *micrometers * factors[i];
         return;
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The readers and writers behind open_image() and create_image(), and what they share.
 

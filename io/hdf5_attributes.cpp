@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/hdf5_attributes.hpp"
 
 #include "convolume/error.hpp"

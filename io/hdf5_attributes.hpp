@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Attributes that may be missing, or of any type: what cannot be understood counts as missing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/hdf5_dataset.hpp"
 
 #include <algorithm>
@@ -102,9 +103,10 @@ void Hdf5Dataset::check_storage(hid_t properties, const RawFile& file) {
         least = INT64_MAX;
     }
     if (least / limit > file.size() + (limit > 1 ? slack_bytes : 0))
-        throw BadData(message(
-            full_name_, " claims ", dims_text(dims_), " ", to_string(type_), " pixels in a file of ",
-            file.size(), " bytes, which cannot hold them; it is damaged or was never written"));
+        throw BadData(
+            message(full_name_, " claims ", dims_text(dims_), " ", to_string(type_),
+                    " pixels in a file of ", file.size(),
+                    " bytes, which cannot hold them; it is damaged or was never written"));
 }
 
 void Hdf5Dataset::check_filters(hid_t properties) const {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/hdf5_handle.hpp"
 
 namespace convolume::io {
@@ -13,12 +14,12 @@ std::recursive_mutex& library_mutex() {
 
 }  // namespace
 
-Hdf5Turn::Hdf5Turn() : lock_(library_mutex()) {
+Hdf5Lock::Hdf5Lock() : lock_(library_mutex()) {
     if (H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_) < 0) print_ = nullptr;
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-Hdf5Turn::~Hdf5Turn() {
+Hdf5Lock::~Hdf5Lock() {
     H5Eset_auto2(H5E_DEFAULT, print_, print_data_);
 }
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
-// HDF5's identifiers, closed when they go, and a turn with the library.
+// HDF5's identifiers, closed when they go, and a lock on the library.
 
 #include <hdf5.h>
 
@@ -11,12 +12,12 @@ namespace convolume::io {
 
 /// While it lives the thread has HDF5, which is not built for several threads everywhere, to
 /// itself, and HDF5 prints no errors.
-class Hdf5Turn {
+class Hdf5Lock {
   public:
-    Hdf5Turn();
-    ~Hdf5Turn();
-    Hdf5Turn(const Hdf5Turn&) = delete;
-    Hdf5Turn& operator=(const Hdf5Turn&) = delete;
+    Hdf5Lock();
+    ~Hdf5Lock();
+    Hdf5Lock(const Hdf5Lock&) = delete;
+    Hdf5Lock& operator=(const Hdf5Lock&) = delete;
 
   private:
     std::unique_lock<std::recursive_mutex> lock_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/formats.hpp"
 #include "io/hdf5_series.hpp"
 
@@ -7,7 +8,7 @@ namespace {
 class Hdf5Reader : public ImageReader {
   public:
     Hdf5Reader(const PathSpec& spec, const OpenOptions& options) : raw_(spec.file) {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         file_ = Hdf5Id(H5Fopen(spec.file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
         if (!file_)
             throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
@@ -21,7 +22,7 @@ class Hdf5Reader : public ImageReader {
     }
 
     ~Hdf5Reader() override {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         file_.close();
     }
 
@@ -30,7 +31,7 @@ class Hdf5Reader : public ImageReader {
     void read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target) override {
         check_request(series_.metadata, t, c, z_begin, target);
         if (target.shape.z == 0) return;
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         const bool one = series_.datasets.size() == 1;
         const index_t number = one ? 0 : t * series_.metadata.channels + c;
         const Hdf5Dataset dataset(file_.get(), raw_,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pixel types in HDF5: numbers, and compounds {r, i} for complex ones, as h5py has them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "io/atomic_output.hpp"
@@ -56,7 +57,7 @@ class Hdf5Writer : public ImageWriter {
                   options.compression == Compression::none
                       ? checked_add(bytes_in_chunks(metadata, chunk_), header_bytes)
                       : 0) {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         try {
             file_ = Hdf5Id(
                 H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
@@ -71,14 +72,14 @@ class Hdf5Writer : public ImageWriter {
     }
 
     ~Hdf5Writer() override {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         close();
     }
 
     void write_planes(index_t t, index_t c, index_t z_begin,
                       const ConstImageView& source) override {
         progress_.accept(metadata_, t, c, z_begin, source);
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         const Shape3& shape = metadata_.shape;
         const index_t plane_bytes =
             shape.y * shape.x * static_cast<index_t>(size_of(metadata_.type));
@@ -101,7 +102,7 @@ class Hdf5Writer : public ImageWriter {
 
     void commit() override {
         progress_.finish(metadata_);
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         check(close());
         output_.commit();
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/image_file.hpp"
 
 #include "io/file_kind.hpp"

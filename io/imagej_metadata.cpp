@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tag 50839: a header of 4-byte words ("IJIJ", then a type and a count for each kind of item), the
 // items after it. Tag 50838 holds the bytes of the header and of every item.
 

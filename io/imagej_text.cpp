@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/imagej_text.hpp"
 
 #include <algorithm>
@@ -81,7 +82,7 @@ void read_imagej_calibration(const std::string& description,
     metadata.unit = utf8_from_imagej(value_of(entries, "unit"));
     const auto unit_of = [&](const char* key) {
         const std::string own = value_of(entries, key);
-        return micrometres_per(own.empty() ? metadata.unit : utf8_from_imagej(own));
+        return micrometers_per(own.empty() ? metadata.unit : utf8_from_imagej(own));
     };
     const auto set = [&](std::size_t axis, std::optional<double> unit, double size) {
         if (unit && size > 0) metadata.voxel_size_um[axis] = size * *unit;
@@ -105,7 +106,7 @@ void read_imagej_calibration(const std::string& description,
 ImagejUnit imagej_unit(const ImageMetadata& metadata) {
     const auto& size = metadata.voxel_size_um;
     if (!size[0] && !size[1] && !size[2]) return {};
-    if (const auto unit = micrometres_per(metadata.unit)) return {metadata.unit, *unit};
+    if (const auto unit = micrometers_per(metadata.unit)) return {metadata.unit, *unit};
     return {"um", 1};
 }
 
@@ -129,12 +130,12 @@ std::string imagej_description(const ImageMetadata& metadata) {
     add("mode", metadata.channels > 1 ? (mode.empty() ? "composite" : mode) : "grayscale");
 
     const ImagejUnit unit = imagej_unit(metadata);
-    add("unit", unit.name.empty() ? (metadata.unit.empty() || micrometres_per(metadata.unit)
+    add("unit", unit.name.empty() ? (metadata.unit.empty() || micrometers_per(metadata.unit)
                                          ? "pixel"
                                          : imagej_from_utf8(metadata.unit))
                                   : imagej_from_utf8(unit.name));
     if (metadata.voxel_size_um[0] && !unit.name.empty())
-        add("spacing", number_text(*metadata.voxel_size_um[0] / unit.micrometres));
+        add("spacing", number_text(*metadata.voxel_size_um[0] / unit.micrometers));
     if (metadata.frame_interval_s) add("finterval", number_text(*metadata.frame_interval_s));
     for (const auto& [key, value] : source)
         if (!is_own_key(key)) add(key, value);

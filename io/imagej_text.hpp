@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // ImageJ's "ImageJ=1.53\nimages=61\n…" in the ImageDescription, and its private metadata tag.
 
@@ -23,7 +24,7 @@ std::string imagej_description(const ImageMetadata& metadata);
 /// The word for lengths in that description, and µm in one of it.
 struct ImagejUnit {
     std::string name;  ///< empty: the voxel size is unknown
-    double micrometres = 1;
+    double micrometers = 1;
 };
 ImagejUnit imagej_unit(const ImageMetadata& metadata);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imaris: /DataSet/ResolutionLevel 0/TimePoint t/Channel c/Data, padded to whole chunks; sizes are
 // texts in attributes.
 
@@ -46,14 +47,14 @@ void crop(const Hdf5Source& source, const std::string& dataset, ImageMetadata& m
 void read_calibration(const Hdf5Source& source, ImageMetadata& metadata) {
     const std::string image = "DataSetInfo/Image";
     metadata.unit = text_attribute_at(source.id, image, "Unit").value_or("um");
-    const auto micrometres = micrometres_per(metadata.unit);
-    for (int axis = 0; axis < 3 && micrometres; ++axis) {
+    const auto micrometers = micrometers_per(metadata.unit);
+    for (int axis = 0; axis < 3 && micrometers; ++axis) {
         const std::string digit(1, static_cast<char>('2' - axis));
         const double extent = number_at(source.id, image, "ExtMax" + digit) -
                               number_at(source.id, image, "ExtMin" + digit);
         if (extent > 0)
             metadata.voxel_size_um[static_cast<std::size_t>(axis)] =
-                extent * *micrometres / static_cast<double>(metadata.shape[axis]);
+                extent * *micrometers / static_cast<double>(metadata.shape[axis]);
     }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/npy_header.hpp"
 
 #include <algorithm>
@@ -131,10 +132,10 @@ std::string npy_type_code(char kind, std::size_t bytes) {
 }
 
 std::string npy_type_code(PixelType type) {
-    const char kind = is_complex(type)                       ? 'c'
-                      : !is_integer(type)                    ? 'f'
+    const char kind = is_complex(type)                         ? 'c'
+                      : !is_integer(type)                      ? 'f'
                       : std::string(to_string(type))[0] == 'u' ? 'u'
-                                                             : 'i';
+                                                               : 'i';
     return npy_type_code(kind, size_of(type));
 }
 

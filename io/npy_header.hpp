@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The header of NumPy's array files: a magic, and a Python dictionary of type, order and shape.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stacks in NumPy's array files.
 
 #include "io/axis_layout.hpp"

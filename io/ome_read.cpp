@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -35,10 +36,10 @@ std::optional<double> length_um(const pugi::xml_node& pixels, const char* name, 
     const auto size = parse_number(pixels.attribute(name).value());
     const std::string unit_name =
         pixels.attribute((std::string(name) + "Unit").c_str()).as_string("µm");
-    const auto micrometres = micrometres_per(unit_name);
-    if (!size || !micrometres || *size <= 0) return std::nullopt;
+    const auto micrometers = micrometers_per(unit_name);
+    if (!size || !micrometers || *size <= 0) return std::nullopt;
     unit = unit_name;
-    return *size * *micrometres;
+    return *size * *micrometers;
 }
 
 void read_calibration(const pugi::xml_node& pixels, ImageMetadata& metadata) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <pugixml.hpp>
 #include <sstream>
 #include <string_view>
@@ -79,16 +80,16 @@ void set_calibration(pugi::xml_node pixels, const ImageMetadata& metadata) {
     constexpr const char* names[] = {"PhysicalSizeZ", "PhysicalSizeY", "PhysicalSizeX"};
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const std::string unit_name = std::string(names[axis]) + "Unit";
-        const auto micrometres =
-            micrometres_per(pixels.attribute(unit_name.c_str()).as_string("µm"));
+        const auto micrometers =
+            micrometers_per(pixels.attribute(unit_name.c_str()).as_string("µm"));
         const auto& size = metadata.voxel_size_um[axis];
         if (!size) {
             pixels.remove_attribute(names[axis]);
             pixels.remove_attribute(unit_name.c_str());
             continue;
         }
-        set(pixels, names[axis], number_text(*size / micrometres.value_or(1)).c_str());
-        if (!micrometres) pixels.remove_attribute(unit_name.c_str());
+        set(pixels, names[axis], number_text(*size / micrometers.value_or(1)).c_str());
+        if (!micrometers) pixels.remove_attribute(unit_name.c_str());
     }
     if (!metadata.frame_interval_s) return;
     set(pixels, "TimeIncrement", number_text(*metadata.frame_interval_s).c_str());

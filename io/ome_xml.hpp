@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // OME-XML: what it says about a TIFF's planes, and how we say it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/pending_outputs.hpp"
 
 #include <unistd.h>

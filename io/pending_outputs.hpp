@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The outputs that are not complete yet, in a table that a signal handler may walk.
 

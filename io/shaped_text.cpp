@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/shaped_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,15 +27,15 @@ bool drop_page_dimensions(std::vector<index_t>& dims, const TiffPage& page) {
 void read_calibration(const Json& json, const std::array<double, 2>& pixels_per_unit,
                       ImageMetadata& metadata) {
     if (!json.contains("unit") || !json["unit"].is_string()) return;
-    const auto micrometres = micrometres_per(utf8_from_imagej(json["unit"].get<std::string>()));
-    if (!micrometres) return;
+    const auto micrometers = micrometers_per(utf8_from_imagej(json["unit"].get<std::string>()));
+    if (!micrometers) return;
     metadata.unit = utf8_from_imagej(json["unit"].get<std::string>());
     if (json.contains("spacing") && json["spacing"].is_number() &&
         json["spacing"].get<double>() > 0)
-        metadata.voxel_size_um[0] = json["spacing"].get<double>() * *micrometres;
+        metadata.voxel_size_um[0] = json["spacing"].get<double>() * *micrometers;
     for (std::size_t axis = 1; axis < 3; ++axis)
         if (pixels_per_unit[axis - 1] > 0)
-            metadata.voxel_size_um[axis] = *micrometres / pixels_per_unit[axis - 1];
+            metadata.voxel_size_um[axis] = *micrometers / pixels_per_unit[axis - 1];
 }
 
 }  // namespace

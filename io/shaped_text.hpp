@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // tifffile's {"shape": [3, 64, 64]} in the ImageDescription.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals that lie in a file as an array does in memory: NPY and raw files.
 
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/signal_file.hpp"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void refuse_raw_options(const std::string& file, const OpenSignalOptions& option
     if (options.raw_signals || options.raw_samples)
         throw InvalidArgument(message(file,
                                       " has a header that tells its shape, and cannot be split; "
-                                      "leave out the options of raw files"));
+                                      "leave out what raw files need (raw_signals, raw_samples)"));
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
     if (!type)
         throw BadData(message(spec.file,
                               " is not an NPY or HDF5 file, and its name does not tell what else; "
-                              "name it *.f32, *.c64, … or give its type (float32, complex64, …)"));
+                              "name it *.f32, *.c64, … or give its type (raw_type)"));
     return open_raw_signal(spec.file, *type, options);
 }
 
@@ -117,8 +118,8 @@ SampleType sample_type_of(PixelType type) {
         case PixelType::complex128:
             return SampleType::complex128;
         default:
-            throw InvalidArgument(
-                message("signals are not written as ", to_string(type), "; convert them to float32"));
+            throw InvalidArgument(message("signals are not written as ", to_string(type),
+                                          "; convert them to float32"));
     }
 }
 

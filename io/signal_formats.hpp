@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The readers and writers behind open_signal() and create_signal(), and what they share.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals in datasets of HDF5 files.
 
 #include "io/atomic_output.hpp"
@@ -28,7 +29,7 @@ std::vector<hsize_t> stretch_count(const std::vector<index_t>& dims, index_t cou
 class Hdf5SignalReader : public SignalReader {
   public:
     explicit Hdf5SignalReader(const PathSpec& spec) : raw_(spec.file) {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         file_ = Hdf5Id(H5Fopen(spec.file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
         if (!file_)
             throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
@@ -47,7 +48,7 @@ class Hdf5SignalReader : public SignalReader {
     }
 
     ~Hdf5SignalReader() override {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         dataset_.reset();
         file_.close();
     }
@@ -57,7 +58,7 @@ class Hdf5SignalReader : public SignalReader {
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_stretch(info_.dims, signal, begin, count);
         if (count == 0) return;
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         dataset_->read_box(stretch_start(info_.dims, signal, begin),
                            stretch_count(info_.dims, count), to);
     }
@@ -93,7 +94,7 @@ class Hdf5SignalWriter : public SignalWriter {
         : dims_(std::move(dims)),
           output_(spec.file, options.overwrite,
                   checked_add(total_bytes(dims_, type), header_bytes)) {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         try {
             file_ = Hdf5Id(
                 H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
@@ -110,14 +111,14 @@ class Hdf5SignalWriter : public SignalWriter {
     }
 
     ~Hdf5SignalWriter() override {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         close();
     }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
         check_stretch(dims_, row, begin, count);
         if (count == 0) return;
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         const std::vector<hsize_t> start = stretch_start(dims_, row, begin);
         const std::vector<hsize_t> counts = stretch_count(dims_, count);
         const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
@@ -131,7 +132,7 @@ class Hdf5SignalWriter : public SignalWriter {
     }
 
     void commit() override {
-        const Hdf5Turn turn;
+        const Hdf5Lock lock;
         check(close());
         output_.commit();
     }

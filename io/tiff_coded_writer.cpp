@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "io/atomic_output.hpp"
@@ -26,7 +27,7 @@ std::uint16_t scheme_of(Compression compression) {
     return COMPRESSION_NONE;
 }
 
-/// Differences of neighbours compress better; complex pixels have no predictor.
+/// Differences of neighbors compress better; complex pixels have no predictor.
 std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
     if (scheme == COMPRESSION_PACKBITS || is_complex(type)) return 1;
     return is_integer(type) ? 2 : 3;

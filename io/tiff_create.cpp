@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/error.hpp"
 #include "io/ome_xml.hpp"
 #include "io/tiff_writer.hpp"
@@ -43,10 +44,10 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
     text.big = total >= classic_limit_bytes;
 
     // In OME files the tags repeat the XML, in a unit that TIFF knows.
-    const double micrometres = text.ome ? 1e4 : imagej_unit(metadata).micrometres;
+    const double micrometers = text.ome ? 1e4 : imagej_unit(metadata).micrometers;
     for (std::size_t i = 0; i < 2; ++i)
         if (const auto& size = metadata.voxel_size_um[i + 1]; size && *size > 0) {
-            text.pixels_per_unit[i] = micrometres / *size;
+            text.pixels_per_unit[i] = micrometers / *size;
             if (text.ome) text.resolution_unit = 3;
         }
     return options.compression == Compression::none

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/tiff_directory.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One directory (IFD) of a TIFF as bytes, in this machine's byte order.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // libtiff's handle, closed when it goes; its messages are kept, never printed.
 

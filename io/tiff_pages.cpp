@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/tiff_pages.hpp"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ class PageScan {
                            ", which the installed libtiff lacks; save it without or with LZW"));
         if (tiff_.get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) ==
             PHOTOMETRIC_YCBCR)
-            refuse("has YCbCr colours, which are not supported; save it as RGB or grey");
+            refuse("has YCbCr colors, which are not supported; save it as RGB or gray");
 
         const index_t pixel_bytes = static_cast<index_t>(size_of(page.type)) * page.samples;
         if (page.width > INT64_MAX / page.height / pixel_bytes) refuse("is impossibly large");

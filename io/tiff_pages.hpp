@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The pages of a TIFF: what each holds and where, checked against the size of the file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/tiff_series.hpp"
 
 #include <algorithm>
@@ -17,14 +18,14 @@ constexpr double largest_pixel_um = 40;
 void read_plain_calibration(const TiffHandle& tiff, const std::array<double, 2>& pixels_per_unit,
                             ImageMetadata& metadata) {
     const int unit = tiff.get<std::uint16_t>(TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE);
-    const double micrometres = unit == RESUNIT_INCH         ? 25400
+    const double micrometers = unit == RESUNIT_INCH         ? 25400
                                : unit == RESUNIT_CENTIMETER ? 10000
                                                             : 0;
     for (std::size_t axis = 1; axis < 3; ++axis) {
         const double resolution = pixels_per_unit[axis - 1];
-        if (resolution <= 0 || micrometres <= 0 || micrometres / resolution >= largest_pixel_um)
+        if (resolution <= 0 || micrometers <= 0 || micrometers / resolution >= largest_pixel_um)
             continue;
-        metadata.voxel_size_um[axis] = micrometres / resolution;
+        metadata.voxel_size_um[axis] = micrometers / resolution;
         metadata.unit = unit == RESUNIT_INCH ? "inch" : "cm";
     }
 }

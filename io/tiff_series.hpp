@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The pages of a TIFF made one image: by its OME-XML, ImageJ or tifffile description, or as they
 // come.

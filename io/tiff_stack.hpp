@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a TIFF's description says about its planes, before it is held against the pages.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tags read past libtiff: exact rationals and ImageJ's private metadata.
 

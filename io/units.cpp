@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/units.hpp"
 
 #include <array>
@@ -17,24 +18,24 @@ constexpr std::array<std::pair<std::string_view, double>, 31> lengths{{
     {"microns", 1},
     {"micrometer", 1},
     {"micrometers", 1},
-    {"micrometre", 1},
-    {"micrometres", 1},
+    {"micrometer", 1},
+    {"micrometers", 1},
     {"nm", 1e-3},
     {"nanometer", 1e-3},
     {"nanometers", 1e-3},
-    {"nanometre", 1e-3},
-    {"nanometres", 1e-3},
+    {"nanometer", 1e-3},
+    {"nanometers", 1e-3},
     {"mm", 1e3},
     {"millimeter", 1e3},
     {"millimeters", 1e3},
-    {"millimetre", 1e3},
-    {"millimetres", 1e3},
+    {"millimeter", 1e3},
+    {"millimeters", 1e3},
     {"cm", 1e4},
     {"centimeter", 1e4},
     {"centimetre", 1e4},
     {"m", 1e6},
     {"meter", 1e6},
-    {"metre", 1e6},
+    {"meter", 1e6},
     {"inch", 25400},
     {"in", 25400},
     {"pm", 1e-6},
@@ -72,9 +73,9 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
 
 }  // namespace
 
-std::optional<double> micrometres_per(std::string_view unit) {
-    for (const auto& [name, micrometres] : lengths)
-        if (unit == name) return micrometres;
+std::optional<double> micrometers_per(std::string_view unit) {
+    for (const auto& [name, micrometers] : lengths)
+        if (unit == name) return micrometers;
     return std::nullopt;
 }
 

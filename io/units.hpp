@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Words for lengths, and the texts they come in.
 
@@ -9,7 +10,7 @@ namespace convolume::io {
 
 /// µm in one unit of that name ("um", "µm", "micron", "nm", "mm", "inch", …); nothing for words
 /// that are no length, such as "pixel".
-std::optional<double> micrometres_per(std::string_view unit);
+std::optional<double> micrometers_per(std::string_view unit);
 
 /// ImageJ's text as UTF-8: bytes that are not UTF-8 are Latin-1, and \u00B5 is written out.
 std::string utf8_from_imagej(std::string_view text);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "optics/check.hpp"
 
 #include <omp.h>
@@ -145,7 +146,7 @@ void check_grid(const PsfOptions& options) {
     check_length("the PSF's extent along x", voxel.x_um * static_cast<double>(options.size.x));
     if (options.oversampling < 1 || options.oversampling > 64)
         throw InvalidArgument(message("an oversampling of ", options.oversampling,
-                                      " is not possible: give 1 (voxel centres) to 64"));
+                                      " is not possible: give 1 (voxel centers) to 64"));
     if (options.center_z_um)
         check_range("the z of the middle plane", *options.center_z_um, -farthest_um, farthest_um);
     if (options.threads < 0)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 
 #include <algorithm>
@@ -125,7 +126,7 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     double total = 0;
     for (const double sum : sums) total += sum;
     if (!(total > 0))
-        throw InvalidArgument("no light reaches the PSF's volume: centre it on the focus");
+        throw InvalidArgument("no light reaches the PSF's volume: center it on the focus");
     float* const out = psf.elements<float>();
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (index_t z = 0; z < size.z; ++z)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/phantom.hpp"
 
 #include <omp.h>
@@ -37,7 +38,7 @@ struct Reach {
 /// A body that some of the planes to be drawn have a part of; lengths in voxels.
 struct DrawnBody {
     const BodyLattice* lattice;
-    Point centre;
+    Point center;
     double value;
     bool textured;
 };
@@ -100,18 +101,18 @@ Phantom::Impl::Scene Phantom::Impl::scene_of(index_t z_begin, index_t z_end) con
             const BodyLattice& lattice =
                 scene.lattices.try_emplace({radius, bodies.hollow}, radius, bodies.hollow)
                     .first->second;
-            for (Point centre : bodies.centres_um) {
+            for (Point center : bodies.centers_um) {
                 for (std::size_t axis = 0; axis < 3; ++axis)
-                    centre[axis] /= options.voxel[static_cast<int>(axis)];
+                    center[axis] /= options.voxel[static_cast<int>(axis)];
                 const index_t begin =
-                    std::max(z_begin, static_cast<index_t>(std::floor(centre[0] - radius[0])));
+                    std::max(z_begin, static_cast<index_t>(std::floor(center[0] - radius[0])));
                 const index_t end =
-                    std::min(z_end, static_cast<index_t>(std::ceil(centre[0] + radius[0])) + 1);
+                    std::min(z_end, static_cast<index_t>(std::ceil(center[0] + radius[0])) + 1);
                 if (begin >= end) continue;
                 for (index_t z = begin; z < end; ++z)
                     scene.in_plane[static_cast<std::size_t>(z - z_begin)].push_back(
                         scene.bodies.size());
-                scene.bodies.push_back({&lattice, centre, bodies.value, bodies.textured});
+                scene.bodies.push_back({&lattice, center, bodies.value, bodies.textured});
             }
         });
     }
@@ -128,12 +129,12 @@ void Phantom::Impl::draw_band(const Scene& scene, index_t z_begin, index_t z, in
     for (const std::size_t number : scene.in_plane[static_cast<std::size_t>(z - z_begin)]) {
         const DrawnBody& body = scene.bodies[number];
         const double reach = body.lattice->radius()[1] + 1;
-        if (body.centre[1] + reach < static_cast<double>(y_begin) ||
-            body.centre[1] - reach > static_cast<double>(y_end))
+        if (body.center[1] + reach < static_cast<double>(y_begin) ||
+            body.center[1] - reach > static_cast<double>(y_end))
             continue;
         if (body.textured && !has_texture) std::fill_n(textured, band, 0.0);
         has_texture = has_texture || body.textured;
-        body.lattice->add(body.centre, body.value, z, y_begin, y_end, width,
+        body.lattice->add(body.center, body.value, z, y_begin, y_end, width,
                           body.textured ? textured : plain);
     }
     const optics::PhantomTexture texture(options.seed, options.voxel);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "optics/phantom_body.hpp"
 
 #include <algorithm>
@@ -51,23 +52,23 @@ BodyLattice::BodyLattice(const Point& radius, double hollow)
     points_ = 1;
 }
 
-void BodyLattice::add(const Point& centre, double value, index_t z, index_t y_begin, index_t y_end,
+void BodyLattice::add(const Point& center, double value, index_t z, index_t y_begin, index_t y_end,
                       index_t width, double* rows) const {
     const Point step{1 / static_cast<double>(fineness_[0]), 1 / static_cast<double>(fineness_[1]),
                      1 / static_cast<double>(fineness_[2])};
     const double light = value * volume_ / points_;
     const double plane = static_cast<double>(z);
     const auto layer_at = [&](double position) {
-        return std::clamp((position - centre[0]) / step[0], -1e9, 1e9);
+        return std::clamp((position - center[0]) / step[0], -1e9, 1e9);
     };
     const index_t first = std::max(-layers_, static_cast<index_t>(std::ceil(layer_at(plane - 1))));
     const index_t last = std::min(layers_, static_cast<index_t>(std::floor(layer_at(plane + 1))));
     for (index_t i = first; i <= last; ++i) {
-        const double share_z = 1 - std::abs(centre[0] + static_cast<double>(i) * step[0] - plane);
+        const double share_z = 1 - std::abs(center[0] + static_cast<double>(i) * step[0] - plane);
         if (share_z <= 0) continue;
         const auto layer = static_cast<std::size_t>(i + layers_);
         for (std::size_t r = first_row_[layer]; r < first_row_[layer + 1]; ++r) {
-            const double y = centre[1] + static_cast<double>(rows_[r].y) * step[1];
+            const double y = center[1] + static_cast<double>(rows_[r].y) * step[1];
             const index_t upper = static_cast<index_t>(std::floor(y));
             if (upper + 1 < y_begin || upper >= y_end) continue;
             const double below = y - static_cast<double>(upper);
@@ -79,7 +80,7 @@ void BodyLattice::add(const Point& centre, double value, index_t z, index_t y_be
                 for (index_t p = -rows_[r].points; p <= rows_[r].points; ++p) {
                     if (std::abs(p) <= rows_[r].hollow) p = rows_[r].hollow + 1;
                     if (p > rows_[r].points) break;
-                    const double x = centre[2] + static_cast<double>(p) * step[2];
+                    const double x = center[2] + static_cast<double>(p) * step[2];
                     const double left = std::floor(x);
                     const index_t column = static_cast<index_t>(left);
                     const double right = x - left;

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The one thing phantoms are made of: ellipsoids along the axes, hollow or not. Each is a lattice
-// of points that is anchored on its centre and fits a whole number of times into a voxel; every
+// of points that is anchored on its center and fits a whole number of times into a voxel; every
 // point is shared out to the eight voxels around it as linear interpolation does. Hence the
-// interior is exactly even (the triangles add up to 1 on such a lattice), and total and centre of
+// interior is exactly even (the triangles add up to 1 on such a lattice), and total and center of
 // mass are exact at any position.
 
 #include <array>
@@ -23,14 +24,14 @@ class BodyLattice {
     double volume() const { return volume_; }  ///< in voxels
     const Point& radius() const { return radius_; }
 
-    /// Adds an ellipsoid of `value` at `centre` (in voxels) to rows [y_begin, y_end) of plane z:
+    /// Adds an ellipsoid of `value` at `center` (in voxels) to rows [y_begin, y_end) of plane z:
     /// `rows` has `width` elements each.
-    void add(const Point& centre, double value, index_t z, index_t y_begin, index_t y_end,
+    void add(const Point& center, double value, index_t z, index_t y_begin, index_t y_end,
              index_t width, double* rows) const;
 
   private:
     struct Row {
-        index_t y;       // number of the lattice's row, from the centre
+        index_t y;       // number of the lattice's row, from the center
         index_t points;  // on either side of the middle one
         index_t hollow;  // of these are left out, and the middle one; -1: all stay
     };

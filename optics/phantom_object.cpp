@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "optics/phantom_object.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ constexpr index_t most_objects = 100'000'000;
 constexpr double flatness = 0.6;      // height of a cell over its width
 constexpr double shell_um = 0.3;      // thickness
 constexpr double filament_um = 20;    // length
-constexpr double path_step_um = 0.2;  // between random turns
+constexpr double path_step_um = 0.2;  // between random bends
 
 // What objects of a kind are like where the options do not say.
 struct KindFacts {
@@ -51,8 +52,8 @@ double extent_um(const PhantomOptions& options, int axis) {
 /// Kinds of a mixed phantom: by multiples of the golden ratio, which any stretch of numbers mixes.
 PhantomKind kind_of(const PhantomOptions& options, index_t number) {
     if (options.kind != PhantomKind::mixed) return options.kind;
-    const double turns = static_cast<double>(number) * std::numbers::phi;
-    const double part = turns - std::floor(turns);
+    const double revolutions = static_cast<double>(number) * std::numbers::phi;
+    const double part = revolutions - std::floor(revolutions);
     return part < 0.72   ? PhantomKind::beads
            : part < 0.86 ? PhantomKind::filaments
            : part < 0.96 ? PhantomKind::shells
@@ -101,8 +102,8 @@ void cell_bodies(const PhantomOptions& options, index_t number, const PhantomObj
     const auto flat = [&](double radius_um) {
         return Point{flatness * radius_um, radius_um, radius_um};
     };
-    const auto near = [&](const Point& centre, double reach_um) {
-        Point point = centre;
+    const auto near = [&](const Point& center, double reach_um) {
+        Point point = center;
         for (std::size_t axis = 0; axis < 3; ++axis)
             point[axis] += (axis == 0 ? flatness : 1) * draws.uniform(-reach_um, reach_um);
         return point;
@@ -213,9 +214,9 @@ std::array<double, 2> height_um(const PhantomOptions& options, index_t number,
                                 const PhantomObject& object) {
     double low = object.center_um[0], high = low;
     for_each_bodies(options, number, object, [&](const Bodies& bodies) {
-        for (const Point& centre : bodies.centres_um) {
-            low = std::min(low, centre[0] - bodies.radius_um[0]);
-            high = std::max(high, centre[0] + bodies.radius_um[0]);
+        for (const Point& center : bodies.centers_um) {
+            low = std::min(low, center[0] - bodies.radius_um[0]);
+            high = std::max(high, center[0] + bodies.radius_um[0]);
         }
     });
     return {low, high};

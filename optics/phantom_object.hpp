@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where a phantom's objects are, and what bodies they are made of: functions of the options and the
 // object's number alone.
@@ -24,7 +25,7 @@ struct Bodies {
     double hollow;  ///< of the radius, left out
     double value;
     bool textured;
-    std::vector<Point> centres_um;
+    std::vector<Point> centers_um;
 };
 void for_each_bodies(const PhantomOptions& options, index_t number, const PhantomObject& object,
                      const std::function<void(const Bodies&)>& use);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A smooth random field of mean 1 that any part of can be had on its own: cubic B-splines through
 // random numbers on a grid, which depend on seed and place alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "optics/pinhole.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-// A disc of radius R whose centre is r off the axis covers 2α of the ring of radius s, with
+// A disc of radius R whose center is r off the axis covers 2α of the ring of radius s, with
 // cos α = (r² + s² − R²)/2rs; this form of tan(α/2) keeps its digits for small discs.
 double half_arc(double disc, double center, double ring) {
     const double inside = (disc - center + ring) * (disc + center - ring);

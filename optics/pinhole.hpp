@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a pinhole lets through.
 
@@ -11,7 +12,7 @@ namespace convolume::optics {
 /// Means over a disc, of intensities that depend on the distance from the axis alone.
 class Pinhole {
   public:
-    /// The disc is centred on each of `radii_um` in turn; intensities are given on `grid`, which
+    /// The disc is centered on each of `radii_um`; intensities are given on `grid`, which
     /// reaches a radius of the disc farther.
     Pinhole(double radius_um, const RadialGrid& grid, const std::vector<double>& radii_um,
             int threads, const ExecutionContext& context);

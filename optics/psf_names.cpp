@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <utility>
 
@@ -36,9 +37,10 @@ const char* to_string(Modality modality) {
 PsfModel parse_psf_model(std::string_view text) {
     for (const auto& [value, name] : models)
         if (text == name) return value;
-    throw InvalidArgument(message("PSF models are gaussian, born-wolf, gibson-lanni and vectorial, "
-                                  "not \"",
-                                  text, "\"; choose one of these"));
+    throw InvalidArgument(
+        message("PSF models are gaussian, born-wolf, gibson-lanni and vectorial, "
+                "not \"",
+                text, "\"; choose one of these"));
 }
 
 Modality parse_modality(std::string_view text) {

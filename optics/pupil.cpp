@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "optics/pupil.hpp"
 
 #include <algorithm>
@@ -90,11 +91,11 @@ void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
     const Objective& lens = options.objective;
     const double k = wavenumber(options);
     const Complex qi = axial(lens.ni, sine);
-    const Complex turn = std::exp(Complex(0, k) * static_path(options, sine));
+    const Complex phase_factor = std::exp(Complex(0, k) * static_path(options, sine));
     waves_.push_back(k * sine);
     defocus_.push_back(k * qi.real());
     if (options.model != PsfModel::vectorial) {
-        amplitudes_[0].push_back(2 * weight * sine / (lens.na * lens.na) * turn);
+        amplitudes_[0].push_back(2 * weight * sine / (lens.na * lens.na) * phase_factor);
         add_energy(k, sine, weight);
         return;
     }
@@ -102,7 +103,8 @@ void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
     const Complex ts = transmit_s(qi, qg) * transmit_s(qg, qs);
     const Complex tp = transmit_p(lens.ni, qi, lens.ng, qg) * transmit_p(lens.ng, qg, lens.ns, qs);
     // √cosθᵢ sinθᵢ dθᵢ = s ds / (nᵢ² √cosθᵢ).
-    const Complex common = weight * sine / (lens.ni * lens.ni) / std::sqrt(qi / lens.ni) * turn;
+    const Complex common =
+        weight * sine / (lens.ni * lens.ni) / std::sqrt(qi / lens.ni) * phase_factor;
     const Complex cosine = qs / lens.ns;
     amplitudes_[0].push_back(common * (ts + tp * cosine));
     amplitudes_[1].push_back(common * tp * (sine / lens.ns));
@@ -121,9 +123,9 @@ void Pupil::add_energy(double k, double sine, double weight) {
 void Pupil::sample(double z_um, double* real, double* imag) const {
     const std::size_t count = waves_.size();
     for (std::size_t j = 0; j < count; ++j) {
-        const Complex turn = std::polar(1.0, z_um * defocus_[j]);
+        const Complex phase_factor = std::polar(1.0, z_um * defocus_[j]);
         for (std::size_t m = 0; m < amplitudes_.size(); ++m) {
-            const Complex value = amplitudes_[m][j] * turn;
+            const Complex value = amplitudes_[m][j] * phase_factor;
             real[m * count + j] = value.real();
             imag[m * count + j] = value.imag();
         }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The field in the pupil of the lens, sampled for quadrature.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "optics/radial_profile.hpp"
 
 #include <math.h>  // the Bessel functions are POSIX's, not the C++ library's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Intensity over the distance from the axis, for one z after another.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -9,7 +10,7 @@ namespace convolume {
 
 namespace {
 
-// One axis: samples of the old kernel and of the new one, positions in µm from the centre.
+// One axis: samples of the old kernel and of the new one, positions in µm from the center.
 class AxisResampling {
   public:
     AxisResampling(int axis, index_t count, index_t center, double from_um, double to_um)
@@ -20,7 +21,7 @@ class AxisResampling {
                                           " are no sizes to resample between: give positive ones"));
         first_edge_um_ = (-static_cast<double>(center) - 0.5) * from_um;
         const double last_edge_um = first_edge_um_ + static_cast<double>(count) * from_um;
-        // Half a voxel belongs to the centre; what rounding leaves over is no voxel of its own.
+        // Half a voxel belongs to the center; what rounding leaves over is no voxel of its own.
         const auto voxels = [&](double reach_um) {
             const double needed = std::ceil(reach_um / to_um - 0.5 - 1e-9);
             if (needed > 1e9)
@@ -113,7 +114,7 @@ Volume resample_axis(const Volume& old, int axis, const AxisResampling& resampli
     Shape3 shape = old.shape();
     shape[axis] = resampling.new_count();
     Volume fresh(shape, PixelType::float64);
-    // Lines along the axis: `outer` groups of `stride` neighbouring ones.
+    // Lines along the axis: `outer` groups of `stride` neighboring ones.
     const index_t stride = contiguous_strides(shape)[axis];
     const index_t lines = element_count(shape) / shape[axis];
     const double* const source = old.elements<double>();
@@ -153,7 +154,7 @@ ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& cent
     ResampledKernel result;
     for (int axis = 0; axis < 3; ++axis) {
         if (kernel.shape[axis] < 1 || center[axis] < 0 || center[axis] >= kernel.shape[axis])
-            throw InvalidArgument(message("the kernel's centre ", center[axis], " along ",
+            throw InvalidArgument(message("the kernel's center ", center[axis], " along ",
                                           axis_name(axis), " lies outside its ", kernel.shape[axis],
                                           " samples: give one inside"));
         const AxisResampling resampling(axis, kernel.shape[axis], center[axis], from[axis],

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A whole microscope: the lens, once or twice, and what its modality adds.
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the documentation into build/site: the pages of docs/ by MkDocs and the API's by Doxygen. A
 # warning of either, such as a broken link, is an error. Needs doxygen and python3 with venv.
 set -eu

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "signals/aligned_filters.hpp"
 
 #include <algorithm>
@@ -36,7 +37,8 @@ void check_finite(const std::vector<std::complex<double>>& taps, std::size_t fil
 
 }  // namespace
 
-FilterFrame::FilterFrame(const std::vector<ConstImageView>& filters, const FilterOrigin& origin) {
+AlignedFilters::AlignedFilters(const std::vector<ConstImageView>& filters,
+                               const FilterOrigin& origin) {
     for (const ConstImageView& view : filters) {
         if (view.shape.z != 1)
             throw InvalidArgument(message("the filters have the shape ", to_string(view.shape),
@@ -66,7 +68,7 @@ FilterFrame::FilterFrame(const std::vector<ConstImageView>& filters, const Filte
     }
 }
 
-Volume FilterFrame::make_taps(PixelType type, bool derivative) const {
+Volume AlignedFilters::make_taps(PixelType type, bool derivative) const {
     const index_t length = checked_add(taps_, derivative ? 2 : 0);
     Volume taps({1, filters(), length}, type);
     const bool single = type == PixelType::float32 || type == PixelType::complex64;

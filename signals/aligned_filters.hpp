@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Filters of any lengths and types brought to one frame: their origins meet at the same tap.
 
@@ -9,10 +10,10 @@
 
 namespace convolume {
 
-class FilterFrame {
+class AlignedFilters {
   public:
     /// Views as in FilterBank. Throws InvalidArgument (nothing in it), BadData (NaN).
-    FilterFrame(const std::vector<ConstImageView>& filters, const FilterOrigin& origin);
+    AlignedFilters(const std::vector<ConstImageView>& filters, const FilterOrigin& origin);
 
     index_t filters() const { return static_cast<index_t>(rows_.size()); }
     index_t taps() const { return taps_; }

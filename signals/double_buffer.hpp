@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Two slots that one thread fills and another empties, in turn.
+// Two slots that one thread fills and another empties.
 
 #include <array>
 #include <condition_variable>
@@ -11,11 +12,11 @@ namespace convolume {
 
 /// Items are numbered 0, 1, …; item i travels in slot i % 2.
 template <class Slot>
-class Relay {
+class DoubleBuffer {
   public:
     Slot& slot(index_t item) { return slots_[static_cast<std::size_t>(item % 2)]; }
 
-    /// Waits until the slot of `item` may be filled; false when the relay is stopped.
+    /// Waits until the slot of `item` may be filled; false after stop().
     bool await_empty(index_t item) {
         return await([&] { return item - emptied_ < 2; });
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/filter_bank.hpp"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ struct FilterBank::Impl {
     SignalShape shape;
     FilterOptions options;
     FilterProblem problem;
-    FilterChoice choice;
+    MethodSelection choice;
     FilterPlan plan;
     std::shared_ptr<const PreparedFilters> prepared;
 
@@ -41,7 +42,7 @@ struct FilterBank::Impl {
         : shape(signal_shape),
           options(opts),
           problem(resolve_filters(shape, filters, options, signal_type)),
-          choice(choose_engine(problem, shape, options, engines)) {
+          choice(select_method(problem, shape, options, engines)) {
         problem.work.method = choice.cost.method;
         problem.work.segment = choice.cost.segment;
         const StreamLayout layout = stream_layout(problem, shape, choice, stream_limit(options));

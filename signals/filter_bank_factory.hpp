@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Filter banks on engines made elsewhere, such as those of a test.
 

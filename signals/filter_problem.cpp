@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "signals/filter_problem.hpp"
 
 #include <algorithm>
@@ -52,7 +53,8 @@ index_t total(index_t a, index_t b) {
     return a + b;
 }
 
-SampleRange resolve_range(const FilterFrame& frame, index_t samples, const FilterOptions& options) {
+SampleRange resolve_range(const AlignedFilters& frame, index_t samples,
+                          const FilterOptions& options) {
     const index_t full = total(samples, frame.taps()) - 1;
     if (options.range) {
         const SampleRange range = *options.range;
@@ -96,7 +98,7 @@ SampleRange FilterProblem::inputs(const SampleRange& results, index_t samples) c
 FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                               const FilterOptions& options, PixelType signal_type) {
     check_options(shape, options);
-    const FilterFrame frame(filters, options.origin);
+    const AlignedFilters frame(filters, options.origin);
     const bool derivative = options.post == PointPost::derivative;
 
     FilterProblem problem;

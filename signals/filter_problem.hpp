@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From what a caller asks for to what engines do: filters of one frame, results as a range.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "signals/method_selection.hpp"
 
 #include <algorithm>
@@ -43,15 +44,15 @@ bool allows(const FilterOptions& options, FilterMethod method) {
 }
 
 // The host's memory that an engine takes itself.
-index_t engine_bytes(const FilterChoice& choice) {
+index_t engine_bytes(const MethodSelection& choice) {
     return choice.engine->info().is_gpu ? choice.cost.host_bytes : choice.cost.work_bytes;
 }
 
 }  // namespace
 
-FilterChoice choose_engine(const FilterProblem& problem, const SignalShape& shape,
-                           const FilterOptions& options, const FilterEngineList& engines) {
-    FilterChoice best;
+MethodSelection select_method(const FilterProblem& problem, const SignalShape& shape,
+                              const FilterOptions& options, const FilterEngineList& engines) {
+    MethodSelection best;
     bool best_fits = false;
     for (const auto& engine : engines)
         for (const FilterMethod method : all_methods) {
@@ -60,7 +61,7 @@ FilterChoice choose_engine(const FilterProblem& problem, const SignalShape& shap
             work.method = method;
             auto cost = engine->estimate(work, shape.signals, problem.range.count());
             if (!cost) continue;
-            const FilterChoice tried{engine, *std::move(cost)};
+            const MethodSelection tried{engine, *std::move(cost)};
             const bool fits =
                 !options.max_host_bytes ||
                 stream_layout(problem, shape, tried, *options.max_host_bytes).stretch > 0;
@@ -75,7 +76,7 @@ FilterChoice choose_engine(const FilterProblem& problem, const SignalShape& shap
 }
 
 StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shape,
-                           const FilterChoice& choice, index_t limit_bytes) {
+                           const MethodSelection& choice, index_t limit_bytes) {
     const FilterWork& work = problem.work;
     const bool peaks = work.window.kind == WindowPost::Kind::peak;
     const auto sample = static_cast<index_t>(size_of(work.sample_type()));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which engine filters, by which method, and in what stretches signals stream through it.
 
@@ -5,7 +6,7 @@
 
 namespace convolume {
 
-struct FilterChoice {
+struct MethodSelection {
     std::shared_ptr<FilterEngine> engine;
     FilterCost cost;
 };
@@ -13,8 +14,8 @@ struct FilterChoice {
 /// The least predicted seconds for signals of `shape` among engines and methods that the options
 /// leave; with a memory limit, among those that keep it on the host, if any does. Throws
 /// Unavailable where there are none, InvalidArgument where another segment would do.
-FilterChoice choose_engine(const FilterProblem& problem, const SignalShape& shape,
-                           const FilterOptions& options, const FilterEngineList& engines);
+MethodSelection select_method(const FilterProblem& problem, const SignalShape& shape,
+                              const FilterOptions& options, const FilterEngineList& engines);
 
 /// How results are computed when they stream: so many of each of so many signals at a time.
 struct StreamLayout {
@@ -28,7 +29,7 @@ struct StreamLayout {
     static constexpr index_t raw_samples = index_t{1} << 14;
 };
 StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shape,
-                           const FilterChoice& choice, index_t limit_bytes);
+                           const MethodSelection& choice, index_t limit_bytes);
 
 /// What streaming may take: the caller's limit, or a quarter of what is free.
 index_t stream_limit(const FilterOptions& options);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // NaN and infinities among samples: refused, counted, or left alone.
 

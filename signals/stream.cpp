@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "signals/stream.hpp"
 
 #include <algorithm>
@@ -247,8 +248,8 @@ class Stream {
     ResultCut cut_;
     index_t pieces_;
 
-    Relay<Buffer> inputs_;
-    Relay<Results> outputs_;
+    DoubleBuffer<Buffer> inputs_;
+    DoubleBuffer<Results> outputs_;
     Buffer raw_;      ///< of the source's type
     Results so_far_;  ///< peaks of a window in parts
     index_t nonfinite_ = 0;

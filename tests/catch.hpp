@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Catch2 of either generation: Debian 12 ships 2.13, Ubuntu 24.04 ships 3.
 #if __has_include(<catch2/catch_all.hpp>)

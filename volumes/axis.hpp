@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The arithmetic of one axis: which samples are loaded on a circular grid, where the kernel lies,
 // and which grid positions are kept. Every method (in-core, parts, tiles, direct) is made of it.

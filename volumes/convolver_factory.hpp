@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolvers on engines made elsewhere: several convolvers that share them, or engines of a test.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "core/gpu_backend.hpp"

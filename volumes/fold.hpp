@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The adjoint of continuing an image by its boundary: what was copied outward is summed back.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "volumes/kernel.hpp"
 
 #include <cmath>
@@ -30,10 +31,10 @@ void for_each_sample(const ConstImageView& view, F f) {
 }
 
 ConstImageView reversed(const ConstImageView& view) {
-    ConstImageView turned = view;
-    turned.data = view.at(view.shape.z - 1, view.shape.y - 1, view.shape.x - 1);
-    turned.strides = {-view.strides.z, -view.strides.y, -view.strides.x};
-    return turned;
+    ConstImageView flipped = view;
+    flipped.data = view.at(view.shape.z - 1, view.shape.y - 1, view.shape.x - 1);
+    flipped.strides = {-view.strides.z, -view.strides.y, -view.strides.x};
+    return flipped;
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
                                                                                            : 1e-6) *
                     magnitude)
                 throw BadData(
-                    "the kernel's sum is 0, so it cannot be normalised to 1: choose normalization "
+                    "the kernel's sum is 0, so it cannot be normalized to 1: choose normalization "
                     "peak or none");
             facts.factor = 1.0 / sum;
             break;
@@ -92,7 +93,7 @@ Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool fl
     if (single && (facts.normalized_peak > std::numeric_limits<float>::max() ||
                    facts.normalized_peak < std::numeric_limits<float>::min()))
         throw BadData(message("the kernel's peak is ", facts.normalized_peak,
-                              ", beyond what float32 holds: normalise it, or compute in float64"));
+                              ", beyond what float32 holds: normalize it, or compute in float64"));
     Volume taps(box.shape(), type);
     const ConstImageView source = subview(flip ? reversed(kernel) : kernel, box);
     visit_pixel_type(type, [&](auto tag) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "convolume/convolver.hpp"
@@ -66,7 +67,7 @@ std::array<double, 3> kernel_centroid(const ConstImageView& kernel) {
     if (!(sum > 0) || !std::isfinite(sum))
         throw BadData(
             "a kernel that is zero everywhere, or not finite, has no centroid: check "
-            "that the right file was given, or choose another centre");
+            "that the right file was given, or choose another center");
     for (double& value : moment) value /= sum;
     return moment;
 }
@@ -81,7 +82,7 @@ Index3 center_index(const KernelCenter& center, const ConstImageView& kernel) {
         if (center.kind == Kind::scipy) index[a] = (kernel.shape[a] - 1) / 2;
         if (index[a] < 0 || index[a] >= kernel.shape[a])
             throw InvalidArgument(message(
-                "the kernel's centre ", index[a], " along ", axis_name(a), " lies outside its ",
+                "the kernel's center ", index[a], " along ", axis_name(a), " lies outside its ",
                 kernel.shape[a], " samples: give an index from 0 to ", kernel.shape[a] - 1));
     }
     return index;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The geometry of one way to cut a problem into blocks, before any engine is asked about it.
 

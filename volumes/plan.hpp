@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The decision how to run a convolution: method, pieces, padded sizes, bytes, predicted time.
 // Planning is arithmetic: nothing large is allocated, no transform is run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "volumes/plan_runner.hpp"
 
 #include <condition_variable>
@@ -124,8 +125,8 @@ ExecutionReport PlanRunner::execute(const RunArguments& arguments,
     if (context.timeline)
         for (const auto& engine : engines_)
             context.timeline->name_engine(engine->info().index, engine->info().name);
-    std::unique_lock<std::mutex> turn;
-    if (plan_.chosen.on_gpu) turn = std::unique_lock(*turn_);
+    std::unique_lock<std::mutex> gpu_lock;
+    if (plan_.chosen.on_gpu) gpu_lock = std::unique_lock(*gpu_mutex_);
     return plan_.chosen.parts > 1 ? run_parts(arguments, context) : run_tiles(arguments, context);
 }
 

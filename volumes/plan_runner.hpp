@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs a plan: tasks to engines, and around them split and merge when there are parts.
 
@@ -53,8 +54,8 @@ class PlanRunner {
     int threads_;
     std::unique_ptr<KeptKernels[]> kept_;  ///< one for each engine
     std::unique_ptr<BufferPool> scratch_;
-    /// A plan may take all that a GPU has: executions on GPUs take turns.
-    std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
+    /// A plan may take all that a GPU has: executions on GPUs follow one another.
+    std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();
 };
 
 }  // namespace convolume

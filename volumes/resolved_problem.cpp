@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "volumes/resolved_problem.hpp"
 
 #include <cmath>
@@ -14,7 +15,7 @@ bool continues_outside(BoundaryKind boundary) {
 }
 
 // The adjoint of same: the outputs of a plain convolution of the convolve's output (extent
-// out_end - out_begin) with the turned kernel, at positions i of the continued image. Sample
+// out_end - out_begin) with the flipped kernel, at positions i of the continued image. Sample
 // i - out_begin + kernel - 1 of that `full` is Σ_n conj(h[n - i]) y[n].
 OutputRange adjoint_range(const OutputRange& forward, index_t image, index_t kernel,
                           bool continued) {

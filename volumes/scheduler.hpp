@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs tasks over engines: one host thread an engine, each taking the next task when it is free.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Adds up the progress of tasks that run side by side into one number that never falls.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/convolve/command.hpp"
 
 #include "cli/files/image_output.hpp"
@@ -18,8 +19,7 @@ void ConvolveSteps::plan(const ExecutionContext&) {
     Options options = request_.options;
     options.center = kernel_.explicit_center();
     convolver_.emplace(planned_image_shape(input_.shape, kernel_.values.shape(), options),
-                       kernel_.values.view(), options, make_engines(request_.engines), input_.type,
-                       output_.type);
+                       kernel_.values.view(), options, request_.engines, input_.type, output_.type);
     output_.shape = convolver_->output_shape();
     kernel_.values = Volume();  // the convolver has its own
 }

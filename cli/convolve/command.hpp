@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `convolume convolve` as the steps of a run: every channel and time point is convolved by one
 // Convolver.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `convolume convolve` reports: sentences for people, JSON for programs.
 
 #include "cli/convolve/command.hpp"
@@ -24,7 +25,7 @@ const char* normalization_words(KernelNormalization normalization) {
 }  // namespace
 
 void ConvolveSteps::report_plan(const Console& console) const {
-    const Plan& plan = convolver_->plan();
+    const Plan plan = convolver_->plan();
     console.fact("image", message(request_.image, ": ", one_line(input_)));
     report_kernel(console, kernel_,
                   message(", sum ", format_number(convolver_->kernel_sum(), 9), ", ",

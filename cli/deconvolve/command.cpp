@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/deconvolve/command.hpp"
 
 #include "cli/files/image_output.hpp"
@@ -16,14 +17,14 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
                                        Precision::float32);
     if (is_complex(output_.type))
         throw InvalidArgument(message("the result is real and is not written as ",
-                                      name_of(output_.type), "; choose another --output-type"));
+                                      to_string(output_.type), "; choose another --output-type"));
 }
 
 void DeconvolveSteps::plan(const ExecutionContext&) {
     DeconvolveOptions options = request_.options;
     options.center = psf_.explicit_center();
     const auto& size = input_.voxel_size_um;
-    if (size[0] && size[1] && size[2]) options.voxel_size = {*size[0], *size[1], *size[2]};
+    if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
     deconvolver_.emplace(input_.shape, psf_.values.view(), options, request_.engines);
     psf_.values = Volume();  // the deconvolver has its own
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `convolume deconvolve` as the steps of a run: every channel and time point is restored by one
 // Deconvolver.

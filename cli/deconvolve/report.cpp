@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `convolume deconvolve` reports: sentences for people, JSON for programs.
 
 #include <sstream>
@@ -11,7 +12,7 @@ namespace convolume::cli {
 
 namespace {
 
-const char* edges_name(const DeconvolveOptions& options) {
+std::string edges_name(const DeconvolveOptions& options) {
     return options.boundary ? to_string(*options.boundary) : "extend";
 }
 
@@ -65,7 +66,7 @@ void DeconvolveSteps::report_plan(const Console& console) const {
     if (const index_t negative = deconvolver_->negative_psf_samples(); negative > 0)
         console.warning(message(negative, " negative samples of the PSF were set to 0"));
     console.fact("method", method_text(request_.options));
-    const DeconvolvePlan& plan = deconvolver_->plan();
+    const DeconvolvePlan plan = deconvolver_->plan();
     cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
 }
 
@@ -85,7 +86,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
 
 void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
     const DeconvolveOptions& options = request_.options;
-    const DeconvolvePlan& plan = deconvolver_->plan();
+    const DeconvolvePlan plan = deconvolver_->plan();
     json["input"] = to_json(request_.image, input_);
     json["kernel"] = to_json(psf_);
     json["kernel"]["sum"] = deconvolver_->psf_sum();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `convolume doctor`: what was built, what the machine has, how fast memory is.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor/gpu_diagnosis.hpp"
 
 #include "cli/text/format.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/files/image_output.hpp"
 
 #include <array>
@@ -9,20 +10,6 @@
 
 namespace convolume::cli {
 
-io::Compression parse_compression(std::string_view text) {
-    using io::Compression;
-    constexpr std::array<std::pair<std::string_view, Compression>, 5> choices{
-        {{"none", Compression::none},
-         {"deflate", Compression::deflate},
-         {"lzw", Compression::lzw},
-         {"zstd", Compression::zstd},
-         {"packbits", Compression::packbits}}};
-    for (const auto& [name, compression] : choices)
-        if (text == name) return compression;
-    throw InvalidArgument(message("--compression is none, deflate, lzw, zstd or packbits, not \"",
-                                  text, "\"; choose one of these"));
-}
-
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision) {
     const bool complex = is_complex(image) || is_complex(kernel);
@@ -33,12 +20,12 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
         else
             type = complex ? PixelType::complex64 : PixelType::float32;
     } else {
-        type = name == "same" ? image : pixel_type_from_name(name);
+        type = name == "same" ? image : parse_pixel_type(name);
     }
     if (complex && !is_complex(type))
         throw InvalidArgument(message("the result is complex since ",
                                       is_complex(image) ? "the image" : "the kernel",
-                                      " is, and cannot be written as ", name_of(type),
+                                      " is, and cannot be written as ", to_string(type),
                                       "; choose --output-type complex64 or complex128"));
     return type;
 }
@@ -53,7 +40,7 @@ void add_axes_option(CLI::App& app, const char* group, std::string& axes) {
 
 void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
                             const char* help) {
-    add_parsed(app, "--compression", create.compression, parse_compression,
+    add_parsed(app, "--compression", create.compression, io::parse_compression,
                "none|deflate|lzw|zstd|packbits", help)
         ->group(group);
 }
@@ -65,7 +52,7 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
         ->type_name("OUT")
         ->group(group);
     const auto type = [](const std::string& text) {
-        if (text != "same") static_cast<void>(pixel_type_from_name(text));
+        if (text != "same") static_cast<void>(parse_pixel_type(text));
         return text;
     };
     add_parsed(app, "--output-type", output_type, type, "same|float32|uint16|…",
@@ -78,21 +65,21 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
 void report_output(const Console& console, const std::string& path,
                    const io::ImageMetadata& image) {
     console.fact("output",
-                 message(path, ": z,y,x ", to_string(image.shape), ' ', name_of(image.type)));
+                 message(path, ": z,y,x ", to_string(image.shape), ' ', to_string(image.type)));
 }
 
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
                             PixelType type) {
     if (executed.clamped_low > 0 || executed.clamped_high > 0)
         console.warning(message(executed.clamped_low, " values below and ", executed.clamped_high,
-                                " above the range of ", name_of(type),
+                                " above the range of ", to_string(type),
                                 " were clamped; choose a wider --output-type to keep them"));
 }
 
 nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image) {
     return {{"file", path.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(path)},
             {"shape", shape_json(image.shape)},
-            {"type", name_of(image.type)}};
+            {"type", to_string(image.type)}};
 }
 
 }  // namespace convolume::cli

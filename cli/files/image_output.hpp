@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Images that subcommands write: their options, their types, and how they are reported.
 
@@ -21,8 +22,6 @@ void add_compression_option(CLI::App& app, const char* group, io::CreateOptions&
                             const char* help);
 /// --axes of the image that is read.
 void add_axes_option(CLI::App& app, const char* group, std::string& axes);
-
-io::Compression parse_compression(std::string_view text);
 
 /// The type of the pixels written for a request's `output_type`; natural: complex where an input
 /// is, floating point of the given precision.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What of a measured kernel is light: its background subtracted, no sample negative.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels from files: read, brought to the image's voxel size, centered. What all subcommands that
 // take a PSF share.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/files/metadata_json.hpp"
 
 namespace convolume::cli {
@@ -21,7 +22,7 @@ ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata)
     json["frames"] = metadata.frames;
     json["channels"] = metadata.channels;
     json["shape"] = shape_json(metadata.shape);
-    json["type"] = name_of(metadata.type);
+    json["type"] = to_string(metadata.type);
     json["voxel_size_um"] = voxel_size;
     json["unit"] = metadata.unit;
     json["frame_interval_s"] = or_null(metadata.frame_interval_s);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Metadata of image files as JSON. Triples are always z, y, x.
 

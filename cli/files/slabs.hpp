@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Going through a stack a few planes at a time, for subcommands that need no whole volume.
 

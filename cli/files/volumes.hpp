@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Going through an image's channels and time points, one volume in memory at a time.
 

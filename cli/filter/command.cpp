@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/filter/command.hpp"
 
 #include "cli/app.hpp"
@@ -14,7 +15,7 @@ void FilterSteps::plan(const ExecutionContext&) {
     std::vector<ConstImageView> filters;
     for (const FilterFile& file : filters_) filters.push_back(file.taps.view());
     bank_.emplace(SignalShape{signal_.signals(), signal_.samples()}, filters, request_.options,
-                  make_filter_engines(request_.engines), signal_.type);
+                  request_.engines, signal_.type);
     for (FilterFile& file : filters_) file.taps = {};  // the bank has its own
     result_dims_ = result_dims(signal_, filters_, *bank_);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `convolume filter` as the steps of a run: signals stream from file to file through a FilterBank.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/filter/files.hpp"
 
 namespace convolume::cli {
@@ -10,7 +11,7 @@ FilterFile read_filter_file(const std::string& path, const io::OpenSignalOptions
     const io::SignalInfo& info = reader->info();
     if (info.dims.size() > 2)
         throw BadData(message("filters are 1D, or 2D (filters × taps), but \"", path, "\" holds ",
-                              info.text(), "; save them as 2D"));
+                              info.to_string(), "; save them as 2D"));
     const index_t taps = info.samples();
     FilterFile file{path, info, Volume({1, info.signals(), taps}, info.type)};
     const PhaseTimer timer(&timeline, Phase::read, -1, -1, file.taps.bytes());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Between files of signals and a FilterBank: filters in memory, a source that reads, a sink that
 // writes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume filter`.
 
 #include <memory>
@@ -24,7 +25,7 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
            "--raw",
            [&request](const std::string& text) {
                request.signal_file.raw_type = request.filter_files.raw_type =
-                   pixel_type_from_name(text);
+                   parse_pixel_type(text);
            },
            "Element type of raw files whose name does not give it")
         ->type_name("float32|complex64|int16|…")

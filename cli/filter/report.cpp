@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `convolume filter` reports: sentences for people, JSON for programs.
 
 #include "cli/filter/command.hpp"
@@ -24,22 +25,25 @@ std::string plan_line(const FilterPlan& plan) {
 nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info) {
     return {{"file", path},
             {"format", info.format},
-            {"type", name_of(info.type)},
+            {"type", to_string(info.type)},
             {"shape", info.dims}};
 }
 
 }  // namespace
 
 std::string FilterSteps::output_text() const {
-    return message(extents_text(result_dims_), ' ', name_of(bank_->result_type()), ", of samples ",
-                   bank_->range().begin, " … ", bank_->range().end - 1, " of the full result");
+    return message(extents_text(result_dims_), ' ', to_string(bank_->result_type()),
+                   ", of samples ", bank_->range().begin, " … ", bank_->range().end - 1,
+                   " of the full result");
 }
 
 void FilterSteps::report_plan(const Console& console) const {
-    console.fact("signal", message(request_.signal, ": ", signal_.format, ", ", signal_.text()));
+    console.fact("signal",
+                 message(request_.signal, ": ", signal_.format, ", ", signal_.to_string()));
     for (const FilterFile& file : filters_)
-        console.fact("filters", message(file.path, ": ", file.info.format, ", ", file.info.text()));
-    cli::report_plan(console, request_.run, bank_->plan().text(), plan_line(bank_->plan()));
+        console.fact("filters",
+                     message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
+    cli::report_plan(console, request_.run, bank_->plan().to_string(), plan_line(bank_->plan()));
     if (request_.run.dry_run) console.fact("result", output_text());
 }
 
@@ -59,7 +63,7 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
     json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
     for (const FilterFile& file : filters_)
         json["filters"]["files"].push_back(file_json(file.path, file.info));
-    const FilterPlan& plan = bank_->plan();
+    const FilterPlan plan = bank_->plan();
     json["plan"] = {{"method", to_string(plan.method)},
                     {"segment", plan.segment},
                     {"engine", plan.engine},
@@ -69,7 +73,7 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
     if (times != nullptr) json["report"] = report_json(executed_, *times);
     json["output"] = {{"file", nullptr},
                       {"shape", result_dims_},
-                      {"type", name_of(bank_->result_type())},
+                      {"type", to_string(bank_->result_type())},
                       {"range", {bank_->range().begin, bank_->range().end}}};
     if (!request_.output.empty()) json["output"]["file"] = request_.output;
     if (!request_.positions.empty()) json["output"]["positions"] = request_.positions;

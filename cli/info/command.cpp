@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `convolume info`: shape, pixel type and metadata of a file.
 
 #include <memory>
@@ -56,7 +57,7 @@ void run_info(const InfoRequest& request) {
         if (request.statistics) json["stats"] = statistics_json(statistics_of(*reader));
         write_stdout(dump(json));
     } else {
-        std::string text = io::describe(metadata);
+        std::string text = io::to_string(metadata);
         text += message("bytes: ", metadata.bytes(), " (", format_bytes(metadata.bytes()), ")\n");
         if (request.statistics) text += statistics_text(statistics_of(*reader));
         write_stdout(text);

@@ -1,9 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/phantom/command.hpp"
 
 #include <algorithm>
 
 #include "convolume/volume.hpp"
-#include "core/pixels/rows.hpp"
 
 namespace convolume::cli {
 
@@ -40,15 +40,14 @@ void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     Volume drawn({planes, shape.y, shape.x}, PixelType::float32);
     const bool rounded = output_.type != PixelType::float32;
     Volume integers(rounded ? drawn.shape() : Shape3{}, output_.type);
-    pixels::ClampCount clamped;
+    ClampCount clamped;
     for (index_t z = 0; z < shape.z; z += planes) {
         throw_if_stopped(context);
         const Box3 part{{0, 0, 0}, {std::min(planes, shape.z - z), shape.y, shape.x}};
         phantom_->draw(z, subview(drawn.view(), part), request_.threads);
         if (rounded)
-            for (index_t row = 0; row < part.end.z * shape.y; ++row)
-                clamped += pixels::store_row(drawn.elements<float>() + row * shape.x, shape.x, 0,
-                                             integers.view(), row / shape.y, row % shape.y);
+            clamped += convert_pixels(subview(ConstImageView(drawn.view()), part),
+                                      subview(integers.view(), part));
         writer_->write_planes(0, 0, z, subview((rounded ? integers : drawn).view(), part));
         context.progress(static_cast<double>(z + part.end.z) / static_cast<double>(shape.z));
     }

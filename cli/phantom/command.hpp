@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `convolume phantom` as the steps of a run: a specimen is drawn and written a few planes at a
 // time.

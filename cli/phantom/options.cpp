@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume phantom`.
 
 #include <memory>
@@ -19,7 +20,7 @@ VoxelSize parse_voxel(std::string_view option, const std::string& text) {
 }
 
 PixelType parse_phantom_type(const std::string& text) {
-    const PixelType type = pixel_type_from_name(text);
+    const PixelType type = parse_pixel_type(text);
     if (type != PixelType::float32 && type != PixelType::uint16)
         throw InvalidArgument(
             message("phantoms are float32 or uint16, not ", text, "; choose one of these"));

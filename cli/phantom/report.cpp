@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `convolume phantom` reports: sentences for people, JSON for programs.
 
 #include <vector>
@@ -36,7 +37,7 @@ void PhantomSteps::report_plan(const Console& console) const {
 
 void PhantomSteps::report_result(const Console& console, const RunTimes& times) const {
     if (clamped_ > 0)
-        console.warning(message(clamped_, " values above the range of ", name_of(output_.type),
+        console.warning(message(clamped_, " values above the range of ", to_string(output_.type),
                                 " were clamped; lower --brightness or write float32"));
     console.fact("time", format_duration(times.timeline.now_s()));
     report_output(console, request_.output, output_);
@@ -53,11 +54,11 @@ std::string PhantomSteps::objects_text() const {
     for (const PhantomObject& object : phantom_->objects()) {
         ordered_json center;
         for (std::size_t axis = 0; axis < 3; ++axis)
-            center.push_back(object.centre_um[axis] /
+            center.push_back(object.center_um[axis] /
                              request_.options.voxel[static_cast<int>(axis)]);
         const ordered_json json{
-            {"kind", to_string(object.kind)}, {"centre_um", object.centre_um},
-            {"centre_voxels", center},        {"radius_um", object.radius_um},
+            {"kind", to_string(object.kind)}, {"center_um", object.center_um},
+            {"center_voxels", center},        {"radius_um", object.radius_um},
             {"length_um", object.length_um},  {"brightness", object.brightness}};
         text += separator + json.dump();
         separator = ",\n    ";

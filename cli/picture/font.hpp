@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A bitmap font of 5×7 pixels: enough for captions, without a font file on every machine.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stacks side by side as a picture: three views each, aligned as in an orthogonal view (z,y to the
 // right of x,y and x,z below it), every panel to scale.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Views of a stack along its axes, resampled to the pixels of a picture.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -55,7 +56,7 @@ PreviewStack load(const std::string& role, const std::string& path, const Previe
     check_number("--frame", request.frame, metadata.frames, path);
     const std::string name = std::filesystem::path(path).filename().string();
     PreviewStack stack{role + name,
-                       {message(to_string(metadata.shape), ' ', name_of(metadata.type)),
+                       {message(to_string(metadata.shape), ' ', to_string(metadata.type)),
                         format_voxel_size(metadata.voxel_size_um)},
                        request.slices ? views_of<MiddleSlices>(*reader, request)
                                       : views_of<Projections>(*reader, request)};

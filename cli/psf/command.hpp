@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `convolume psf` as the steps of a run: from what was typed to a PSF and the side file with its
 // parameters.

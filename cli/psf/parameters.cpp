@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/psf/parameters.hpp"
 
 #include <array>
@@ -16,35 +17,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::array<std::pair<const char*, PsfModel>, 4> models{
-    {{"gaussian", PsfModel::gaussian},
-     {"born-wolf", PsfModel::born_wolf},
-     {"gibson-lanni", PsfModel::gibson_lanni},
-     {"vectorial", PsfModel::vectorial}}};
-constexpr std::array<std::pair<const char*, Modality>, 3> modalities{
-    {{"widefield", Modality::widefield},
-     {"confocal", Modality::confocal},
-     {"light-sheet", Modality::light_sheet}}};
 constexpr std::array<const char*, 3> needed{"na", "wavelength_um", "voxel_um"};
-
-template <class T, std::size_t count>
-T value_of(const std::array<std::pair<const char*, T>, count>& choices, const char* what,
-           const std::string& name) {
-    std::string names;
-    for (const auto& [text, value] : choices) {
-        if (name == text) return value;
-        names += (names.empty() ? "" : ", ") + std::string(text);
-    }
-    throw InvalidArgument(
-        message(what, " is one of ", names, ", not \"", name, "\"; choose one of these"));
-}
-
-template <class T, std::size_t count>
-const char* name_of(const std::array<std::pair<const char*, T>, count>& choices, T value) {
-    for (const auto& [text, choice] : choices)
-        if (choice == value) return text;
-    throw InternalError("a choice without a name");
-}
 
 // Takes keys out of an object one by one: what is left in the end is unknown.
 class KeyReader {
@@ -125,18 +98,11 @@ bool has_layers(PsfModel model) {
     return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
 }
 
-PsfModel parse_psf_model(const std::string& text) {
-    return value_of(models, "the model", text);
-}
-Modality parse_modality(const std::string& text) {
-    return value_of(modalities, "the modality", text);
-}
-
 Json psf_parameters(const PsfOptions& options) {
     const Objective& lens = options.objective;
     Json json;
-    json["model"] = name_of(models, options.model);
-    json["modality"] = name_of(modalities, options.modality);
+    json["model"] = to_string(options.model);
+    json["modality"] = to_string(options.modality);
     json["na"] = lens.na;
     json["wavelength_um"] = options.wavelength_um;
     if (options.excitation_um) json["excitation_um"] = *options.excitation_um;

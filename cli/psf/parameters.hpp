@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The parameters of a PSF under the names they have in side files, units included. What is typed,
 // what a file holds and what is written are objects of the same keys.
@@ -19,9 +20,6 @@ PsfOptions psf_options_of(nlohmann::ordered_json parameters, const std::string& 
 
 /// The "psf" object of a side file. Throws InputNotFound or BadData.
 nlohmann::ordered_json read_psf_parameters(const std::string& file);
-
-PsfModel parse_psf_model(const std::string& text);
-Modality parse_modality(const std::string& text);
 
 /// Whether sample, cover glass, design and depth mean anything to `model`.
 bool has_layers(PsfModel model);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `convolume psf` reports: sentences for people, JSON for programs.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/run/common_options.hpp"
 
 #include <array>
@@ -26,7 +27,7 @@ void add_device_option(CLI::App& app, const char* group, EngineChoice& engines) 
 }
 
 void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& engines) {
-    add_parsed(app, "--max-gpu-mem", engines.gpu_memory_bytes, parse_byte_size, "SIZE",
+    add_parsed(app, "--max-gpu-mem", engines.max_gpu_bytes, parse_byte_size, "SIZE",
                "Memory limit of each GPU, e.g. 8G (default: most of its free memory)")
         ->group(group);
 }
@@ -61,7 +62,7 @@ void add_convolution_options(CLI::App& app, const char* group, Options& options,
     add_parsed(app, "--engines", engines.cpu_engines, parse_positive<int>, "N",
                "CPU engines that share the threads (default 1)")
         ->group(group);
-    add_parsed(app, "--engine-mem", engines.engine_memory_bytes, parse_byte_size, "SIZE",
+    add_parsed(app, "--engine-mem", engines.max_cpu_engine_bytes, parse_byte_size, "SIZE",
                "Memory limit of each CPU engine, e.g. 512M (default: none)")
         ->group(group);
     add_gpu_memory_option(app, group, engines);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The devices of a run: --device, GPUs that cannot be used, and GPUs that fail.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which options of the command help against an error. Messages of the library name its own options
 // at most, since programs read them too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The command's exit codes; docs/command.md has the same table for its users.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/run/output_path.hpp"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Outputs are checked before anything is computed, and appear under their name only when complete.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How far an execution is: one line that updates on a terminal, a plain line now and then
 // elsewhere.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/run/report.hpp"
 
 #include <sys/resource.h>
@@ -39,7 +40,7 @@ void report_plan(const Console& console, const RunOptions& options, const std::s
 }
 
 std::string plan_line(const Plan& plan, index_t volumes) {
-    const Candidate& chosen = plan.chosen;
+    const PlanCandidate& chosen = plan.chosen;
     std::ostringstream text;
     text << to_string(chosen.method);
     if (chosen.algorithm == Algorithm::separable)

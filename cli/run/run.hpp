@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The course that every run takes: open, plan, report the plan, stop if the run is dry, execute,
 // commit, report. A subcommand gives the steps; options, console, signals, progress, timeline,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/simulate/command.hpp"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ void SimulateSteps::plan(const ExecutionContext&) {
     Options options = request_.options;
     options.center = kernel_.explicit_center();
     convolver_.emplace(
-        input_.shape, kernel_.values.view(), options, make_engines(request_.engines), input_.type,
+        input_.shape, kernel_.values.view(), options, request_.engines, input_.type,
         options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32);
     kernel_.values = Volume();  // the convolver has its own
 }

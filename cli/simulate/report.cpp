@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `convolume simulate` reports: sentences for people, JSON for programs.
 
 #include <cmath>
@@ -40,7 +41,7 @@ ordered_json camera_json(const Camera& camera) {
 }  // namespace
 
 void SimulateSteps::report_plan(const Console& console) const {
-    const Plan& plan = convolver_->plan();
+    const Plan plan = convolver_->plan();
     console.fact("phantom", message(request_.phantom, ": ", one_line(input_)));
     report_kernel(console, kernel_, ", normalized to sum 1");
     if (negative_psf_samples_ > 0)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the command prints on stderr: facts (not with -q), details (with -v), warnings and errors
 // (always).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/text/format.hpp"
 
 #include <cmath>
@@ -45,7 +46,7 @@ std::string one_line(const io::ImageMetadata& metadata) {
     text << metadata.format;
     if (metadata.frames > 1) text << ", " << metadata.frames << " frames";
     if (metadata.channels > 1) text << ", " << metadata.channels << " channels";
-    text << ", z,y,x " << to_string(metadata.shape) << ' ' << name_of(metadata.type) << ", "
+    text << ", z,y,x " << to_string(metadata.shape) << ' ' << to_string(metadata.type) << ", "
          << format_voxel_size(metadata.voxel_size_um);
     return text.str();
 }

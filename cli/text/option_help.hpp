@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How subcommands declare options: text that is parsed at once, so that mistakes are found before
 // anything is opened.

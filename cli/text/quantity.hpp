@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Lengths, wavelengths and extents as people type them. Every parser throws InvalidArgument that
 // names `option`.

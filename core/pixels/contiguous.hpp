@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Vector code for samples that follow each other in memory: conversion, scan, streamed copy.
 

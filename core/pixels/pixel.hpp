@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One sample in and out of a pixel type: the scalar meaning that the vector code repeats.
 

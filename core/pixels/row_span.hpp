@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A piece of load_row(), for work that goes block by block along x.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rows in and out of any image type: conversion, boundary along x, rounding and clamping. The only
 // place where pixel types meet arithmetic.

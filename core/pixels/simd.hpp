@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Highway, restricted to what the vector code here is written for. Included before
 // hwy/foreach_target.h.

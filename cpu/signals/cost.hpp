@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a filter bank costs on the CPU with each method, and the segments that are worth trying.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/cpu_filter_engine.hpp"
 
 #include "core/buffer_pool.hpp"

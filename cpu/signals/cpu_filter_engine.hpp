@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Filter banks on the host's processor: FFTW for transforms, sums in time for short filters.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums in time, for short filters.
 
 #include "cpu/parallel_loop.hpp"
@@ -23,7 +24,7 @@ class DirectSums : public CpuFilters {
   public:
     DirectSums(const FilterWork& work, const Sample* taps)
         : taps_(work.taps), weights_(weights_bytes(work), "filters") {
-        // Chunk after chunk of the filters turned round, in each the taps of one row after the
+        // Chunk after chunk of the filters flipped, in each the taps of one row after the
         // other's.
         Real* next = weights_.as<Real>();
         for (index_t f = 0; f < work.filters; ++f)
@@ -58,40 +59,41 @@ class DirectSums : public CpuFilters {
         const BufferPool::Lease memory =
             use.memory.take(bytes * use.threads, use.threads, "stretches");
 
-        Team(use.threads, use.context).run(units * groups, 0, 1, [&](index_t task, int thread) {
-            const index_t unit = task / groups;
-            const index_t group = task % groups;
-            const index_t s = unit / per_signal;
-            const index_t stretch = unit % per_signal;
-            const SampleRange results = output.cut()[stretch].results;
-            const index_t count = results.count() + output.before() + output.after();
+        ParallelLoop(use.threads, use.context)
+            .run(units * groups, 0, 1, [&](index_t task, int thread) {
+                const index_t unit = task / groups;
+                const index_t group = task % groups;
+                const index_t s = unit / per_signal;
+                const index_t stretch = unit % per_signal;
+                const SampleRange results = output.cut()[stretch].results;
+                const index_t count = results.count() + output.before() + output.after();
 
-            Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
-            Real* rows[2];
-            Real* sums[2];
-            for (index_t p = 0; p < planes; ++p) {
-                rows[p] = scratch.take<Real>(padded(count + taps_ - 1));
-                sums[p] = scratch.take<Real>(padded(count));
-            }
-            const index_t from = results.begin - output.before() - (taps_ - 1);
-            Sample* y = nullptr;
-            if constexpr (planes == 1) {
-                load_samples(signal, s, from, count + taps_ - 1, rows[0]);
-                y = sums[0];
-            } else {
-                y = scratch.take<Sample>(count + taps_ - 1);
-                const Sample* const x = samples_at(signal, s, from, count + taps_ - 1, y);
-                deinterleave(x, rows[0], rows[1], count + taps_ - 1);
-            }
-            for (index_t f = group * work.filters / groups; f < (group + 1) * work.filters / groups;
-                 ++f) {
-                for (index_t sum = 0; sum < planes; ++sum)
-                    correlate(rows, weights_.as<Real>() + (f * planes + sum) * planes * taps_,
-                              sums[sum], count);
-                if constexpr (planes == 2) interleave(sums[0], sums[1], y, count);
-                output.store(s, f, stretch, y + output.before(), scratch);
-            }
-        });
+                Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
+                Real* rows[2];
+                Real* sums[2];
+                for (index_t p = 0; p < planes; ++p) {
+                    rows[p] = scratch.take<Real>(padded(count + taps_ - 1));
+                    sums[p] = scratch.take<Real>(padded(count));
+                }
+                const index_t from = results.begin - output.before() - (taps_ - 1);
+                Sample* y = nullptr;
+                if constexpr (planes == 1) {
+                    load_samples(signal, s, from, count + taps_ - 1, rows[0]);
+                    y = sums[0];
+                } else {
+                    y = scratch.take<Sample>(count + taps_ - 1);
+                    const Sample* const x = samples_at(signal, s, from, count + taps_ - 1, y);
+                    deinterleave(x, rows[0], rows[1], count + taps_ - 1);
+                }
+                for (index_t f = group * work.filters / groups;
+                     f < (group + 1) * work.filters / groups; ++f) {
+                    for (index_t sum = 0; sum < planes; ++sum)
+                        correlate(rows, weights_.as<Real>() + (f * planes + sum) * planes * taps_,
+                                  sums[sum], count);
+                    if constexpr (planes == 2) interleave(sums[0], sums[1], y, count);
+                    output.store(s, f, stretch, y + output.before(), scratch);
+                }
+            });
         output.finish();
     }
 

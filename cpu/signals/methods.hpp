@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The methods of the CPU engine: each keeps a bank in its own way, and says what it takes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What becomes of filtered samples before they are stored: the work's function, or power, then its
 // windows. Engines hand in one stretch of one filter of one signal at a time, from cache.

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlap-add: blocks of the signal do not overlap, what each leaves does, by taps-1 results.
-// Blocks take turns in steps in which none meets another, so that sums need no atomics: even
+// Segments are added in two steps in which none meets another, so that sums need no atomics: even
 // blocks, then odd ones (more steps only where blocks are shorter than filters).
 
 #include <limits>
@@ -55,7 +56,7 @@ class OverlapAdd : public CpuFilters {
                     const index_t groups = filter_groups(units, work.filters, use.threads);
                     const double share = (end - begin) / static_cast<double>(steps_);
                     const double from = begin + static_cast<double>(step) * share;
-                    Team(use.threads, use.context)
+                    ParallelLoop(use.threads, use.context)
                         .run(units * groups, from, from + share, [&](index_t task, int thread) {
                             const index_t group = task % groups;
                             run(signal, tile, {step, task / groups * packed, in_step},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlap-save: segments overlap in the signal by taps-1 samples, which come out aliased and are
 // dropped. A segment is transformed once; products, inverses and post-processing of all filters
 // stay in a core's cache.
@@ -41,7 +42,7 @@ class OverlapSave : public CpuFilters {
         const index_t bytes = scratch_bytes(work);
         const BufferPool::Lease memory = use.memory.take(bytes * threads, threads, "segments");
 
-        Team(threads, use.context).run(units * groups, 0, 1, [&](index_t task, int thread) {
+        ParallelLoop(threads, use.context).run(units * groups, 0, 1, [&](index_t task, int thread) {
             const index_t group = task % groups;
             Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
             run(signal, output, task / groups, stretches,

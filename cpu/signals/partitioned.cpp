@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Partitioned convolution: signal and filters are cut into blocks of half a transform's length.
 // Spectra of the signal's blocks are kept; those that an output block is made of, each times its
 // part of the filter, are added up before a single inverse transform.
@@ -83,14 +84,14 @@ class Partitioned : public CpuFilters {
             [&](const Tile<Sample>& tile, double begin, double end) {
                 const Blocks blocks(*this, signal, tile, static_cast<Complex*>(spectra.data()));
                 const double middle = begin + (end - begin) / 4;
-                Team(use.threads, use.context)
+                ParallelLoop(use.threads, use.context)
                     .run(blocks.inputs(), begin, middle,
                          [&](index_t i, int thread) { blocks.transform(i, scratch_of(thread)); });
                 // As many at a time as leave work for all threads.
                 const index_t group = std::clamp<index_t>(
                     blocks.outputs * work.filters / (4 * use.threads), 1, outputs_at_a_time);
                 const index_t groups = ceil_div(blocks.outputs, group);
-                Team(use.threads, use.context)
+                ParallelLoop(use.threads, use.context)
                     .run(work.filters * groups, middle, end, [&](index_t i, int thread) {
                         const index_t first = i % groups * group;
                         blocks.filter(i / groups, first, std::min(group, blocks.outputs - first),
@@ -173,7 +174,7 @@ class Partitioned : public CpuFilters {
             }
         }
 
-        // A few bins at a time, so that neighbouring outputs find in cache what they share of
+        // A few bins at a time, so that neighboring outputs find in cache what they share of
         // filter and signal; a few parts at a time, so that sums stay in registers.
         void add_products(index_t f, index_t first, index_t count, Complex* const* sums) const {
             constexpr index_t bins_at_a_time = 2048;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the four sample types have in common, and how samples are fetched from signals.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/segment_bank.hpp"
 
 #include "cpu/signals/vector_loops.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The spectra of a bank at one transform length, and the way from a segment through each filter.
 // All is complex: two real segments ride as real and imaginary part of one, which filters that are

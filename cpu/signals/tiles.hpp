@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // For methods that add up several blocks before a filtered sample is complete: they fill tiles, of
 // all filters of one signal, which are post-processed afterwards. Plain results are their own tile.
@@ -76,7 +77,7 @@ void for_each_tile(const FilterWork& work, const SignalView& signal, const Filte
             compute(tile, done, next);
             done = next;
             if (!plain)
-                Team(use.threads, use.context)
+                ParallelLoop(use.threads, use.context)
                     .run(work.filters * (last - first), done, done, [&](index_t task, int thread) {
                         const index_t f = task / (last - first);
                         const index_t stretch = first + task % (last - first);

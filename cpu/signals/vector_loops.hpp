@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The vector loops of the CPU filter engine, dispatched at run time to the processor's best
 // instructions. Real is float or double.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a block costs on the CPU: bytes exactly, seconds by a model of counted work.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/cpu_engine.hpp"
 
 #include <map>
@@ -64,14 +65,14 @@ class CpuEngine : public Engine {
                                                    const ConstImageView& taps) {
         if (block.algorithm != Algorithm::fft) {
             if (block.complex_data)
-                return std::make_shared<SpaceKernel<std::complex<Real>>>(taps, block.algorithm,
-                                                                         block.precision);
-            return std::make_shared<SpaceKernel<Real>>(taps, block.algorithm, block.precision);
+                return std::make_shared<DirectKernel<std::complex<Real>>>(taps, block.algorithm,
+                                                                          block.precision);
+            return std::make_shared<DirectKernel<Real>>(taps, block.algorithm, block.precision);
         }
         // Parts of a real problem may be complex: the taps tell what the undivided data are.
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
-        const Volume part_taps =
+        const Volume part_kernel =
             decompose::split_kernel(taps, undivided_complex, part, block.precision);
         // Planning and transforming play in a workspace like the one that executing will take.
         const WorkspaceLayout memory = workspace_layout(block, info_.threads);
@@ -80,14 +81,14 @@ class CpuEngine : public Engine {
         char* const scratch = static_cast<char*>(workspace.data()) + memory.spectrum_bytes;
         return std::make_shared<FftKernel<Real>>(
             transforms<Real>(block, {static_cast<std::complex<Real>*>(workspace.data()), scratch}),
-            part_taps, info_.threads,
+            part_kernel, info_.threads,
             typename FftKernel<Real>::Scratch{scratch, memory.scratch_bytes});
     }
 
     // Plans are shared by all kernels of the same grid, as long as one of them lives.
     template <class Real>
     std::shared_ptr<ImprovingFft<Real>> transforms(
-        const Block& block, const typename ImprovingFft<Real>::Playground& memory) {
+        const Block& block, const typename ImprovingFft<Real>::PlanningMemory& memory) {
         const std::lock_guard lock(plans_mutex_);
         auto& plans = std::get<PlanCache<Real>>(plans_);
         const Shape3 grid = block.grid();

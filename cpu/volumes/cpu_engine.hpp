@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The engine of the host's processor: FFTW for transforms, sums in space for tiny kernels.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/direct.hpp"
 
 #include <algorithm>
@@ -73,15 +74,15 @@ index_t StripLayout::scratch_bytes(const Block& block) const {
     return checked_multiply(checked_multiply(rows, line), sample_bytes(block));
 }
 
-SpaceInput::SpaceInput(const Block& block, const BlockInput& input)
+DirectInput::DirectInput(const Block& block, const BlockInput& input)
     : source(input.source),
       gather{widen(input.gather[0], block.axes[0]), widen(input.gather[1], block.axes[1])},
       row(widen(input.gather[2], block.axes[2])),
       options{input.subtract, input.nonfinite_to_zero} {}
 
 template <class Sample>
-SpaceKernel<Sample>::SpaceKernel(const ConstImageView& taps, Algorithm algorithm,
-                                 Precision precision)
+DirectKernel<Sample>::DirectKernel(const ConstImageView& taps, Algorithm algorithm,
+                                   Precision precision)
     : shape_(taps.shape), separable_(algorithm == Algorithm::separable) {
     if (separable_) {
         using Real = typename RealOf<Sample>::type;
@@ -103,23 +104,23 @@ SpaceKernel<Sample>::SpaceKernel(const ConstImageView& taps, Algorithm algorithm
 }
 
 template <class Sample>
-ExecutionReport SpaceKernel<Sample>::convolve(const Block& block, const BlockInput& input,
-                                              const BlockOutput& output, char* workspace,
-                                              int threads, const ExecutionContext& context) const {
+ExecutionReport DirectKernel<Sample>::convolve(const Block& block, const BlockInput& input,
+                                               const BlockOutput& output, char* workspace,
+                                               int threads, const ExecutionContext& context) const {
     const StripLayout layout(block, threads);
     const index_t scratch_bytes = workspace_layout(block, threads).scratch_bytes;
-    const SpaceInput wide(block, input);
+    const DirectInput wide(block, input);
     ClampTotal clamped;
-    Team(threads, context).run(layout.work_items(), 0, 1, [&](index_t item, int thread) {
+    ParallelLoop(threads, context).run(layout.work_items(), 0, 1, [&](index_t item, int thread) {
         clamped.add(run(block, layout, wide, output, item, workspace + thread * scratch_bytes));
     });
     return clamped.report();
 }
 
 template <class Sample>
-ClampCount SpaceKernel<Sample>::run(const Block& block, const StripLayout& layout,
-                                            const SpaceInput& input, const BlockOutput& output,
-                                            index_t item, void* scratch) const {
+ClampCount DirectKernel<Sample>::run(const Block& block, const StripLayout& layout,
+                                     const DirectInput& input, const BlockOutput& output,
+                                     index_t item, void* scratch) const {
     const index_t kept_x = block.axes[2].kept;
     const index_t first_row = item % layout.strips * layout.strip_rows;
     const index_t rows = std::min(layout.strip_rows, block.axes[1].kept - first_row);
@@ -195,9 +196,9 @@ ClampCount SpaceKernel<Sample>::run(const Block& block, const StripLayout& layou
     return clamped;
 }
 
-template class SpaceKernel<float>;
-template class SpaceKernel<double>;
-template class SpaceKernel<std::complex<float>>;
-template class SpaceKernel<std::complex<double>>;
+template class DirectKernel<float>;
+template class DirectKernel<double>;
+template class DirectKernel<std::complex<float>>;
+template class DirectKernel<std::complex<double>>;
 
 }  // namespace convolume::cpu

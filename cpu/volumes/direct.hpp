@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolution by sums in space. The outputs are cut into strips of rows; each strip marches along z
 // with the last kernel.z planes in a ring that stays in cache:
@@ -24,27 +25,27 @@ struct StripLayout {
 
     StripLayout(const Block& block, int threads);
     index_t work_items() const { return strips * z_chunks; }
-    /// Bytes of scratch memory that each thread passes to SpaceKernel::run.
+    /// Bytes of scratch memory that each thread passes to DirectKernel::run.
     index_t scratch_bytes(const Block& block) const;
 };
 
 /// Rows of a block for sums in space: the gathers, widened by the samples that the kernel reaches
 /// beyond them.
-struct SpaceInput {
+struct DirectInput {
     ConstImageView source;
     std::array<std::vector<index_t>, 2> gather;  ///< z, y
     pixels::RowGather row;
     pixels::LoadOptions options;
 
-    SpaceInput(const Block& block, const BlockInput& input);
+    DirectInput(const Block& block, const BlockInput& input);
 };
 
 /// Taps in the order they are applied. Sample is Real or std::complex<Real>.
 template <class Sample>
-class SpaceKernel : public Kernel {
+class DirectKernel : public Kernel {
   public:
     /// `taps` as in Engine::prepare; `separable` kernels must be real and of rank 1.
-    SpaceKernel(const ConstImageView& taps, Algorithm algorithm, Precision precision);
+    DirectKernel(const ConstImageView& taps, Algorithm algorithm, Precision precision);
 
     ExecutionReport convolve(const Block& block, const BlockInput& input, const BlockOutput& output,
                              char* workspace, int threads,
@@ -52,8 +53,8 @@ class SpaceKernel : public Kernel {
 
   private:
     /// Computes one work item of the layout.
-    ClampCount run(const Block& block, const StripLayout& layout, const SpaceInput& input,
-                           const BlockOutput& output, index_t item, void* scratch) const;
+    ClampCount run(const Block& block, const StripLayout& layout, const DirectInput& input,
+                   const BlockOutput& output, index_t item, void* scratch) const;
 
     Shape3 shape_;
     bool separable_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/fft_block.hpp"
 
 #include <cstring>
@@ -34,7 +35,7 @@ index_t FftBlock<Real>::scratch_bytes(const SpectrumLayout& layout, bool complex
 
 template <class Real>
 FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort,
-                         const Playground& memory)
+                         const PlanningMemory& memory)
     : layout_(grid, complex_data), complex_data_(complex_data) {
     // What lies there may be anything, and measuring on denormal numbers would mislead.
     clear(memory.plane, layout_.plane);
@@ -126,8 +127,8 @@ void FftBlock<Real>::inverse_columns(Complex* plane, index_t batch) const {
 
 template <class Real>
 ClampCount FftBlock<Real>::inverse_rows(Complex* plane, index_t z, index_t batch,
-                                                const BlockAxis& kept_y, const BlockAxis& kept_x,
-                                                const BlockOutput& output, void* scratch) const {
+                                        const BlockAxis& kept_y, const BlockAxis& kept_x,
+                                        const BlockOutput& output, void* scratch) const {
     const index_t first_row = batch * layout_.row_batch;
     const index_t begin = std::max(first_row, kept_y.kept_begin);
     const index_t end = std::min(first_row + layout_.row_batch, kept_y.kept_begin + kept_y.kept);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The transforms of one block: 2D planes forward, a fused pass along z (forward, times the kernel,
 // inverse), 2D planes inverse. Zero planes are neither stored nor transformed, and the kernel is
@@ -19,13 +20,13 @@ class FftBlock {
     using Complex = std::complex<Real>;
 
     /// Memory of one plane of spectra and of one thread's scratch: planning overwrites it.
-    struct Playground {
+    struct PlanningMemory {
         Complex* plane;
         void* scratch;
     };
     /// Plans the transforms of `grid`. Immutable afterwards; all other members may run
     /// concurrently.
-    FftBlock(const Shape3& grid, bool complex_data, Effort effort, const Playground& memory);
+    FftBlock(const Shape3& grid, bool complex_data, Effort effort, const PlanningMemory& memory);
 
     const SpectrumLayout& layout() const { return layout_; }
 
@@ -39,9 +40,9 @@ class FftBlock {
     void forward_columns(Complex* plane, index_t batch) const;
     void inverse_columns(Complex* plane, index_t batch) const;
     /// Transforms a batch of rows back and stores those of the `kept` range (y and x).
-    ClampCount inverse_rows(Complex* plane, index_t z, index_t batch,
-                                    const BlockAxis& kept_y, const BlockAxis& kept_x,
-                                    const BlockOutput& output, void* scratch) const;
+    ClampCount inverse_rows(Complex* plane, index_t z, index_t batch, const BlockAxis& kept_y,
+                            const BlockAxis& kept_x, const BlockOutput& output,
+                            void* scratch) const;
 
     /// The fused pass along z for the columns [z_tile * tile, …): reads `loaded` planes of
     /// `spectrum` and `kernel_planes` of `kernel`, writes planes kept_begin … as planes 0 … kept-1.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/fft_kernel.hpp"
 
 #include <chrono>
@@ -30,10 +31,10 @@ struct PlaneStep {
 
 // Applies two steps to every plane: planes side by side when there are enough of them (each then
 // stays in a core's cache), else the batches of each plane side by side.
-void for_each_plane(Team& team, index_t planes, int threads, double begin, double end,
+void for_each_plane(ParallelLoop& loop, index_t planes, int threads, double begin, double end,
                     const PlaneStep& first, const PlaneStep& second) {
     if (planes >= 2 * threads) {
-        team.run(planes, begin, end, [&](index_t z, int thread) {
+        loop.run(planes, begin, end, [&](index_t z, int thread) {
             for (const PlaneStep* step : {&first, &second})
                 for (index_t batch = 0; batch < step->batches; ++batch) step->run(z, batch, thread);
         });
@@ -43,9 +44,9 @@ void for_each_plane(Team& team, index_t planes, int threads, double begin, doubl
         const double at =
             begin + (end - begin) * static_cast<double>(z) / static_cast<double>(planes);
         const double half = (end - begin) / static_cast<double>(2 * planes);
-        team.run(first.batches, at, at + half,
+        loop.run(first.batches, at, at + half,
                  [&](index_t batch, int thread) { first.run(z, batch, thread); });
-        team.run(second.batches, at + half, at + 2 * half,
+        loop.run(second.batches, at + half, at + 2 * half,
                  [&](index_t batch, int thread) { second.run(z, batch, thread); });
     }
 }
@@ -62,7 +63,7 @@ FftKernel<Real>::FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume
     spectra_ = Buffer(checked_multiply(samples, sizeof(Complex)), "a kernel's spectrum");
     spectra_.touch(threads);
     transform(*transforms, whole(taps.view()), spectra_.as<Complex>(), scratch, threads, {}, 0);
-    // The inverse transforms are not normalised: the kernel carries the factor.
+    // The inverse transforms are not normalized: the kernel carries the factor.
     const auto scale =
         Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
                   static_cast<double>(layout.planes)));
@@ -82,11 +83,11 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
     const Scratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
     transform(*fft, input, spectrum, scratch, threads, context, transformed);
 
-    Team team(threads, context);
+    ParallelLoop loop(threads, context);
     // A row of tiles at a time: fewer hand-outs than one tile each.
     constexpr index_t tiles_at_once = 16;
     const index_t tiles = fft->z_tiles();
-    team.run(ceil_div(tiles, tiles_at_once), transformed, multiplied,
+    loop.run(ceil_div(tiles, tiles_at_once), transformed, multiplied,
              [&](index_t group, int thread) {
                  const index_t end = std::min(tiles, (group + 1) * tiles_at_once);
                  for (index_t tile = group * tiles_at_once; tile < end; ++tile)
@@ -96,7 +97,7 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
 
     ClampTotal clamped;
     const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
-    for_each_plane(team, block.axes[0].kept, threads, multiplied, 1,
+    for_each_plane(loop, block.axes[0].kept, threads, multiplied, 1,
                    {fft->column_batches(),
                     [&](index_t z, index_t batch, int) { fft->inverse_columns(plane(z), batch); }},
                    {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
@@ -112,10 +113,10 @@ template <class Real>
 void FftKernel<Real>::transform(const FftBlock<Real>& fft, const BlockInput& input,
                                 Complex* spectrum, const Scratch& scratch, int threads,
                                 const ExecutionContext& context, double progress_end) {
-    Team team(threads, context);
+    ParallelLoop loop(threads, context);
     const pixels::RowGather gather(input.gather[2]);
     const auto plane = [&](index_t z) { return spectrum + z * fft.layout().plane; };
-    for_each_plane(team, static_cast<index_t>(input.gather[0].size()), threads, 0, progress_end,
+    for_each_plane(loop, static_cast<index_t>(input.gather[0].size()), threads, 0, progress_end,
                    {fft.row_batches(),
                     [&](index_t z, index_t batch, int thread) {
                         fft.forward_rows(input, gather, z, batch, plane(z), scratch.of(thread));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A kernel kept as 2D spectra, and the run of one block through the transforms of FftBlock.
 

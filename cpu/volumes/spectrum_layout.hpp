@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How one block's 2D spectra lie in memory: planes of `rows` × `pitch` complex samples, the last
 // few of each row unused. Arithmetic only, shared by the cost model and the transforms.

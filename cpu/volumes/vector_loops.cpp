@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/vector_loops.hpp"
 
 // Vectors are kept in arrays, which scalable ones cannot be; the targets left out lie between

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a kernel over columns is told.
 
@@ -35,7 +36,7 @@ struct ColumnJob {
     index_t columns = 0, batches = 1;
     SlotMap load, store;
     Real load_sign = 1, store_sign = 1;  ///< of imaginary parts: an inverse conjugates both ends
-    bool staged = false;                 ///< tiles are copied to shared memory ahead of their turn
+    bool staged = false;                 ///< tiles are copied to shared memory ahead of their use
 };
 
 inline SlotMap slot_map(index_t length, const PositionMap& map) {

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The passes along y and z: a block transforms neighbouring columns side by side.
+// The passes along y and z: a block transforms neighboring columns side by side.
 
 #include "gpu/fft/column_job.hpp"
 #include "gpu/fft/stages.hpp"
@@ -56,7 +57,7 @@ CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride) {
 }
 
 /// The body of the kernel for columns of N samples: forward, then, where there is a kernel, times
-/// that and back. Each block takes tiles of columns in turn.
+/// that and back. Each block takes tiles of columns, one after another.
 template <class Real, int N, class Context>
 CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>& job) {
     using Shape = ColumnShape<Real, N>;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/fft/device_table.hpp"
 
 #include <algorithm>
@@ -39,8 +40,8 @@ const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream) {
     if (table != nullptr) return table;
 
     auto host = plan_twiddles<Real>(plan);
-    const auto turns = pair_turns<Real>(plan.n);
-    host.insert(host.end(), turns.begin(), turns.end());
+    const auto twiddles = pair_twiddles<Real>(plan.n);
+    host.insert(host.end(), twiddles.begin(), twiddles.end());
     const std::size_t bytes = host.size() * sizeof(host[0]);
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes), "twiddle factors");

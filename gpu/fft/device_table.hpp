@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What passes need from a device once: tables in its memory, and how many blocks of a kernel it
 // runs at a time. Kept until the process ends.
@@ -8,7 +9,7 @@
 
 namespace convolume::gpu {
 
-/// Twiddle factors of a plan, followed by the turns that rows of 2·plan.n real samples need, on the
+/// Twiddle factors of a plan, followed by the twiddle factors that rows of 2·plan.n real samples need, on the
 /// current device.
 template <class Real>
 const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which length to pad to.
 
 #include <algorithm>

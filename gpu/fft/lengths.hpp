@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The lengths that passes are compiled for. Real rows are twice as long.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the passes work on, free of CUDA so that kernels can also be run on the host.
 //
@@ -38,7 +39,7 @@ struct Columns {
     index_t batch_stride = 0;
 };
 
-enum class Direction { forward, inverse };  // e^{-2πi}, e^{+2πi}; neither is normalised
+enum class Direction { forward, inverse };  // e^{-2πi}, e^{+2πi}; neither is normalized
 
 /// Rows of pixels on the device, the source or target of the passes along x. All strides are in
 /// elements of `type`.

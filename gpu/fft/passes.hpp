@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The Fourier transforms of a block on one device, as passes over its memory. Each pass reads its
 // samples once and writes them once; transforms live in registers and shared memory. Zero padding,

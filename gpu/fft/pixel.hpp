@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One sample in and out of a pixel type, on the device or the host: the meaning that
 // decompose/src/pixel.hpp has on the host.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How threads share one transform: its factors, and the threads that hold it in registers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a kernel over rows is told.
 
@@ -31,7 +32,7 @@ struct RowJob {
     // The spectrum.
     Complex<Real>* spectrum = nullptr;
     index_t plane_stride = 0, pitch = 0, first_plane = 0, ring = 1;
-    /// Of the plan, followed by the turns of pairs (twiddles.hpp).
+    /// Of the plan, followed by the twiddle factors of pairs (twiddles.hpp).
     const Complex<Real>* twiddles = nullptr;
 };
 

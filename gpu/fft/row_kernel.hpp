@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The passes along x: rows of pixels to rows of spectra and back. A real row of 2N samples is
 // transformed as N complex ones, of which even samples are the real and odd ones the imaginary
@@ -36,14 +37,14 @@ struct RowShape {
         return best;
     }();
     static constexpr int threads = value.threads * rows;
-    /// Shared samples of a row: neighbouring rows of a warp start in different banks.
+    /// Shared samples of a row: neighboring rows of a warp start in different banks.
     static constexpr int row_size = [] {
         int size = value.exchange_size() > N ? value.exchange_size() : N;
         const int banks = 16 / words;
         while (size % banks != value.threads % banks) ++size;
         return size;
     }();
-    /// The block's rows, the twiddle factors and the turns of pairs.
+    /// The block's rows, the twiddle factors and the twiddle factors of pairs.
     static constexpr int tables = value.twiddle_count() + N / 2 + 1;
     static constexpr index_t shared_bytes =
         static_cast<index_t>(2 * sizeof(Real)) * (row_size * rows + tables);
@@ -81,7 +82,7 @@ inline constexpr int pairs_of_thread = (N / 2) / Threads + 1;
 /// - O).
 template <int N, int Threads, class Real>
 CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
-                                const Complex<Real>* turns) {
+                                const Complex<Real>* pair_twiddles) {
     Complex<Real>* out = spectrum_row(job, row);
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
     each_pair<N, Threads>(row.thread, [&](int j, int k) {
@@ -91,7 +92,7 @@ CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
     each_pair<N, Threads>(row.thread, [&](int j, int k) {
         const Complex<Real> other = conjugate(b[j]);
         const Complex<Real> even = Real(0.5) * (a[j] + other);
-        const Complex<Real> odd = times_i(Real(-0.5) * (turns[k] * (a[j] - other)));
+        const Complex<Real> odd = times_i(Real(-0.5) * (pair_twiddles[k] * (a[j] - other)));
         out[k] = even + odd;
         out[N - k] = conjugate(even - odd);
     });
@@ -102,7 +103,7 @@ CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
 /// conj(S - U). X[0] and X[N] count as real.
 template <int N, int Threads, class Real, class Context>
 CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, const Complex<Real>* turns) {
+                                const Row<Real>& row, const Complex<Real>* pair_twiddles) {
     const Complex<Real>* in = spectrum_row(job, row);
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
     each_pair<N, Threads>(row.thread, [&](int j, int k) {
@@ -113,13 +114,14 @@ CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
         if (k == 0) a[j].im = b[j].im = 0;
         const Complex<Real> other = conjugate(b[j]);
         const Complex<Real> sum = a[j] + other;
-        const Complex<Real> turned = times_i(conjugate(turns[k]) * (a[j] - other));
-        row.shared[k] = conjugate(sum + turned);
-        if (k != 0) row.shared[N - k] = sum - turned;
+        const Complex<Real> rotated = times_i(conjugate(pair_twiddles[k]) * (a[j] - other));
+        row.shared[k] = conjugate(sum + rotated);
+        if (k != 0) row.shared[N - k] = sum - rotated;
     });
 }
 
-/// The body of the kernel for rows of N complex samples. Each block takes groups of rows in turn.
+/// The body of the kernel for rows of N complex samples. Each block takes groups of rows, one after
+/// another.
 template <class Real, int N, class Context>
 CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) {
     using Shape = RowShape<Real, N>;
@@ -131,7 +133,7 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
     auto* const memory = reinterpret_cast<Complex<Real>*>(context.shared());
     Complex<Real>* const shared = memory + row_in_group * Shape::row_size;
     Complex<Real>* const twiddles = memory + Shape::rows * Shape::row_size;
-    const Complex<Real>* const turns = twiddles + Shape::value.twiddle_count();
+    const Complex<Real>* const pair_twiddles = twiddles + Shape::value.twiddle_count();
     copy_table(context, twiddles, job.twiddles, Shape::tables, Shape::threads);
     context.sync();
     const WholeLane<Real, Context> lane{context, shared};
@@ -173,7 +175,7 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
             context.sync();
             if (inside) {
                 if (job.inverse) {
-                    merge_row<N, Shape::value.threads>(context, job, row, turns);
+                    merge_row<N, Shape::value.threads>(context, job, row, pair_twiddles);
                 } else {
                     load_pixels(context, job, row);
                 }
@@ -214,7 +216,7 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
                 if (job.inverse) {
                     store_pixels(context, job, row);
                 } else {
-                    split_row<N, Shape::value.threads>(job, row, turns);
+                    split_row<N, Shape::value.threads>(job, row, pair_twiddles);
                 }
             }
         }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pixels of any type between device memory and a row in shared memory.
 //

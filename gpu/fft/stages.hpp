@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One transform held in the registers of several threads, which exchange samples through shared
 // memory between its stages.
@@ -81,17 +82,17 @@ struct Stages {
         each_butterfly<Stage>(thread, [&](int first, int) { dft<radix>(&v[first]); });
     }
 
-    /// Sample i of butterfly u of stage 0 (frequency i of position u in it) turns by u·i/n. In
-    /// stage 1, of transforms of n/radix[0], by the position within that.
+    /// Sample i of butterfly u of stage 0 (frequency i of position u in it) is multiplied by
+    /// e^{-2πi u i/n}. In stage 1, of transforms of n/radix[0], u is the position within that.
     template <int Stage>
     CONVOLUME_DEVICE static void twiddle(int thread, Held& v, const Complex<Real>* table) {
         constexpr int radix = plan.radix[Stage];
         constexpr int width = Stage == 0 ? plan.n / radix : plan.radix[2];
         each_butterfly<Stage>(thread, [&](int first, int u) {
-            const Complex<Real>* turns = table + (Stage == 0 ? u : u % width);
+            const Complex<Real>* twiddles = table + (Stage == 0 ? u : u % width);
             CONVOLUME_UNROLL
             for (int i = 1; i < radix; ++i) {
-                v[first + i] = v[first + i] * turns[(i - 1) * width];
+                v[first + i] = v[first + i] * twiddles[(i - 1) * width];
             }
         });
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The tables of roots of unity that kernels read, computed on the host.
 
@@ -11,7 +12,7 @@ namespace convolume::gpu {
 
 /// e^{-2πi k/n}, correctly rounded but for a few.
 template <class Real>
-Complex<Real> turn(long k, long n) {
+Complex<Real> root_of_unity(long k, long n) {
     const long double angle = -2 * 3.14159265358979323846264338328L *
                               static_cast<long double>(k % n) / static_cast<long double>(n);
     return {static_cast<Real>(std::cos(angle)), static_cast<Real>(std::sin(angle))};
@@ -26,7 +27,7 @@ std::vector<Complex<Real>> plan_twiddles(const Plan& plan) {
     for (int stage = 0; stage + 1 < plan.stages; ++stage) {
         const int width = n / plan.radix[stage];
         for (int i = 1; i < plan.radix[stage]; ++i)
-            for (int u = 0; u < width; ++u) table.push_back(turn<Real>(1L * i * u, n));
+            for (int u = 0; u < width; ++u) table.push_back(root_of_unity<Real>(1L * i * u, n));
         n = width;
     }
     return table;
@@ -34,9 +35,9 @@ std::vector<Complex<Real>> plan_twiddles(const Plan& plan) {
 
 /// What splits and merges of n pairs read: e^{-2πi k/2n}, k <= n/2.
 template <class Real>
-std::vector<Complex<Real>> pair_turns(int n) {
+std::vector<Complex<Real>> pair_twiddles(int n) {
     std::vector<Complex<Real>> table;
-    for (int k = 0; k <= n / 2; ++k) table.push_back(turn<Real>(k, 2L * n));
+    for (int k = 0; k <= n / 2; ++k) table.push_back(root_of_unity<Real>(k, 2L * n));
     return table;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/check.hpp"
 
 #include "convolume/error.hpp"
@@ -18,8 +19,7 @@ void check(cudaError_t status, const char* what) {
                 message("CUDA refused ", what, " with \"", cudaGetErrorString(status), "\""));
         default:
             throw DeviceFailure(message("the GPU failed while ", what, ": ",
-                                        cudaGetErrorString(status),
-                                        "; run again, or use the CPU (--device cpu)"));
+                                        cudaGetErrorString(status), "; run again, or use the CPU"));
     }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/cufft_library.hpp"
 
 #include <dlfcn.h>
@@ -22,7 +23,7 @@ void* open_library() {
         if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     throw Unavailable(message("grids of these lengths take cuFFT, and ", file_name(),
                               " was not found: install it with the CUDA toolkit, name its folder "
-                              "in LD_LIBRARY_PATH, or use the CPU (--device cpu)"));
+                              "in LD_LIBRARY_PATH, or use the CPU"));
 }
 
 template <class Function>
@@ -65,8 +66,7 @@ void check(cufftResult status, const char* what) {
         case CUFFT_SETUP_FAILED:
         case CUFFT_INTERNAL_ERROR:
             throw DeviceFailure(message("the GPU failed while ", what, ": cuFFT status ",
-                                        static_cast<int>(status),
-                                        "; run again, or use the CPU (--device cpu)"));
+                                        static_cast<int>(status), "; run again, or use the CPU"));
         default:
             throw InternalError(
                 message("cuFFT refused ", what, " with status ", static_cast<int>(status)));

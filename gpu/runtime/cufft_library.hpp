@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // cuFFT, a library of hundreds of megabytes that few convolutions need: opened when it is first
 // used.

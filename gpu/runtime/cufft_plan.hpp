@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A plan of cuFFT with 64-bit sizes and a work area of the caller's.
 

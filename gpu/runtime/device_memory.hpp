@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Memory on one device: allocations that free themselves, and a pool that keeps them within a
 // declared limit. Allocating and freeing stop the whole device, so that memory is kept for reuse.

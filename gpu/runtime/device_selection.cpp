@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/device_selection.hpp"
 
 #include <omp.h>

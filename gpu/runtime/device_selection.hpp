@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which devices get engines, and with how much memory and how many host threads each.
 

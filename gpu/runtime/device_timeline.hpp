@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Phases of work on a device, in the time of the host's timeline: pairs of events, read when the
 // work has ended.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/fault.hpp"
 
 #if CONVOLUME_FAULT_INJECTION

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // For tests: calls of the GPU that fail when they are asked to. Compiled in with the CMake option
 // CONVOLUME_FAULT_INJECTION alone; without it nothing fails.

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/staging.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include "convolume/volume.hpp"
-#include "gpu/runtime/check.hpp"
 #include "core/host_memory.hpp"
+#include "gpu/runtime/check.hpp"
 
 namespace convolume::gpu {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Page-locked host memory: pieces through which ordinary memory travels, and the page locker that
 // core's buffers use.

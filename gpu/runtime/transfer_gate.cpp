@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/transfer_gate.hpp"
 
 #include "gpu/runtime/bandwidth.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Who may use the way between host and devices. Two kinds of passes: hold() for all transfers of a
 // task in one direction, and step() around one of them; which of the two locks anything, the policy

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Images between host and device. Page-locked memory is read and written by the device itself;
 // ordinary memory goes through staging pieces, copied by host threads while transfers run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlap-save with segments that cuFFT transforms, and partitioned convolution: filters too long
 // for one segment are cut into parts, and the products of all parts that meet in an output block
 // are summed before its one inverse transform.

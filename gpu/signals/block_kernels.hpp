@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What happens to blocks of signals and their spectra between cuFFT's transforms. Rows are blocks,
 // one after another.

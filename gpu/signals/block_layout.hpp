@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Filters too long for segments in shared memory: blocks of the signal, transformed by cuFFT.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A bank of filters on one device, from device memory to device memory: one class for each way.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums in time on a GPU, for short filters.
 
 #include <algorithm>

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The kernel of sums in time, for short filters: a tile of samples in shared memory, and a few
-// neighbouring results of a few filters in the registers of each thread, under which samples slide.
+// neighboring results of a few filters in the registers of each thread, under which samples slide.
 
 #include <type_traits>
 
@@ -110,7 +111,7 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
             unroll<results>([&](auto i) { near[i] = far[i]; });
         }
 
-        // Through shared memory, so that neighbours store neighbours.
+        // Through shared memory, so that neighbors store neighbors.
         unroll<filters>([&](auto f) {
             const int filter = group * filters + f;
             if (filter >= job.filters) return;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The filter engine on one CUDA device: signals and results travel in stretches, several in flight.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Many transforms of one length by cuFFT, with a work area of the caller's.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlap-save with segments in shared memory.
 
 #include <cmath>

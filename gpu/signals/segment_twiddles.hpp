@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The table of twiddle factors of a segment's transform, computed on the host.
 
@@ -15,7 +16,7 @@ std::vector<Complex<Real>> segment_twiddles(const SegmentPlan& plan) {
     for (int stage = 0; stage < plan.last(); ++stage)
         for (int i = 1; i < plan.radix[stage]; ++i)
             for (int p = 0; p < plan.width(stage); ++p)
-                table.push_back(turn<Real>(1L * i * p, plan.length(stage)));
+                table.push_back(root_of_unity<Real>(1L * i * p, plan.length(stage)));
     return table;
 }
 

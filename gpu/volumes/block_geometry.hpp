@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How one block is laid out in device memory, how it is walked along z, and what it takes. Pure
 // arithmetic, shared by the cost model and the engine.

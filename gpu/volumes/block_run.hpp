@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One block on its way through a device: uploads, passes and downloads side by side.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/volumes/block_transform.hpp"
 
 #include <algorithm>
@@ -153,7 +154,7 @@ class OwnPasses : public BlockTransform {
 
     Block block_;
     BlockGeometry geometry_;
-    double scale_;  ///< the transforms are not normalised
+    double scale_;  ///< the transforms are not normalized
 };
 
 }  // namespace

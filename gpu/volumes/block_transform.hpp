@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The transforms of one block: planes forward, the pass along z that multiplies with the kernel,
 // planes back. By our own passes where they exist for all three lengths, else by cuFFT's 3D

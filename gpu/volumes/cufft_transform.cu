@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fallback for lengths without passes of our own: the padded block and the padded kernel
 // transformed by cuFFT in place, with 64-bit sizes and a work area of ours.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block kept ready on a device: the same transforms as the engine's, without transfers.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/volumes/gpu_engine.hpp"
 
 #include <algorithm>
@@ -122,8 +123,8 @@ BlockCost GpuEngine::estimate(const Block& block) const {
 std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const PartId& part,
                                                        const ConstImageView& taps, bool once) {
     if (!supports(block.algorithm))
-        throw Unavailable(message("method ", to_string(block.algorithm),
-                                  " does not run on a GPU: use the CPU (--device cpu)"));
+        throw Unavailable(
+            message("method ", to_string(block.algorithm), " does not run on a GPU: use the CPU"));
     return with_device([&]() -> std::shared_ptr<const EngineKernel> {
         if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
         const TaskStreamsPool::Lease streams = resources_.streams.take();

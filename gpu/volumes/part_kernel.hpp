@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A kernel's part of a DIF split, made on the device from the compact kernel: modulated by the
 // part's first frequency and folded to its length (decompose's part.hpp has the formula).

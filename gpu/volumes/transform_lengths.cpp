@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu/volumes/transform_lengths.hpp"
 
 #include "core/engine.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a camera records: the pixel grid on which it collects light, and the noise and rounding of
 // its pixels.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Everything but files: those are in image_file.hpp and signal_file.hpp, of the library
 // convolume-io.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolution of 3D images: plan once for an image shape and a kernel, execute any number of times.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Deconvolution: the object x behind a recorded image y = A x + b, where A blurs with a known point
 // spread function (PSF) and b is a constant background.

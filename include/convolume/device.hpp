@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolution of images, and filtering of signals, that are in a GPU's memory already: for work
 // that stays on the device. Nothing waits for the device after construction.
@@ -67,7 +68,7 @@ class CONVOLUME_API DeviceConvolver {
     /// Padded size of the transforms.
     const Shape3& grid() const;
 
-    /// Enqueues one convolution on `stream` and returns: no synchronisation, no allocation. Images
+    /// Enqueues one convolution on `stream` and returns: no synchronization, no allocation. Images
     /// are contiguous, in C order, of input_shape() and the image type, output_shape() and
     /// output_type(); where they have the same bytes they may be the same memory. Executions share
     /// a workspace, so that those on different streams must be kept apart by events. Integer
@@ -111,7 +112,7 @@ class CONVOLUME_API DeviceFilterBank {
     /// The way chosen; its seconds are those of one execution on the device.
     FilterPlan plan() const;
 
-    /// Enqueues the filtering on `stream` and returns: no synchronisation, no allocation (but for
+    /// Enqueues the filtering on `stream` and returns: no synchronization, no allocation (but for
     /// plans of cuFFT in a first execution, where filters are too long for shared memory). Arrays
     /// are in the device's memory, contiguous and apart from each other: `signals` is signals ×
     /// samples of sample_type(), `results` signals × filters × result_samples() of result_type(),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which processors compute: the choice a caller makes, and the GPUs this machine has.
 

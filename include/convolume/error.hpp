@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The errors convolume throws. Every message is one sentence: what was asked, what was found, the
 // cure. The command maps each type to its documented exit code (docs/command.md).

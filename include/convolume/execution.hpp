@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a caller may pass along with an execution (progress, cancellation, a timeline), and what it
 // learns from it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // CONVOLUME_API marks what the shared libraries export; everything else is hidden.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Banks of filters over long 1D signals: plan once for the signals' shape and the filters, execute
 // any number of times.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a caller of FilterBank chooses. With signal x of N samples (zero outside) and filters h of M
 // taps, all of one common origin (shorter filters are zero outside their taps):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Image files: TIFF (plain, ImageJ, OME), HDF5, NPY. One reader and one writer interface for all.
 // In this interface axes are always t, c, z, y, x.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Views of 3D arrays in memory, which callers pass in: pixel type, shape and strides. Also the
 // pixel types, and the dispatch from a run-time type to a C++ type.

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a caller chooses. Definitions, with the image f (extent Kf) continued outside by the
 // boundary in every mode and the kernel h (extent Kg), on each axis:
 //   full[n] = sum_j h[j] f(n - j),  n = 0 … Kf+Kg-2
-//   same[i] = full[i + c],          i = 0 … Kf-1,  c the kernel's centre
+//   same[i] = full[i + c],          i = 0 … Kf-1,  c the kernel's center
 //   valid   = full[Kg-1 … Kf-1],    for Kf >= Kg
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct Boundary {
 
 enum class Operation {
     convolve,
-    /// conj(h) flipped, centre k-1-c: same[i] = sum_j conj(h[j]) f(i + j - c).
+    /// conj(h) flipped, center k-1-c: same[i] = sum_j conj(h[j]) f(i + j - c).
     correlate,
     /// The exact adjoint of `convolve` with the same options, for every mode and boundary: takes an
     /// image of convolve's output shape and returns one of its input shape. A constant boundary
@@ -69,13 +70,13 @@ enum class NanPolicy {
 
 enum class KernelNormalization { none, sum, peak };
 
-/// Index of the kernel's centre, used by Mode::same.
+/// Index of the kernel's center, used by Mode::same.
 struct KernelCenter {
     enum class Kind {
         middle,    ///< k/2: ITK, scipy.ndimage, MATLAB
         scipy,     ///< (k-1)/2: scipy.signal, numpy
         peak,      ///< the sample of largest magnitude: kernel_center.hpp
-        centroid,  ///< the centre of mass, rounded to a sample
+        centroid,  ///< the center of mass, rounded to a sample
         explicit_  ///< `index`
     };
     Kind kind = Kind::middle;

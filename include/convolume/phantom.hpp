@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Specimens that are known: beads, filaments, hollow shells and cells, drawn a few planes at a
-// time, so that a phantom may be larger than memory. Lengths are in µm, axes z, y, x. The centre of
-// voxel (0, 0, 0) is the origin, and the centre of voxel (k, j, i) is at (k, j, i) · voxel.
+// Synthetic specimens with ground truth: beads, filaments, hollow shells and cells, drawn a few
+// planes at a time, so that a phantom may be larger than memory. Lengths are in µm, axes z, y, x.
+// The center of voxel (0, 0, 0) is the origin, and the center of voxel (k, j, i) is at (k, j, i) ·
+// voxel.
 
 #include <array>
 #include <cstdint>
@@ -53,9 +55,9 @@ struct PhantomObject {
 };
 
 /// Objects add up where they overlap, on top of the background. What an object is at a voxel is its
-/// mean there, weighted by the triangle of linear interpolation, which reaches to the neighbours'
-/// centres: edges are soft, and an object's total (its brightness times its volume in voxels) and
-/// its centre of mass do not depend on where between the voxels it lies, be it smaller than one.
+/// mean there, weighted by the triangle of linear interpolation, which reaches to the neighbors'
+/// centers: edges are soft, and an object's total (its brightness times its volume in voxels) and
+/// its center of mass do not depend on where between the voxels it lies, be it smaller than one.
 /// Filaments are beads along their path that together have the brightness of the tube. Cells have
 /// half their brightness in the body, half more in the nucleus and one more in the nucleoli, times
 /// a texture of mean 1: cubic B-splines of 0.8 µm through random numbers.

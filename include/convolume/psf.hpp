@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Point spread functions of microscope objectives. Lengths are in µm, wavelengths are those in
 // vacuum, axes z, y, x.
@@ -83,14 +84,14 @@ struct PsfOptions {
     VoxelSize voxel;
     Shape3 size{65, 65, 65};  ///< odd on every axis
     /// Gauss–Legendre points per voxel and axis: values are means over the voxel. 1 takes the
-    /// value at its centre.
+    /// value at its center.
     int oversampling = 3;
     /// z of the middle plane; brightest_focus_um() where not given.
     std::optional<double> center_z_um;
     int threads = 0;  ///< 0: as many as OpenMP offers
 };
 
-/// Intensities at `z_um` and the given distances from the axis, not normalised: 1 in the scalar
+/// Intensities at `z_um` and the given distances from the axis, not normalized: 1 in the scalar
 /// models is the peak of a perfect lens. Quadrature on ρ = (nₛ/NA) sin t takes the
 /// square-root end point at the critical angle away, where the Bessel series of Li, Xue and Blu,
 /// J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy. Throws InvalidArgument or Cancelled.
@@ -150,7 +151,7 @@ CONVOLUME_API Shape3 psf_size_for(const PsfOptions& options, double share,
 
 struct ResampledKernel {
     Volume values;  ///< float64 where the kernel was, else float32
-    Index3 center;  ///< the voxel whose middle is where the middle of the kernel's centre was
+    Index3 center;  ///< the voxel whose middle is where the middle of the kernel's center was
 };
 
 /// What `kernel`, whose voxels are `from`, would be on voxels `to`, for real kernels. A sample is

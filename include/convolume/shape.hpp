@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sizes and positions in 3D. Axes are always z, y, x; x varies fastest in memory.
 

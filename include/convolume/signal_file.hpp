@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Files of 1D signals: arrays whose last axis is the samples, and whose other axes, if any, count
 // signals. NPY, HDF5, and files that are nothing but their little-endian elements ("raw"). Read and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Owning memory: aligned buffers whose bytes are counted, and volumes made of them.
 
@@ -20,7 +21,7 @@ CONVOLUME_API void reset_memory_peak();
 /// where no back end can lock pages, or the system refuses, it is ordinary memory.
 enum class HostMemory { ordinary, page_locked };
 
-/// Uninitialised memory aligned to 64 bytes at least; large buffers ask for huge pages, since the
+/// Uninitialized memory aligned to 64 bytes at least; large buffers ask for huge pages, since the
 /// first touch of small ones costs more than a transform. Move-only.
 class CONVOLUME_API Buffer {
   public:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of `convolume deconvolve` against SciPy in double precision: check_deconvolve.py CONVOLUME.
 
 Ends with 77 (skipped) where a module is missing."""

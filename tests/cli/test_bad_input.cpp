@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Content that cannot be used: one sentence that names the cure, exit code 65, no output.
 
 #include <cmath>

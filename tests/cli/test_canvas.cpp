@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <png.h>
 
 #include "cli/picture/canvas.hpp"

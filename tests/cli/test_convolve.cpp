@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every option that changes what is computed, against the oracle.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `convolume deconvolve` as a user runs it.
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the library name no option of the command; the command adds its own.
 
 #include "cli/run/error_hint.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options that change how, not what, is computed; plans, limits, reports.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `convolume filter` as a command: what it refuses and with which exit code, what it reports, and
 // that nothing is left behind. Its results are compared with SciPy's in check_filter.py.
 

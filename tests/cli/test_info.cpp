@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // convolume info, doctor and preview.
 
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and its relatives: exit code 130, and no trace of an output.
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of other voxel sizes and with centers of their own.
 
 #include <algorithm>

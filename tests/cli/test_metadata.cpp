@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a file says about itself survives convolution, in every format; channels and time points are
 // convolved one by one.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Phantom, PSF, camera and deconvolution, one command after another: what went in comes out.
 
 #include <algorithm>
@@ -108,10 +109,10 @@ struct Recording : TemporaryFolder {
     void find_isolated(double counts) {
         const json list = json::parse(read_text(*this / "specimen.json"));
         for (const json& object : list["objects"]) {
-            const auto at = object["centre_voxels"].get<std::array<double, 3>>();
+            const auto at = object["center_voxels"].get<std::array<double, 3>>();
             bool alone = true;
             for (const json& other : list["objects"]) {
-                const auto there = other["centre_voxels"].get<std::array<double, 3>>();
+                const auto there = other["center_voxels"].get<std::array<double, 3>>();
                 double apart = 0;
                 for (std::size_t axis = 0; axis < 3; ++axis)
                     apart = std::max(apart, std::abs(at[axis] - there[axis]));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is written: types, compression, and nothing at all when something goes wrong.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `convolume phantom`: what is written is the library's phantom, with bounded memory.
 
 #include <cmath>
@@ -78,9 +79,9 @@ TEST_CASE("the command writes the library's phantom and its objects") {
         const auto& json = list["objects"][i];
         CHECK(json["kind"] == "shells");
         for (std::size_t axis = 0; axis < 3; ++axis) {
-            CHECK(json["centre_um"][axis] == object.centre_um[axis]);
-            CHECK(json["centre_voxels"][axis] ==
-                  object.centre_um[axis] / options.voxel[static_cast<int>(axis)]);
+            CHECK(json["center_um"][axis] == object.center_um[axis]);
+            CHECK(json["center_voxels"][axis] ==
+                  object.center_um[axis] / options.voxel[static_cast<int>(axis)]);
         }
         CHECK(json["radius_um"] == object.radius_um);
         CHECK(json["brightness"] == object.brightness);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `convolume psf`: files and side files, reproduction, facts, refusals.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `convolume psf` makes of options and side files: against the library, and with broken files.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lengths and extents as people type them.
 
 #include "cli/text/quantity.hpp"

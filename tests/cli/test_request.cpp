@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <sstream>
 
 #include "cli/convolve/request.hpp"
@@ -30,8 +31,8 @@ TEST_CASE("parts and compressions") {
     CHECK(parse_parts("16") == 16);
     for (const char* text : {"", "3", "32", "-1", "1.0"})
         CHECK_THROWS_AS(parse_parts(text), InvalidArgument);
-    CHECK(parse_compression("zstd") == io::Compression::zstd);
-    CHECK_THROWS_AS(parse_compression("zip"), InvalidArgument);
+    CHECK(io::parse_compression("zstd") == io::Compression::zstd);
+    CHECK_THROWS_AS(io::parse_compression("zip"), InvalidArgument);
 }
 
 TEST_CASE("output types") {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `convolume simulate`: expected light against the oracle, the recording against the documented
 // formulas.
 

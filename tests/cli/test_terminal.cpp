@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // stderr on a terminal: colors unless NO_COLOR is set.
 
 #include <fcntl.h>

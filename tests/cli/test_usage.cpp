@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line itself: help, mistakes, and what is refused before anything is computed.
 
 #include "convolume/engines.hpp"

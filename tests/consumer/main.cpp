@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fails unless a delta kernel, through every public part a caller needs, gives the image back (or
 // has blurred nothing), and a delta filter the signal.
 

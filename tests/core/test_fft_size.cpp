@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <set>
 
 #include "convolume/error.hpp"
@@ -18,7 +19,7 @@ std::set<index_t> smooth_numbers(index_t limit) {
 
 }  // namespace
 
-TEST_CASE("7-smooth numbers are recognised") {
+TEST_CASE("7-smooth numbers are recognized") {
     const auto smooth = smooth_numbers(5000);
     for (index_t n = 1; n <= 5000; ++n) {
         INFO(n);

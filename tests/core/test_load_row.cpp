@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // load_row against what it says, element by element, for every pair of types.
 
 #include <cmath>
@@ -79,7 +80,7 @@ void check(Random& random) {
         for (index_t i = 0; i < width; ++i) indices.push_back(i);
     }
     INFO(to_string(source.type) << " to " << to_string(pixel_type_of_v<T>) << ", width " << width
-                              << ", stride " << source.strides.x);
+                                << ", stride " << source.strides.x);
     std::vector<T> got(indices.size(), T(77));
     const index_t replaced =
         pixels::load_row(source, 1, 0, RowGather(indices), options, got.data());
@@ -143,7 +144,7 @@ TEST_CASE("complex rows cannot be loaded as real ones", "[rows]") {
                     InvalidArgument);
 }
 
-TEST_CASE("a gather's run is its longest stretch of neighbours", "[rows]") {
+TEST_CASE("a gather's run is its longest stretch of neighbors", "[rows]") {
     const RowGather gather(std::vector<index_t>{-1, 2, 1, 0, 1, 2, 3, 3, 2, -1});
     CHECK(gather.size() == 10);
     CHECK(gather.run_begin() == 3);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "convolume/error.hpp"
@@ -78,7 +79,7 @@ TEST_CASE("refused names list the choices") {
     CHECK_THROWS_AS(parse_mode("full "), InvalidArgument);
 }
 
-TEST_CASE("kernel centres") {
+TEST_CASE("kernel centers") {
     CHECK(parse_kernel_center("middle").kind == KernelCenter::Kind::middle);
     CHECK(parse_kernel_center("scipy").kind == KernelCenter::Kind::scipy);
     CHECK(parse_kernel_center("peak").kind == KernelCenter::Kind::peak);
@@ -87,7 +88,7 @@ TEST_CASE("kernel centres") {
     CHECK(center.kind == KernelCenter::Kind::explicit_);
     CHECK(center.index == Index3{0, 12, 7});
     for (const char* wrong :
-         {"", "1", "1,2", "1,2,", "1,2,3,4", "1,2,x", ",1,2", "1;2;3", "1.5,2,3", "centre"}) {
+         {"", "1", "1,2", "1,2,", "1,2,3,4", "1,2,x", ",1,2", "1;2;3", "1.5,2,3", "center"}) {
         INFO(wrong);
         CHECK_THROWS_AS(parse_kernel_center(wrong), InvalidArgument);
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // store_row against what it says, element by element, for every pair of types.
 
 #include <cmath>
@@ -96,7 +97,7 @@ void check(Random& random) {
         }
     }
     INFO(to_string(pixel_type_of_v<T>) << " to " << to_string(target.type) << ", count " << count
-                                     << ", stride " << step << ", add " << add);
+                                       << ", stride " << step << ", add " << add);
     const ClampCount got = pixels::store_row(values.data(), count, add, target, 1, 0, x_begin);
     ClampCount want;
     for (index_t i = 0; i < count; ++i) {
@@ -118,13 +119,13 @@ void check(Random& random) {
     CHECK(got.low == want.low);
     CHECK(got.high == want.high);
     // Nothing beside the row is touched.
-    const auto neighbour = [&](index_t x) {
+    const auto neighbor = [&](index_t x) {
         S value;
         std::memcpy(&value, target.at(1, 0, x), sizeof value);
         return value;
     };
-    if (x_begin > 0) CHECK((neighbour(x_begin - 1) == S(9)));
-    if (x_begin + count < width) CHECK((neighbour(x_begin + count) == S(9)));
+    if (x_begin > 0) CHECK((neighbor(x_begin - 1) == S(9)));
+    if (x_begin + count < width) CHECK((neighbor(x_begin + count) == S(9)));
 }
 
 template <class T>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU engine passes the suite of all engines, with one thread and with several.
 
 #include "cpu/volumes/cpu_engine.hpp"

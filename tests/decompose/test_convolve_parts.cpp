@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the split is for: convolve the parts apart, merge, and have the circular convolution.
 
 #include "tests/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every part carries the frequencies it should: its DFT against a DFT of the undivided volume.
 
 #include <numbers>

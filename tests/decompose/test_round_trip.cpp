@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // split and merge undo each other, for every type, layout and hole in the gather.
 
 #include "tests/catch.hpp"
@@ -92,7 +93,7 @@ void round_trip(PixelType type, Random& random) {
     const SplitLayout layout{complex_data, parts, grid, loaded.y + random.integer(0, 2),
                              loaded.x + random.integer(0, 20)};
     INFO(to_string(type) << ", P = " << parts << ", loaded " << to_string(loaded) << ", layout "
-                       << to_string({grid, layout.rows, layout.columns}));
+                         << to_string({grid, layout.rows, layout.columns}));
     Volume data({grid, layout.rows, layout.columns}, pixel_type(precision, complex_data));
     poison(data.view());
     auto* reals = static_cast<Real*>(data.view().data);

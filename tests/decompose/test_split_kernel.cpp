@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel's part is what split() makes of the padded kernel.
 
 #include "tests/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Volumes large enough to be written past the caches, with rows on and off cache lines.
 
 #include "tests/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/deconvolve/cases.hpp"
 
 #include <cmath>
@@ -63,8 +64,7 @@ double difference(const Array& x, const Index3& at, int axis, const DeconvolveOp
     Index3 next = at;
     if (++next[axis] == x.shape[axis]) return 0;
     const VoxelSize& size = options.voxel;
-    const double spacing =
-        size[axis] / std::min(size[0], std::min(size[1], size[2]));
+    const double spacing = size[axis] / std::min(size[0], std::min(size[1], size[2]));
     return (x(next.z, next.y, next.x) - x(at.z, at.y, at.x)).real() / spacing;
 }
 
@@ -72,9 +72,9 @@ double difference(const Array& x, const Index3& at, int axis, const DeconvolveOp
 double local_variation(const Array& x, const Index3& at, double smallest,
                        const DeconvolveOptions& options) {
     double sum = 0;
-    for (int neighbour = 0; neighbour < 4; ++neighbour) {
+    for (int neighbor = 0; neighbor < 4; ++neighbor) {
         Index3 place = at;
-        if (neighbour < 3 && --place[neighbour] < 0) continue;
+        if (neighbor < 3 && --place[neighbor] < 0) continue;
         double squares = smallest * smallest;
         for (int a = 0; a < 3; ++a) squares += std::pow(difference(x, place, a, options), 2);
         sum += std::sqrt(squares);
@@ -293,9 +293,9 @@ void check_beads(const EngineChoice& engines) {
         Index3 peak;
         KernelCenter center;
     };
-    const KernelCenter off_centre{KernelCenter::Kind::explicit_, {2, 6, 3}};
+    const KernelCenter off_center{KernelCenter::Kind::explicit_, {2, 6, 3}};
     for (const Case& c : {Case{{9, 9, 9}, {4, 4, 4}, {}}, Case{{8, 10, 8}, {4, 5, 4}, {}},
-                          Case{{9, 10, 9}, {2, 6, 3}, off_centre}}) {
+                          Case{{9, 10, 9}, {2, 6, 3}, off_center}}) {
         Random random(test_seed("beads"));
         const Array psf = gaussian_psf(c.psf, c.peak, {2.2, 1.6, 1.6});
         const Specimen specimen = bead_specimen(random, {26, 32, 36}, psf, c.peak, 5, 40000, 5, 6);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What deconvolution promises, checked on whichever engines are given: here on the CPU, in
 // tests/gpu on a device.
@@ -7,7 +8,7 @@
 namespace convolume::testing {
 
 /// Iterations of Richardson and Lucy, with and without total variation, against the same in
-/// double precision from the definitions; every edge, odd and even PSFs, several centres.
+/// double precision from the definitions; every edge, odd and even PSFs, several centers.
 void check_iterations(const EngineChoice& engines);
 /// Wiener against the solution of its dense system.
 void check_wiener(const EngineChoice& engines);

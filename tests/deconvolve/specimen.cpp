@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/deconvolve/specimen.hpp"
 
 #include <cmath>
@@ -12,7 +13,7 @@ double uniform_sum(const Array& array) {
     return sum;
 }
 
-Array normalised(Array array) {
+Array normalized(Array array) {
     const double sum = uniform_sum(array);
     for (Complex& value : array.values) value /= sum;
     return array;
@@ -70,11 +71,11 @@ Array gaussian_psf(const Shape3& shape, const Index3& center, const std::array<d
                         2);
                 psf(z, y, x) = std::exp(-exponent / 2);
             }
-    return normalised(psf);
+    return normalized(psf);
 }
 
 Array random_psf(Random& random, const Shape3& shape) {
-    return normalised(random.array(shape, false, 0.6));
+    return normalized(random.array(shape, false, 0.6));
 }
 
 Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, const Index3& center,

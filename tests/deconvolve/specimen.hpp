@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Specimens whose truth is known, recorded by the tests' own direct sums and Poisson noise.
 

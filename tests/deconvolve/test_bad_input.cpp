@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is refused, and how the message names the cause.
 
 #include <cmath>
@@ -46,7 +47,7 @@ TEST_CASE("deconvolve: options that make no sense are refused by name") {
     check("noise", [](auto& o) { o.noise_to_signal = 0; });
     check("stop", [](auto& o) { o.stop = -1; });
     check("voxel", [](auto& o) { o.voxel.y_um = 0; });
-    check("centre", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
+    check("center", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
 }
 
 TEST_CASE("deconvolve: names are parsed, others list the choices") {

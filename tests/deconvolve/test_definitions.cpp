@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every method against its definition in double precision, on the CPU.
 
 #include <cmath>

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // How iterations go: likelihood, stopping, telling, and the same result from any number of threads.
 
 #include <cmath>
 
 #include "deconvolve/host_arrays.hpp"
 #include "deconvolve/richardson_lucy.hpp"
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "tests/support/errors.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -92,7 +93,7 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
     }
 }
 
-TEST_CASE("deconvolve: iterations are told, and can be stopped") {
+TEST_CASE("deconvolve: iterations are on_iteration, and can be stopped") {
     const Sample sample;
     DeconvolveOptions options;
     options.iterations = 7;
@@ -104,11 +105,12 @@ TEST_CASE("deconvolve: iterations are told, and can be stopped") {
     std::vector<double> fractions;
     ExecutionContext context;
     context.progress = [&](double fraction) { fractions.push_back(fraction); };
-    const auto told = [&](const Iteration& iteration) {
+    const auto on_iteration = [&](const Iteration& iteration) {
         numbers.push_back(iteration.number);
         CHECK(iteration.of == 7);
     };
-    const DeconvolveReport report = deconvolver.execute(image.view(), result.view(), context, told);
+    const DeconvolveReport report =
+        deconvolver.execute(image.view(), result.view(), context, on_iteration);
     CHECK(numbers == std::vector<int>{1, 2, 3, 4, 5, 6, 7});
     CHECK(report.iterations == 7);
     CHECK(std::is_sorted(fractions.begin(), fractions.end()));
@@ -140,7 +142,7 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         sample.image.shape, to_volume(sample.psf, PixelType::float32).view(), options);
     const auto convolver = [&](Operation operation) {
         return ConvolverFactory::make(problem.object, problem.psf.view(), problem.blur(operation),
-                         make_engines(cpu_only()));
+                                      make_engines(cpu_only()));
     };
     const Convolver blur = convolver(Operation::convolve);
     const Convolver back = convolver(Operation::adjoint);
@@ -150,10 +152,10 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         const Volume image = to_volume(sample.image, PixelType::float32);
         arrays.write(image.elements<float>(), arrays.image(0), 0, sample.image.count());
         std::vector<double> likelihoods;
-        const auto told = [&](const Iteration& iteration) {
+        const auto on_iteration = [&](const Iteration& iteration) {
             likelihoods.push_back(iteration.likelihood);
         };
-        const std::function<void(const Iteration&)> on_iteration = told;
+        const std::function<void(const Iteration&)> on_iteration = on_iteration;
         const ExecutionContext context;
         deconvolve::Monitor monitor(context, on_iteration, options.iterations);
         const deconvolve::LoadedImage loaded{20, 0, 0};

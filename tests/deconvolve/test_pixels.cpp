@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pixel types in and out, the background, and images that are all dark.
 
 #include <cmath>

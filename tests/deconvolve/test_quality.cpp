@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether deconvolution does what people want of it.
 
 #include <cmath>

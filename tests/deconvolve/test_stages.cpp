@@ -1,22 +1,23 @@
-// The loops' arithmetic by itself: the misfit of a pixel, and voxels with their neighbours.
+// SPDX-License-Identifier: Apache-2.0
+// The loops' arithmetic by itself: the misfit of a pixel, and voxels with their neighbors.
 
 #include <cmath>
 
 #include "deconvolve/host_arrays.hpp"
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
 
 namespace {
 
-// Writes which voxels are the neighbours, and counts calls and their indices.
-struct Neighbourhood {
+// Writes which voxels are the neighbors, and counts calls and their indices.
+struct Neighborhood {
     double* seen;
-    deconvolve::Two operator()(index_t i, const deconvolve::Neighbours& near) const {
+    deconvolve::SumPair operator()(index_t i, const deconvolve::Neighbors& near) const {
         double sum = 0;
         for (int axis = 0; axis < 3; ++axis)
             sum = 10000 * sum + static_cast<double>(100 * near.ahead[axis] + near.behind[axis]);
@@ -30,8 +31,9 @@ struct Loops {
     Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
     deconvolve::Problem problem =
         deconvolve::resolve_problem({1, 1, 1}, to_volume(psf, PixelType::float32).view(), {});
-    Convolver convolver = ConvolverFactory::make(problem.object, problem.psf.view(),
-                                    problem.blur(Operation::convolve), make_engines(cpu_only()));
+    Convolver convolver =
+        ConvolverFactory::make(problem.object, problem.psf.view(),
+                               problem.blur(Operation::convolve), make_engines(cpu_only()));
     deconvolve::HostArrays arrays = deconvolve::HostArrays(problem, convolver, convolver, 3);
 };
 
@@ -59,17 +61,17 @@ TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
     CHECK(deconvolve::misfit(-0.0F, 7, -0.0F) == 7);
 }
 
-TEST_CASE("deconvolve: voxels of a grid meet their neighbours once") {
+TEST_CASE("deconvolve: voxels of a grid meet their neighbors once") {
     const Loops loops;
     for (const Shape3& shape :
          {Shape3{1, 1, 1}, Shape3{3, 1, 4}, Shape3{2, 3, 1}, Shape3{1, 2, 2}, Shape3{4, 3, 9}}) {
         const index_t count = element_count(shape);
         const deconvolve::Grid grid{{shape.z, shape.y, shape.x}};
         std::vector<double> seen(static_cast<std::size_t>(count));
-        const deconvolve::Two sums = loops.arrays.sum(grid, Neighbourhood{seen.data()});
+        const deconvolve::SumPair sums = loops.arrays.sum(grid, Neighborhood{seen.data()});
         CHECK(sums.first == static_cast<double>(count));
         CHECK(sums.second == static_cast<double>(count * (count - 1) / 2));
-        loops.arrays.for_each(grid, Neighbourhood{seen.data()});
+        loops.arrays.for_each(grid, Neighborhood{seen.data()});
         for (index_t z = 0, i = 0; z < shape.z; ++z)
             for (index_t y = 0; y < shape.y; ++y)
                 for (index_t x = 0; x < shape.x; ++x, ++i) {
@@ -100,8 +102,8 @@ TEST_CASE("deconvolve: a step and what it changes, beside the last change") {
     const std::vector<float> correction = numbers();
     std::vector<float> next = correction, change = old;
     const deconvolve::Step step{point.data(), next.data(), weight.data(), 0.6F};
-    const deconvolve::Two sums =
-        loops.arrays.sum(count, deconvolve::Remember<deconvolve::Step>{step, change.data()});
+    const deconvolve::SumPair sums = loops.arrays.sum(
+        count, deconvolve::StepWithProducts<deconvolve::Step>{step, change.data()});
     double product = 0, square = 0, furthest = 0;
     for (std::size_t i = 0; i < point.size(); ++i) {
         const auto wide = [i](const std::vector<float>& values) {

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks what the pages quote and where they point, without building the site.
 
     check_pages.py ROOT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the `console` blocks of a page, one after another, in an empty folder.
 
     run_examples.py [--update] CONVOLUME PAGE

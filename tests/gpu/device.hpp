@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What tests of the GPU engine need: an engine, or the reason why there is none.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How blocks are laid out and walked through: arithmetic, tested without a device.
 
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution from device memory to device memory, on a stream of the caller's.
 
 #include <cuda_runtime_api.h>
@@ -122,7 +123,7 @@ TEST_CASE("device convolver: two in one workspace give what each gives alone") {
     shared.workspace_of = &*first;
     DeviceConvolver second(shape, large.view(), adjoint, shared);
     CHECK(second.device_bytes() < alone.device_bytes());
-    for (int turn = 0; turn < 2; ++turn) {
+    for (int repeat = 0; repeat < 2; ++repeat) {
         CHECK(result_of(*first) == want_of_first);
         CHECK(result_of(second) == want_of_second);
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deconvolution that stays in a GPU's memory: the promises of tests/deconvolve, and the same
 // results as on the CPU.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Filtering from device memory to device memory, on a stream of the caller's.
 
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The models of filtering on a GPU choose what was measured to be fastest: arithmetic only, for the
 // rates of an H200.
 

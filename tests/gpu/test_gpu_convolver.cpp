@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // The convolver on GPUs: every method, limit and boundary against the oracle.
 
 #include <limits>
 
+#include "engines/engines.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -73,7 +74,8 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
             Options whole = options;
             whole.method = Method::in_core;
             whole.precision = Precision::float64;
-            const Convolver on_cpu = ConvolverFactory::make(image, psf.view(), whole, make_engines(cpu));
+            const Convolver on_cpu =
+                ConvolverFactory::make(image, psf.view(), whole, make_engines(cpu));
             Volume want(image, PixelType::float64);
             on_cpu.execute(source.view(), want.view());
             gpu::reset_device_memory_peak();
@@ -103,7 +105,8 @@ TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {
     const EngineList engines = gpus(256 * mib);
     const Volume psf = to_volume(c.kernel, PixelType::float32);
     for (const int countdown : {1, 2}) {
-        const Convolver convolver = ConvolverFactory::make(c.image_shape, psf.view(), c.options, engines);
+        const Convolver convolver =
+            ConvolverFactory::make(c.image_shape, psf.view(), c.options, engines);
         gpu::inject_fault(gpu::Fault::allocation, countdown);
         const std::string wrong = defect(c, convolver);
         gpu::inject_fault(gpu::Fault::none, 0);

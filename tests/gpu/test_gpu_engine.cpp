@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU engine passes the suite of all engines.
 
 #include "gpu/runtime/device_memory.hpp"

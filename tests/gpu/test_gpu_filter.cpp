@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU's filter engine passes the suite of all filter engines.
 
 #include <cuda_runtime_api.h>
@@ -5,13 +6,13 @@
 #include <atomic>
 
 #include "convolume/error.hpp"
+#include "engines/engines.hpp"
 #include "gpu/backend.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/signals/bank_case.hpp"
 #include "tests/support/filter_conformance.hpp"
 #include "tests/support/filter_oracle.hpp"
 #include "tests/support/random.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

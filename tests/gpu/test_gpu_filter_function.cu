@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of a caller's inside the kernels, and the programs that run in device memory.
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An image of more than 2^31 voxels, on the device as a whole.
 
 #include <cmath>

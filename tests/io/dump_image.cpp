@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dump_image IMAGE RAW [AXES]: the pixels as t, c, z, y, x to RAW, what the reader knows as JSON to
 // stdout.
 #include <fstream>

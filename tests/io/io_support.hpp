@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the tests of the image files share: a folder that goes, images with known pixels, expected
 // errors.

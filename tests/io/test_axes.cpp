@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/io/io_support.hpp"
 
 namespace convolume::testing {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mutated files of every format either read or are refused by a typed error; nothing else happens.
 
 #include "tests/io/io_support.hpp"
@@ -11,7 +12,7 @@ void mutate(std::string& bytes, std::mt19937& random) {
     const auto below = [&](std::size_t limit) {
         return static_cast<std::size_t>(random()) % limit;
     };
-    static const unsigned char favourites[] = {0, 1, 2, 0x7F, 0x80, 0xFF};
+    static const unsigned char favorites[] = {0, 1, 2, 0x7F, 0x80, 0xFF};
     for (std::size_t i = 1 + below(4); i > 0; --i) {
         const std::size_t at = below(bytes.size());
         switch (below(5)) {
@@ -19,14 +20,14 @@ void mutate(std::string& bytes, std::mt19937& random) {
                 bytes[at] = static_cast<char>(random());
                 break;
             case 1:
-                bytes[at] = static_cast<char>(favourites[below(6)]);
+                bytes[at] = static_cast<char>(favorites[below(6)]);
                 break;
             case 2:
                 bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
                 break;
             case 3:
                 bytes.replace(at, std::min<std::size_t>(4, bytes.size() - at), 4,
-                              static_cast<char>(favourites[below(6)]));
+                              static_cast<char>(favorites[below(6)]));
                 break;
             default:
                 if (below(8) == 0) bytes.resize(at + 1);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HDF5 files that are cut or hold what cannot be read.
 
 #include <hdf5.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs appear complete or not at all.
 
 #include <sys/resource.h>

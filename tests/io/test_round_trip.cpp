@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One suite for every format that is written: what goes in comes out.
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signal files: every format gives back what it was given, in stretches of any order; what cannot
 // be is refused with a sentence and leaves nothing.
 

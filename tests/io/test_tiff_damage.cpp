@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TIFFs that are cut, loop, or lie about their size.
 
 #include <tiffio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files beyond 4 GiB: sparse ones, so that only what is read takes space or time.
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TIFFs as libtiff writes them, in all the ways it can.
 
 #include <tiffio.h>
@@ -34,10 +35,10 @@ std::string to_text(const Variant& v) {
 
 void write_page(TIFF* tiff, const Variant& v, int page) {
     const int bytes = static_cast<int>(size_of(v.type));
-    const int format = is_complex(v.type)          ? 6
-                       : !is_integer(v.type)       ? 3
+    const int format = is_complex(v.type)            ? 6
+                       : !is_integer(v.type)         ? 3
                        : to_string(v.type)[0] == 'u' ? 1
-                                                   : 2;
+                                                     : 2;
     TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width);
     TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height);
     TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, bytes * 8);

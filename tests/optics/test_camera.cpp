@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recorded pixels: arithmetic, noise, saturation, independence of threads and grouping.
 
 #include <cmath>

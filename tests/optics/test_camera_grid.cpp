@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Camera pixels over voxels: light is conserved, whatever the ratio.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generator and the distributions, against published numbers and exact probabilities.
 
 #include <cmath>

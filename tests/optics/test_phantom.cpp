@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Phantoms: light and place of objects, the same voxels in any parts, kinds, texture, bad input.
 
 #include <algorithm>
@@ -70,7 +71,7 @@ PhantomOptions one_of(PhantomKind kind) {
 
 }  // namespace
 
-TEST_CASE("a bead's light and centre do not depend on where between voxels it is") {
+TEST_CASE("a bead's light and center do not depend on where between voxels it is") {
     PhantomOptions options = one_of(PhantomKind::beads);
     const double voxel_um3 = 0.2 * 0.1 * 0.1;
     for (const double radius_um : {0.005, 0.05, 0.1, 0.33, 0.8})
@@ -96,16 +97,16 @@ TEST_CASE("a bead is the ball's mean under the triangle of interpolation") {
     options.brightness_spread = 0;
     options.radius_um = 0.37;
     const Phantom phantom(options);
-    const auto centre = phantom.objects().at(0).center_um;
+    const auto center = phantom.objects().at(0).center_um;
     const Volume volume = draw_whole(phantom);
     constexpr int fine = 20;
     double worst = 0;
     for (index_t z = 0; z < 24; ++z)
         for (index_t y = 0; y < 40; ++y)
             for (index_t x = 0; x < 36; ++x) {
-                const double away = std::hypot(static_cast<double>(z) * 0.2 - centre[0],
-                                               static_cast<double>(y) * 0.1 - centre[1],
-                                               static_cast<double>(x) * 0.1 - centre[2]);
+                const double away = std::hypot(static_cast<double>(z) * 0.2 - center[0],
+                                               static_cast<double>(y) * 0.1 - center[1],
+                                               static_cast<double>(x) * 0.1 - center[2]);
                 double expected = 0;
                 if (away < 0.7)
                     for (int i = -fine; i < fine; ++i)
@@ -114,9 +115,9 @@ TEST_CASE("a bead is the ball's mean under the triangle of interpolation") {
                                 const double u = (i + 0.5) / fine, v = (j + 0.5) / fine,
                                              w = (k + 0.5) / fine;
                                 const double r =
-                                    std::hypot((static_cast<double>(z) + u) * 0.2 - centre[0],
-                                               (static_cast<double>(y) + v) * 0.1 - centre[1],
-                                               (static_cast<double>(x) + w) * 0.1 - centre[2]);
+                                    std::hypot((static_cast<double>(z) + u) * 0.2 - center[0],
+                                               (static_cast<double>(y) + v) * 0.1 - center[1],
+                                               (static_cast<double>(x) + w) * 0.1 - center[2]);
                                 if (r < 0.37)
                                     expected +=
                                         (1 - std::abs(u)) * (1 - std::abs(v)) * (1 - std::abs(w));
@@ -235,7 +236,7 @@ TEST_CASE("cells have a smooth texture of mean 1") {
         return static_cast<double>(volume.elements<float>()[(z * 160 + y) * 160 + x]);
     };
     // Body voxels that no nucleus reaches: away from the middle, well inside.
-    double sum = 0, squares = 0, neighbours = 0, far = 0;
+    double sum = 0, squares = 0, neighbors = 0, far = 0;
     std::vector<double> values;
     for (index_t z = 0; z < 40; ++z)
         for (index_t y = 0; y < 160; ++y)
@@ -251,7 +252,7 @@ TEST_CASE("cells have a smooth texture of mean 1") {
                 const double v = at(z, y, x) / 500 - 1;
                 sum += v;
                 squares += v * v;
-                neighbours += v * (at(z, y, x + 1) / 500 - 1);
+                neighbors += v * (at(z, y, x + 1) / 500 - 1);
                 far += v * (at(z, y, x + 16) / 500 - 1);
                 values.push_back(v);
             }
@@ -260,7 +261,7 @@ TEST_CASE("cells have a smooth texture of mean 1") {
     CHECK(std::abs(sum / count) < 0.1);
     CHECK(std::sqrt(squares / count) > 0.2);
     CHECK(std::sqrt(squares / count) < 0.4);
-    CHECK(neighbours / squares > 0.95);
+    CHECK(neighbors / squares > 0.95);
     CHECK(std::abs(far / squares) < 0.4);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Widths, sampling steps and sizes, against published figures and sums of their own.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Intensities against references, direct sums and known zeros. The references are composite
 // Gauss–Legendre sums by a program that shares nothing with the library, converged to 2e-13.
 

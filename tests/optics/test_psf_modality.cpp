@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Confocal and light-sheet microscopes: against sums over the pinhole, and in their limits.
 
 #include <math.h>
@@ -61,7 +62,7 @@ double direct_born_wolf(double na, double wavelength, double z, double r) {
     return 4 * std::norm(field);
 }
 
-// The same for any radius up to `farthest`: parabolas through three neighbours of a dense table.
+// The same for any radius up to `farthest`: parabolas through three neighbors of a dense table.
 class DirectTable {
   public:
     DirectTable(double na, double wavelength, double z, double farthest) {
@@ -80,7 +81,7 @@ class DirectTable {
     std::vector<double> values_;
 };
 
-// Mean over the points of the disc: Simpson's rule over the squared distance from its centre, equal
+// Mean over the points of the disc: Simpson's rule over the squared distance from its center, equal
 // angles around it.
 double direct_pinhole_mean(const DirectTable& intensity, double r, double radius) {
     constexpr int rings = 200, angles = 64;

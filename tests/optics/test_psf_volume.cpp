@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Volumes: symmetry, sum, voxel means, threads.
 
 #include <algorithm>
@@ -138,7 +139,7 @@ TEST_CASE("PSFs swap y and x with the voxel, and z where the layers are at desig
     CHECK(mirrored < 1e-8);
 }
 
-TEST_CASE("without oversampling voxels hold the values at their centres") {
+TEST_CASE("without oversampling voxels hold the values at their centers") {
     for (const auto& [model, modality] : all_kinds()) {
         PsfOptions options = small(model, modality);
         options.oversampling = 1;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels on other voxels, against Gaussians integrated over voxels in closed form.
 
 #include <algorithm>
@@ -56,7 +57,7 @@ TEST_CASE("a resampled Gaussian is the Gaussian of the other voxels") {
         Index3 center;
         double tolerance;  // relative to the peak: what the spline leaves, by its fourth order
     };
-    // Coarser, finer, no whole ratio, one axis alone; centres off the middle.
+    // Coarser, finer, no whole ratio, one axis alone; centers off the middle.
     for (const Case& c :
          {Case{{0.3, 0.1, 0.1}, {11, 15, 16}, 3e-3}, Case{{0.1, 0.04, 0.05}, {12, 14, 17}, 4e-3},
           Case{{0.2, 0.065, 0.13}, {10, 15, 16}, 3e-3},
@@ -140,8 +141,8 @@ TEST_CASE("kernels that cannot be resampled are refused") {
     CHECK_THROWS_AS(resample_kernel(view, {1, 1, 1}, voxel, {0, 0.1, 0.1}), InvalidArgument);
     CHECK_THROWS_AS(resample_kernel(view, {1, 1, 1}, {0.2, -0.1, 0.1}, voxel), InvalidArgument);
     CHECK_THROWS_AS(resample_kernel(view, {1, 1, 1}, voxel, {0.2, 0.1, 1e-12}), InvalidArgument);
-    const std::vector<std::complex<float>> turned(27, 1.0F);
-    CHECK_THROWS_AS(
-        resample_kernel(view_of(turned.data(), {3, 3, 3}), {1, 1, 1}, voxel, {0.1, 0.1, 0.1}),
-        InvalidArgument);
+    const std::vector<std::complex<float>> complex_kernel(27, 1.0F);
+    CHECK_THROWS_AS(resample_kernel(view_of(complex_kernel.data(), {3, 3, 3}), {1, 1, 1}, voxel,
+                                    {0.1, 0.1, 0.1}),
+                    InvalidArgument);
 }

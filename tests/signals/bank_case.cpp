@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/signals/bank_case.hpp"
 
 #include <algorithm>
@@ -5,9 +6,9 @@
 #include <limits>
 
 #include "convolume/error.hpp"
-#include "tests/support/filter_conformance.hpp"
 #include "engines/engines.hpp"
 #include "signals/filter_bank_factory.hpp"
+#include "tests/support/filter_conformance.hpp"
 
 namespace convolume::testing {
 
@@ -116,7 +117,7 @@ FilterBank make_bank(const BankCase& c, const FilterEngineList& engines) {
     }
     for (const Volume& filter : filters) views.push_back(filter.view());
     return FilterBankFactory::make(c.shape(), views, c.options, engines,
-                      pixel_type(Precision::float32, c.complex_data));
+                                   pixel_type(Precision::float32, c.complex_data));
 }
 
 Volume signals_of(const BankCase& c, PixelType type) {

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Random banks, signals and options, executed by FilterBank and by definition.
 
 #include <vector>
 
 #include "convolume/filter_bank.hpp"
-#include "tests/support/filter_oracle.hpp"
-#include "tests/support/random.hpp"
 #include "engines/engines.hpp"
 #include "signals/filter_bank_factory.hpp"
+#include "tests/support/filter_oracle.hpp"
+#include "tests/support/random.hpp"
 
 namespace convolume::testing {
 

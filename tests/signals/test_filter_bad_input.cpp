@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is refused, and how the message names the cause; ties and NaN among peaks.
 
 #include <limits>
 
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
+#include "engines/engines.hpp"
+#include "signals/filter_bank_factory.hpp"
 #include "tests/catch.hpp"
 #include "tests/signals/bank_case.hpp"
 #include "tests/support/errors.hpp"
-#include "engines/engines.hpp"
-#include "signals/filter_bank_factory.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -28,14 +29,17 @@ TEST_CASE("empty signals and banks, and shapes that are none") {
     const FilterEngineList engines = cpu_filter_engines();
     const Volume filter({1, 1, 3}, PixelType::float32);
     for (const SignalShape& shape : {SignalShape{1, 0}, SignalShape{0, 5}, SignalShape{1, -1}})
-        CHECK_THROWS_AS(FilterBankFactory::make(shape, {filter.view()}, {}, engines), InvalidArgument);
+        CHECK_THROWS_AS(FilterBankFactory::make(shape, {filter.view()}, {}, engines),
+                        InvalidArgument);
     CHECK_THROWS_AS(FilterBankFactory::make({1, 5}, {}, {}, engines), InvalidArgument);
     for (const Shape3& shape : {Shape3{1, 0, 3}, Shape3{1, 1, 0}, Shape3{2, 1, 3}}) {
         ConstImageView view = filter.view();
         view.shape = shape;
-        CHECK_THROWS_AS(FilterBankFactory::make({1, 5}, {filter.view(), view}, {}, engines), InvalidArgument);
+        CHECK_THROWS_AS(FilterBankFactory::make({1, 5}, {filter.view(), view}, {}, engines),
+                        InvalidArgument);
     }
-    CHECK_THROWS_AS(FilterBankFactory::make({1, 5}, {filter.view()}, {}, FilterEngineList{}), Unavailable);
+    CHECK_THROWS_AS(FilterBankFactory::make({1, 5}, {filter.view()}, {}, FilterEngineList{}),
+                    Unavailable);
 }
 
 TEST_CASE("options that contradict themselves or the data") {
@@ -137,19 +141,20 @@ TEST_CASE("results larger than 64 bits address") {
     const FilterEngineList engines = cpu_filter_engines();
     for (const SignalShape& shape :
          {SignalShape{1, huge}, SignalShape{1, huge / 4}, SignalShape{huge / 100, 1000}})
-        CHECK(contains(
-            message_of<InvalidArgument>([&] { FilterBankFactory::make(shape, {filter.view()}, {}, engines); }),
-            "64 bits"));
+        CHECK(contains(message_of<InvalidArgument>(
+                           [&] { FilterBankFactory::make(shape, {filter.view()}, {}, engines); }),
+                       "64 bits"));
     // A trillion samples can be planned for.
-    CHECK(FilterBankFactory::make({1, index_t{1} << 40}, {filter.view()}, {}, engines).result_samples() ==
-          index_t{1} << 40);
+    CHECK(FilterBankFactory::make({1, index_t{1} << 40}, {filter.view()}, {}, engines)
+              .result_samples() == index_t{1} << 40);
 }
 
 TEST_CASE("taps that float32 cannot hold") {
     Volume filter({1, 1, 2}, PixelType::float64);
     filter.elements<double>()[1] = 1e300;
     FilterOptions options;
-    CHECK_THROWS_AS(FilterBankFactory::make({1, 5}, {filter.view()}, options, cpu_filter_engines()), BadData);
+    CHECK_THROWS_AS(FilterBankFactory::make({1, 5}, {filter.view()}, options, cpu_filter_engines()),
+                    BadData);
     options.precision = Precision::float64;
     CHECK_NOTHROW(FilterBankFactory::make({1, 5}, {filter.view()}, options, cpu_filter_engines()));
 }
@@ -188,7 +193,8 @@ TEST_CASE("of equal peaks the first wins, NaN never does") {
         options.nan = NanPolicy::propagate;
         options.method = FilterMethod::direct;
         options.window = {WindowPost::Kind::peak, length};
-        const FilterBank bank = FilterBankFactory::make({1, signal.shape().x}, {one.view()}, options, cpu_filter_engines());
+        const FilterBank bank = FilterBankFactory::make({1, signal.shape().x}, {one.view()},
+                                                        options, cpu_filter_engines());
         Volume peaks({1, 1, bank.result_samples()}, PixelType::float32);
         std::vector<index_t> at(static_cast<std::size_t>(bank.result_samples()));
         bank.execute(signal.view(), peaks.view(), at.data());
@@ -211,7 +217,8 @@ TEST_CASE("of equal peaks the first wins, NaN never does") {
     FilterOptions options;
     options.method = FilterMethod::direct;
     options.window = {WindowPost::Kind::peak, 70000};
-    const FilterBank bank = FilterBankFactory::make({1, 100000}, {one.view()}, options, cpu_filter_engines());
+    const FilterBank bank =
+        FilterBankFactory::make({1, 100000}, {one.view()}, options, cpu_filter_engines());
     Volume peaks({1, 1, 2}, PixelType::float32);
     std::vector<index_t> at(2);
     bank.execute(waves.view(), peaks.view(), at.data());

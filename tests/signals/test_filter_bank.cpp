@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lengths, origins, modes, ranges and types, against the definition.
 
 #include <limits>
 #include <thread>
 
 #include "convolume/error.hpp"
+#include "engines/engines.hpp"
+#include "signals/filter_bank_factory.hpp"
 #include "tests/catch.hpp"
 #include "tests/signals/bank_case.hpp"
 #include "tests/support/errors.hpp"
-#include "engines/engines.hpp"
-#include "signals/filter_bank_factory.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -111,7 +112,7 @@ TEST_CASE("results do not depend on the segment") {
                 c.options.method = method;
                 c.options.segment = segment;
                 if (segment % 2 != 0 && method == FilterMethod::partitioned) continue;
-                // The frame of centred filters of 20 and 64 taps is a little longer than 64.
+                // The frame of centered filters of 20 and 64 taps is a little longer than 64.
                 if (segment < 66 && method != FilterMethod::partitioned) continue;
                 require_right(c, engines);
             }
@@ -140,7 +141,8 @@ TEST_CASE("a bank in one view, integer signals, strides and results with gaps") 
     ConstImageView signals = bytes.view();
     signals.shape.x = 50;
     signals.strides.x = 2;
-    const FilterBank bank = FilterBankFactory::make({2, 50}, {bank_volume.view()}, {}, cpu_filter_engines());
+    const FilterBank bank =
+        FilterBankFactory::make({2, 50}, {bank_volume.view()}, {}, cpu_filter_engines());
     CHECK(bank.filters() == 3);
     CHECK(bank.taps() == 7);
     CHECK(bank.range() == SampleRange{3, 53});
@@ -169,7 +171,8 @@ TEST_CASE("a bank in one view, integer signals, strides and results with gaps") 
     // Peaks whose values lie apart while their positions do not.
     FilterOptions options;
     options.window = {WindowPost::Kind::peak, 10};
-    const FilterBank peaks = FilterBankFactory::make({2, 50}, {bank_volume.view()}, options, cpu_filter_engines());
+    const FilterBank peaks =
+        FilterBankFactory::make({2, 50}, {bank_volume.view()}, options, cpu_filter_engines());
     std::vector<index_t> positions(2 * 3 * 5, -1);
     peaks.execute(signals, subview(wide.view(), {{0, 0, 5}, {2, 3, 10}}), positions.data());
     c.options = options;
@@ -192,7 +195,8 @@ TEST_CASE("long signals are converted in stretches") {
     options.origin.kind = FilterOrigin::Kind::causal;
     for (const index_t window : {1, 1000}) {
         options.window = {window == 1 ? WindowPost::Kind::none : WindowPost::Kind::peak, window};
-        const FilterBank bank = FilterBankFactory::make({signals, count}, {delay.view()}, options, cpu_filter_engines());
+        const FilterBank bank = FilterBankFactory::make({signals, count}, {delay.view()}, options,
+                                                        cpu_filter_engines());
         const index_t stored = bank.result_samples();
         Volume results({signals, 1, stored}, PixelType::float32);
         std::vector<index_t> positions(static_cast<std::size_t>(signals * stored));

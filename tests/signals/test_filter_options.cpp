@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
 #include "core/result_cut.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From source to sink: the same results as in memory, within the memory limit, and what happens
 // when someone stops or fails on the way.
 
@@ -7,10 +8,10 @@
 
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
+#include "signals/filter_bank_factory.hpp"
 #include "tests/catch.hpp"
 #include "tests/signals/bank_case.hpp"
 #include "tests/support/errors.hpp"
-#include "signals/filter_bank_factory.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -219,7 +220,8 @@ TEST_CASE("samples of batches that are not finite are counted and named wherever
             options.max_host_bytes = 1000000;
             const auto execute = [&](NanPolicy policy) {
                 options.nan = policy;
-                const FilterBank bank = FilterBankFactory::make({3, count}, {one.view()}, options, cpu_filter_engines(1));
+                const FilterBank bank = FilterBankFactory::make({3, count}, {one.view()}, options,
+                                                                cpu_filter_engines(1));
                 MemorySource source(signals);
                 MemorySink sink(bank);
                 return (streamed ? bank.execute(source, sink)
@@ -253,7 +255,8 @@ TEST_CASE("peaks of windows longer than a stretch, in streams with NaN") {
         options.method = FilterMethod::direct;
         options.window = {WindowPost::Kind::peak, window};
         options.max_host_bytes = 500000;
-        const FilterBank bank = FilterBankFactory::make({1, count}, {one.view()}, options, cpu_filter_engines(1));
+        const FilterBank bank =
+            FilterBankFactory::make({1, count}, {one.view()}, options, cpu_filter_engines(1));
         REQUIRE(bank.plan().stretch < window / 2);
         MemorySource source(signal);
         MemorySink sink(bank);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The tests' own 3D array: complex double, C order, filled from and compared with any image view.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/circular.hpp"
 
 #include <cmath>
@@ -27,7 +28,7 @@ Array gather_samples(const BlockInput& input) {
     return samples;
 }
 
-Array part_taps(const Block& block, const PartId& part, const ConstImageView& taps) {
+Array part_kernel(const Block& block, const PartId& part, const ConstImageView& taps) {
     const Array whole = to_array(taps);
     if (part.count == 1) return whole;
     // A part is complex unless it is the first of a real problem; a complex first part tells that

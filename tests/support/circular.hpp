@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What an engine must compute for one block, from the definition of the block alone.
 
@@ -10,7 +11,7 @@ namespace convolume::testing {
 Array gather_samples(const BlockInput& input);
 
 /// The block's kernel: `taps` as they are, or part `part` of them.
-Array part_taps(const Block& block, const PartId& part, const ConstImageView& taps);
+Array part_kernel(const Block& block, const PartId& part, const ConstImageView& taps);
 
 /// Circular convolution on block.grid() of samples at positions 0 … with taps at positions 0 …,
 /// restricted to the kept positions.

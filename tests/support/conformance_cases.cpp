@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/conformance_cases.hpp"
 
 #include <algorithm>
@@ -85,7 +86,7 @@ Volume BlockCase::taps_volume() const {
 Array BlockCase::expected() const {
     const Volume volume = to_volume(source, source_type), kernel = taps_volume();
     Array result = circular_convolve(block, gather_samples(input(volume.view())),
-                                     part_taps(block, part, kernel.view()));
+                                     part_kernel(block, part, kernel.view()));
     for (Complex& value : result.values) value += block.complex_data ? add : add.real();
     return result;
 }

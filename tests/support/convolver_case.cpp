@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/convolver_case.hpp"
 
 #include <algorithm>
 
 #include "convolume/error.hpp"
-#include "volumes/convolver_factory.hpp"
 #include "engines/engines.hpp"
+#include "volumes/convolver_factory.hpp"
 
 namespace convolume::testing {
 namespace {
@@ -36,7 +37,7 @@ std::string ConvolverCase::describe() const {
     return message("image ", to_string(image_shape), " ", to_string(image_type), " kernel ",
                    to_string(kernel.shape), is_real(kernel) ? " real " : " complex ",
                    to_string(options.mode), " ", to_string(options.boundary), " ",
-                   to_string(options.operation), " centre ", c.z, ",", c.y, ",", c.x, " method ",
+                   to_string(options.operation), " center ", c.z, ",", c.y, ",", c.x, " method ",
                    to_string(options.method), " parts ", options.parts, " ",
                    to_string(options.precision));
 }
@@ -108,8 +109,8 @@ ConvolverCase make_case(Random& random, const Shape3& image, const Shape3& kerne
 std::string defect(const ConvolverCase& c, const EngineList& engines, double* error) {
     try {
         const Volume kernel = to_volume(c.kernel, c.kernel_type());
-        const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
-                                  c.output_type());
+        const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options,
+                                                           engines, c.image_type, c.output_type());
         return defect(c, convolver, error);
     } catch (const std::exception& exception) {
         return message("threw: ", exception.what());
@@ -140,8 +141,8 @@ std::string defect(const ConvolverCase& c, const Convolver& convolver, double* e
 Array result_of(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type()),
                  image = to_volume(c.image, c.image_type);
-    const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
-                              c.output_type());
+    const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options,
+                                                       engines, c.image_type, c.output_type());
     Volume output(convolver.output_shape(), c.output_type());
     poison(output.view());
     convolver.execute(image.view(), output.view());

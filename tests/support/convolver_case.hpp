@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One convolution as a caller asks for it, run through Convolver and compared with the oracle.
 
 #include <string>
 
 #include "convolume/convolver.hpp"
+#include "engines/engines.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/random.hpp"
-#include "engines/engines.hpp"
 
 namespace convolume::testing {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One suite for every engine. A back end's test file makes an engine and calls these: see
 // tests/cpu/test_cpu_engine.cpp.

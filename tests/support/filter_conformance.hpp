@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What every filter engine must do: the same random cases for the CPU's and the GPU's. A failure
 // prints its case; each has its own stream of random numbers, so that it can be run alone.

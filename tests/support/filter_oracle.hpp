@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Filtering by its definition, in double precision: sums, post-processing and windows.
 

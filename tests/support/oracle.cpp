@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/oracle.hpp"
 
 #include <array>
@@ -115,7 +116,7 @@ Shape3 oracle_output_shape(Mode mode, const Shape3& image, const Shape3& kernel)
 }
 
 index_t oracle_source(index_t i, index_t extent, BoundaryKind boundary) {
-    // Step by step from the pictures in the definition: each loop turn undoes one reflection or one
+    // Step by step from the pictures in the definition: each pass undoes one reflection or one
     // period, until the position lies in the image.
     while (i < 0 || i >= extent) {
         switch (boundary) {

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolution straight from its definition, in double with long double sums. It shares no line with
 // the library: positions, boundaries and output sizes are worked out here once more. SciPy checks
-// it in turn (check_oracle.py).
+// it, too (check_oracle.py).
 
 #include "tests/support/array.hpp"
 
@@ -15,7 +16,7 @@ struct Definition {
     Index3 center{};                            ///< used by Mode::same
 };
 
-/// The kernel's centre as an index.
+/// The kernel's center as an index.
 Index3 center_index(const KernelCenter& center, const Shape3& kernel);
 
 /// Shape of convolve's output; extents below 1 where `valid` has none.

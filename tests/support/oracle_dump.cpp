@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints random oracle results as JSON lines for check_oracle.py.
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Seeded randomness. Each test has a fixed seed; CONVOLUME_TEST_SEED replaces it. The seed is
 // printed, and every case of a sweep has its own stream, so that one case can be run alone.

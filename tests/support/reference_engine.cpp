@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/reference_engine.hpp"
 
 #include <cmath>
@@ -64,7 +65,7 @@ BlockCost ReferenceEngine::estimate(const Block& block) const {
 std::shared_ptr<const EngineKernel> ReferenceEngine::prepare(const Block& block, const PartId& part,
                                                              const ConstImageView& taps, bool) {
     auto kernel = std::make_shared<ReferenceKernel>();
-    kernel->taps = part_taps(block, part, taps);
+    kernel->taps = part_kernel(block, part, taps);
     return kernel;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // An engine with a made-up cost model and the plainest arithmetic: circular sums in double. The
 // planner can be asked about sizes no machine has, and the convolver runs without any real engine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle against its own definition in other words: matrices, adjointness, Fourier transforms.
 
 #include <numbers>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine that other tests plan and convolve with passes the suite of all engines.
 
 #include "tests/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/volumes/plan_checks.hpp"
 
 #include <algorithm>
@@ -90,7 +91,8 @@ std::string broken_blocks(const TaskPlan& plan) {
 
 }  // namespace
 
-std::string broken_rule(const TaskPlan& plan, const EngineList& engines, index_t engine_limit_bytes) {
+std::string broken_rule(const TaskPlan& plan, const EngineList& engines,
+                        index_t engine_limit_bytes) {
     if (plan.tasks.empty() || plan.blocks.empty()) return "nothing to do";
     if (!plan.chosen.rejected.empty()) return "the chosen candidate is rejected";
     std::string broken = plan.chosen.parts > 1 ? broken_parts(plan) : broken_tiles(plan);

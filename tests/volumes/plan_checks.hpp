@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What holds for every plan, whatever was chosen.
 
 #include <string>
 
-#include "volumes/plan.hpp"
 #include "engines/engines.hpp"
+#include "volumes/plan.hpp"
 
 namespace convolume::testing {
 
@@ -13,7 +14,7 @@ namespace convolume::testing {
 std::string broken_rule(const TaskPlan& plan, const EngineList& engines,
                         index_t engine_limit_bytes = 0);
 
-/// The problem of mode `same` with centre k/2 in float32.
+/// The problem of mode `same` with center k/2 in float32.
 Problem same_problem(const Shape3& image, const Shape3& kernel,
                      BoundaryKind boundary = BoundaryKind::zero);
 

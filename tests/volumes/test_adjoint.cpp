@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // <A x, y> = <x, A* y> for every mode, boundary and method.
 
 #include <cmath>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

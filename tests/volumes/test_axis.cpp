@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic of one axis against the definition, for every small axis there is: integer signals
 // on a simulated circular grid, so that equality is exact.
 

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is refused, and how the message names the cause.
 
 #include <cmath>
 #include <limits>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "tests/support/errors.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -50,7 +51,7 @@ TEST_CASE("kernels of zeros or with NaN are bad data") {
         }
         c.options.nan = NanPolicy::error;
     }
-    // A kernel whose sum is zero cannot be normalised by it.
+    // A kernel whose sum is zero cannot be normalized by it.
     c.kernel = good;
     c.kernel = Array({1, 1, 2});
     c.kernel(0, 0, 0) = 1;
@@ -69,7 +70,8 @@ TEST_CASE("kernels that sum to rounding, or that float32 cannot hold, are bad da
     taps[2] = 1.0F / 3 + 3e-8F;
     Options options;
     options.normalization = KernelNormalization::sum;
-    CHECK_THROWS_AS(ConvolverFactory::make({4, 5, 6}, derivative.view(), options, cpu_engines()), BadData);
+    CHECK_THROWS_AS(ConvolverFactory::make({4, 5, 6}, derivative.view(), options, cpu_engines()),
+                    BadData);
     options.normalization = KernelNormalization::none;
     CHECK_NOTHROW(ConvolverFactory::make({4, 5, 6}, derivative.view(), options, cpu_engines()));
 
@@ -77,7 +79,8 @@ TEST_CASE("kernels that sum to rounding, or that float32 cannot hold, are bad da
         Volume kernel({1, 2, 2}, PixelType::float64);
         for (int i = 0; i < 4; ++i) kernel.elements<double>()[i] = value;
         Options as_given;
-        CHECK_THROWS_AS(ConvolverFactory::make({4, 5, 6}, kernel.view(), as_given, cpu_engines()), BadData);
+        CHECK_THROWS_AS(ConvolverFactory::make({4, 5, 6}, kernel.view(), as_given, cpu_engines()),
+                        BadData);
         as_given.precision = Precision::float64;
         CHECK_NOTHROW(ConvolverFactory::make({4, 5, 6}, kernel.view(), as_given, cpu_engines()));
         Options normalized;
@@ -101,17 +104,18 @@ TEST_CASE("empty shapes and images smaller than valid needs are invalid") {
     Options valid;
     valid.mode = Mode::valid;
     for (const Shape3& shape : {Shape3{1, 6, 7}, Shape3{5, 2, 7}, Shape3{5, 6, 3}}) {
-        const auto text =
-            message_of<InvalidArgument>([&] { ConvolverFactory::make(shape, kernel.view(), valid, engines); });
+        const auto text = message_of<InvalidArgument>(
+            [&] { ConvolverFactory::make(shape, kernel.view(), valid, engines); });
         INFO(text);
         CHECK(contains(text, "valid"));
     }
     CHECK_NOTHROW(ConvolverFactory::make({2, 3, 4}, kernel.view(), valid, engines));
-    CHECK_THROWS_AS(ConvolverFactory::make({5, 6, 7}, kernel.view(), {}, EngineList{}), InvalidArgument);
+    CHECK_THROWS_AS(ConvolverFactory::make({5, 6, 7}, kernel.view(), {}, EngineList{}),
+                    InvalidArgument);
 }
 
-TEST_CASE("centres outside the kernel are invalid") {
-    Random random(test_seed("bad centres"));
+TEST_CASE("centers outside the kernel are invalid") {
+    Random random(test_seed("bad centers"));
     ConvolverCase c = make_case(random, {5, 6, 7}, {2, 3, 4});
     for (const Index3& index :
          {Index3{2, 0, 0}, Index3{0, 3, 0}, Index3{0, 0, 4}, Index3{-1, 0, 0}}) {
@@ -138,7 +142,8 @@ TEST_CASE("execute refuses shapes and types other than planned, and names them")
                  image = to_volume(c.image, PixelType::float32);
     Options full;
     full.mode = Mode::full;
-    const Convolver convolver = ConvolverFactory::make({5, 6, 7}, kernel.view(), full, cpu_engines());
+    const Convolver convolver =
+        ConvolverFactory::make({5, 6, 7}, kernel.view(), full, cpu_engines());
     Volume output(convolver.output_shape(), PixelType::float32),
         transposed({7, 6, 5}, PixelType::float32);
     const auto bad_input =
@@ -155,8 +160,8 @@ TEST_CASE("execute refuses shapes and types other than planned, and names them")
 
     const Volume complex_image = to_volume(c.image, PixelType::complex64);
     CHECK_THROWS_AS(convolver.execute(complex_image.view(), output.view()), InvalidArgument);
-    const Convolver complex_convolver = ConvolverFactory::make({5, 6, 7}, kernel.view(), full, cpu_engines(),
-                                      PixelType::complex64);
+    const Convolver complex_convolver =
+        ConvolverFactory::make({5, 6, 7}, kernel.view(), full, cpu_engines(), PixelType::complex64);
     CHECK_THROWS_AS(complex_convolver.execute(complex_image.view(), output.view()),
                     InvalidArgument);
 }
@@ -187,7 +192,8 @@ TEST_CASE("NaN and infinities in the image follow the policy") {
             const Volume kernel = to_volume(c.kernel, PixelType::float32),
                          image = to_volume(c.image, PixelType::float32);
             Volume output(c.image_shape, PixelType::float32);
-            const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, cpu_engines());
+            const Convolver convolver =
+                ConvolverFactory::make(c.image_shape, kernel.view(), c.options, cpu_engines());
             for (int execution = 0; execution < 2; ++execution)
                 CHECK(convolver.execute(image.view(), output.view()).nonfinite_inputs == 2);
 
@@ -209,7 +215,8 @@ TEST_CASE("NaN clamps to zero in integer results and is counted") {
     Options options;
     options.nan = NanPolicy::propagate;
     options.method = Method::direct;
-    const Convolver convolver = ConvolverFactory::make({1, 1, 4}, view_of(&one, Shape3{1, 1, 1}), options, cpu_engines());
+    const Convolver convolver =
+        ConvolverFactory::make({1, 1, 4}, view_of(&one, Shape3{1, 1, 1}), options, cpu_engines());
     std::uint8_t output[4] = {9, 9, 9, 9};
     const auto report =
         convolver.execute(view_of(values, Shape3{1, 1, 4}), view_of(output, Shape3{1, 1, 4}));

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deltas: the kernel's returns the image, the image's returns the kernel.
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executions as processes: concurrent, cancelled, reported, recorded.
 
 #include <atomic>
 #include <mutex>
 #include <thread>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "tests/support/errors.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -41,7 +42,7 @@ ConvolverCase case_of(Method method, const Shape3& image = {20, 24, 28}) {
 Convolver convolver_of(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type());
     return ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines, c.image_type,
-                     c.output_type());
+                                  c.output_type());
 }
 
 /// Enough for one engine to hold a quarter of the whole.

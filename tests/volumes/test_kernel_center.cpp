@@ -1,4 +1,5 @@
-// Centres of kernels, worked out by hand.
+// SPDX-License-Identifier: Apache-2.0
+// Centers of kernels, worked out by hand.
 
 #include <complex>
 #include <vector>
@@ -54,7 +55,7 @@ TEST_CASE("the peak is the largest magnitude, of equals the nearest to the middl
     CHECK(kernel_peak(flat.view()) == Index3{0, 0, 2});
 }
 
-TEST_CASE("the centroid is the centre of mass, half-way rounded up") {
+TEST_CASE("the centroid is the center of mass, half-way rounded up") {
     Kernel kernel({3, 4, 10});
     kernel.at(0, 1, 2) = 1;
     kernel.at(2, 3, 8) = 3;
@@ -69,8 +70,8 @@ TEST_CASE("the centroid is the centre of mass, half-way rounded up") {
     for (index_t x = 0; x < 6; ++x) even.at(0, 0, x) = 0.1 / 3;
     CHECK(center_index({Kind::centroid, {}}, even.view()) == Index3{0, 0, 3});
 
-    const std::complex<float> turned[] = {{0, -4}, {0, 0}, {0, 1}, {3, 4}, {0, 0}};
-    CHECK(kernel_centroid(view_of(turned, {1, 1, 5}))[2] == Approx(1.7));
-    CHECK(kernel_peak(view_of(turned, {1, 1, 5})).x == 3);
+    const std::complex<float> complex_kernel[] = {{0, -4}, {0, 0}, {0, 1}, {3, 4}, {0, 0}};
+    CHECK(kernel_centroid(view_of(complex_kernel, {1, 1, 5}))[2] == Approx(1.7));
+    CHECK(kernel_peak(view_of(complex_kernel, {1, 1, 5})).x == 3);
     CHECK_THROWS_AS(kernel_centroid(Kernel({2, 2, 2}).view()), BadData);
 }

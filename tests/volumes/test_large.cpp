@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An image beyond 2^31 bytes and voxels: pages of zeros that the system provides when they are
 // read, with a few voxels set where 32-bit offsets would miss them.
 
@@ -6,10 +7,10 @@
 
 #include <fstream>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -72,8 +73,8 @@ TEST_CASE("voxels beyond 2^31 elements of a strided image are read where they ar
     for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
         c.options.method = method;
         const Volume kernel = to_volume(c.kernel, PixelType::float32);
-        const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, cpu_engines(),
-                                  PixelType::uint8);
+        const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options,
+                                                           cpu_engines(), PixelType::uint8);
         Volume output(c.image_shape, PixelType::float32);
         poison(output.view());
         convolver.execute(image, output.view());
@@ -108,9 +109,9 @@ TEST_CASE("an image of more than 2^31 voxels is convolved") {
     const ImageView output = view_of(output_pages.data(), Shape3{1, shape.y, shape.x});
     const ConstImageView image =
         view_of(static_cast<const std::uint8_t*>(image_pages.data()), shape);
-    const Convolver convolver = ConvolverFactory::make(shape,
-                              view_of(static_cast<const float*>(kernel.data()), Shape3{5, 1, 1}),
-                              options, cpu_engines(gib / 2), PixelType::uint8, PixelType::uint8);
+    const Convolver convolver = ConvolverFactory::make(
+        shape, view_of(static_cast<const float*>(kernel.data()), Shape3{5, 1, 1}), options,
+        cpu_engines(gib / 2), PixelType::uint8, PixelType::uint8);
     const ExecutionReport report = convolver.execute(image, output);
     std::cout << convolver.plan().to_string() << report.seconds << " s\n";
     const auto result = [&](index_t y, index_t x) {

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executions keep to the memory their plan declares.
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -38,7 +39,8 @@ Measured measure(const Shape3& image_shape, const Shape3& kernel_shape, const Op
     Volume output(image_shape, PixelType::float32);
     const index_t before = memory_use().current_bytes;
     reset_memory_peak();
-    const Convolver convolver = ConvolverFactory::make(image_shape, kernel.view(), options, engines);
+    const Convolver convolver =
+        ConvolverFactory::make(image_shape, kernel.view(), options, engines);
     for (int execution = 0; execution < 2; ++execution)
         convolver.execute(image.view(), output.view());
     return {memory_use().peak_bytes - before, convolver.plan()};

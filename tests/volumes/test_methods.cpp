@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever the method, the parts, the tiles and the number of engines: the same result.
 
 #include <cmath>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -70,16 +71,17 @@ TEST_CASE("memory limits cut tiles in z, y and x and change nothing") {
                     c.image_type = PixelType::complex64;
                 }
                 const Volume kernel = to_volume(c.kernel, c.kernel_type());
-                const index_t needed =
-                    ConvolverFactory::make(c.image_shape, kernel.view(), with(Method::in_core), cpu_engines(1))
-                        .plan()
-                        .chosen.engine_bytes;
+                const index_t needed = ConvolverFactory::make(c.image_shape, kernel.view(),
+                                                              with(Method::in_core), cpu_engines(1))
+                                           .plan()
+                                           .chosen.engine_bytes;
                 for (const index_t divisor : {2, 5, 12, 25}) {
                     const EngineList engines =
                         cpu_engines(1 + static_cast<int>(divisor) % 3, needed / divisor);
                     try {
-                        const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines,
-                                                  c.image_type, c.output_type());
+                        const Convolver convolver =
+                            ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines,
+                                                   c.image_type, c.output_type());
                         const Index3 tiles = convolver.plan().chosen.tiles;
                         for (int a = 0; a < 3; ++a) cut[a] |= tiles[a] > 1;
                         cut_all |= tiles.z > 1 && tiles.y > 1 && tiles.x > 1;
@@ -160,7 +162,8 @@ TEST_CASE("volumes large enough for streamed stores agree") {
         Volume image(shape, type);
         store(random.integers(shape, 0, 999), image.view());
         const auto convolved = [&](const Options& options) {
-            const Convolver convolver = ConvolverFactory::make(shape, kernel.view(), options, engines, type);
+            const Convolver convolver =
+                ConvolverFactory::make(shape, kernel.view(), options, engines, type);
             Volume result(shape, convolver.natural_output_type());
             poison(result.view());
             convolver.execute(image.view(), result.view());

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every option changes the answer, and changes it as defined.
 
 #include <functional>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -57,8 +58,8 @@ TEST_CASE("each option changes the answer") {
     }
 }
 
-TEST_CASE("normalisation divides by the kernel's sum or peak") {
-    Random random(test_seed("normalisation"));
+TEST_CASE("normalization divides by the kernel's sum or peak") {
+    Random random(test_seed("normalization"));
     const EngineList engines = cpu_engines();
     for (const Operation operation :
          {Operation::convolve, Operation::correlate, Operation::adjoint})
@@ -84,14 +85,14 @@ TEST_CASE("normalisation divides by the kernel's sum or peak") {
                                           << comparison.report);
             CHECK(comparison.within(Precision::float32));
             const Volume kernel = to_volume(c.kernel, PixelType::float32);
-            CHECK(
-                std::abs(ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines).kernel_sum() -
-                         sum) < 1e-6 * sum);
+            CHECK(std::abs(ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines)
+                               .kernel_sum() -
+                           sum) < 1e-6 * sum);
         }
 }
 
-TEST_CASE("a negative peak keeps its sign in normalisation by the sum only") {
-    Random random(test_seed("signed normalisation"));
+TEST_CASE("a negative peak keeps its sign in normalization by the sum only") {
+    Random random(test_seed("signed normalization"));
     const EngineList engines = cpu_engines();
     ConvolverCase c = make_case(random, {6, 7, 8}, {3, 3, 3});
     c.options.normalization = KernelNormalization::sum;

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer images and results, strides of any kind, complex results.
 
 #include <cmath>
 #include <limits>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "tests/support/errors.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -65,8 +66,8 @@ TEST_CASE("integer images give what their values as floats give, for every metho
                 const std::string wrong = [&] {
                     const Volume kernel = to_volume(c.kernel, PixelType::float32),
                                  image = to_volume(c.image, type);
-                    const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines,
-                                              type);
+                    const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(),
+                                                                       c.options, engines, type);
                     Volume output(c.image_shape, PixelType::float32);
                     poison(output.view());
                     convolver.execute(image.view(), output.view());
@@ -110,8 +111,8 @@ TEST_CASE("integer results are rounded, clamped and counted, for every method an
                 });
                 const Volume kernel = to_volume(c.kernel, PixelType::float32),
                              image = to_volume(c.image, PixelType::int16);
-                const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), c.options, engines,
-                                          PixelType::int16, type);
+                const Convolver convolver = ConvolverFactory::make(
+                    c.image_shape, kernel.view(), c.options, engines, PixelType::int16, type);
                 for (int execution = 0; execution < 2; ++execution) {
                     Volume output(c.image_shape, type);
                     poison(output.view());
@@ -133,7 +134,8 @@ TEST_CASE("halves are rounded to even") {
     const float half = 0.5f;
     Options options;
     options.method = Method::direct;  // exact
-    const Convolver convolver = ConvolverFactory::make({1, 1, 9}, view_of(&half, Shape3{1, 1, 1}), options, engines);
+    const Convolver convolver =
+        ConvolverFactory::make({1, 1, 9}, view_of(&half, Shape3{1, 1, 1}), options, engines);
     Volume output({1, 1, 9}, PixelType::int8);
     convolver.execute(volume.view(), output.view());
     const int want[] = {-2, -2, -1, 0, 0, 0, 1, 2, 2};
@@ -192,7 +194,8 @@ TEST_CASE("a stride of zero repeats a plane") {
     const Volume kernel = to_volume(c.kernel, PixelType::float32);
     const ConstImageView repeated{memory.view().data, PixelType::float32, c.image_shape, {0, 7, 1}};
     Volume output(c.image_shape, PixelType::float32);
-    ConvolverFactory::make(c.image_shape, kernel.view(), {}, engines).execute(repeated, output.view());
+    ConvolverFactory::make(c.image_shape, kernel.view(), {}, engines)
+        .execute(repeated, output.view());
     CHECK(compare(c.expected(), to_array(output.view())).within(Precision::float32));
 }
 
@@ -206,7 +209,8 @@ TEST_CASE("kernels of every type") {
             is_complex(type) ? random.array({2, 3, 4}, true) : random.integers({2, 3, 4}, 0, 100);
         const Volume kernel = to_volume(c.kernel, type),
                      image = to_volume(c.image, PixelType::float32);
-        const Convolver convolver = ConvolverFactory::make(c.image_shape, kernel.view(), {}, engines);
+        const Convolver convolver =
+            ConvolverFactory::make(c.image_shape, kernel.view(), {}, engines);
         CHECK(convolver.natural_output_type() == pixel_type(Precision::float32, is_complex(type)));
         Volume output(c.image_shape, convolver.natural_output_type());
         convolver.execute(image.view(), output.view());

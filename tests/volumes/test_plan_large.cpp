@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans beyond 2^31 voxels and bytes: nothing is allocated, no sum overflows, no loop is endless.
 
 #include <chrono>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/volumes/plan_checks.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -72,7 +73,8 @@ TEST_CASE("single axes beyond 2^31") {
             if (image[a] > 1) kernel[a] = 1000003;
         for (const BoundaryKind boundary :
              {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap}) {
-            const TaskPlan plan = make_plan(same_problem(image, kernel, boundary), options, engines);
+            const TaskPlan plan =
+                make_plan(same_problem(image, kernel, boundary), options, engines);
             INFO(plan.summary().to_string());
             CHECK(broken_rule(plan, engines, 16 * gib) == "");
         }

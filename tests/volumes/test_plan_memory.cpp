@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory limits of plans, and the advice given when nothing fits.
 
 #include <sstream>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/volumes/plan_checks.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

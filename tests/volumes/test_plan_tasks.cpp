@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of random problems: pieces, choices and explanations. No transform is run.
 
 #include <nlohmann/json.hpp>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/volumes/plan_checks.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

@@ -1,11 +1,12 @@
-// Kernels of rank 1 are recognised and convolved by three 1D passes, others are not.
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of rank 1 are recognized and convolved by three 1D passes, others are not.
 
 #include <cmath>
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -50,7 +51,7 @@ void check(const ConvolverCase& c, const EngineList& engines) {
 
 }  // namespace
 
-TEST_CASE("Gaussians are recognised in both precisions and agree with the oracle") {
+TEST_CASE("Gaussians are recognized in both precisions and agree with the oracle") {
     Random random(test_seed("rank 1"));
     const EngineList engines = cpu_engines();
     for (const PixelType type : {PixelType::float32, PixelType::float64})

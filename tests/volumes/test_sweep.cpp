@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random shapes, kinds and options against the oracle.
 
+#include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/convolver_case.hpp"
 #include "tests/support/reference_engine.hpp"
-#include "engines/engines.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;

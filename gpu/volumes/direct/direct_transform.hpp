@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Blocks by sums in space: the planes in the ring are samples, widened by what the kernel reaches
 // beyond the outputs, and results are summed as they leave.

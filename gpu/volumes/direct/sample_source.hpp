@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where a thread's sums find their samples: the three ways of Hwu, Kirk and El Hajj (Programming
 // Massively Parallel Processors, 4th ed., chapter 7). Each offers enter(plane) and then load(row,
@@ -129,7 +130,7 @@ class SharedSamples : public StagedTiles<T, Context> {
                                   DirectTile::lanes + samples.reach_packs) {}
 };
 
-/// The tile's interior in shared memory, its halo through the caches, where the neighbours' loads
+/// The tile's interior in shared memory, its halo through the caches, where the neighbors' loads
 /// have brought it.
 template <class T, class Context>
 class CachedHaloSamples : public StagedTiles<T, Context> {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which pieces a kernel's taps are cut into, and the taps in that order.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pixels to widened planes of samples: each warp takes one row after another.
 

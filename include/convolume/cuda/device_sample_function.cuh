@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Post-processing of the caller's own inside the kernels that filter, compiled by nvcc:
 //

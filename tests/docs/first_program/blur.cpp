@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blurs one bright voxel: the first program of docs/library.md.
 
 #include <iostream>

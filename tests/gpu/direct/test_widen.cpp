@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pixels to widened planes of samples.
 
 #include <complex>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // References in double precision by FFTW, and samples to compare with them.
 
@@ -17,7 +18,7 @@ using Signal = std::vector<std::complex<double>>;
 
 inline constexpr int forward_sign = FFTW_FORWARD, inverse_sign = FFTW_BACKWARD;
 
-/// The transform of `signal`, not normalised.
+/// The transform of `signal`, not normalized.
 inline Signal fftw(Signal signal, int sign) {
     auto* data = reinterpret_cast<fftw_complex*>(signal.data());
     const fftw_plan plan =

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs the body of a kernel on the host, with the threads of a block as fibers that take turns
-// between barriers.
+// Runs the body of a kernel on the host, with the threads of a block as fibers that run
+// one after another between barriers.
 
 #include <cstddef>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The passes over rows, on the host.
 
@@ -18,8 +19,8 @@ struct RowsCheck {
 
     static void run(RowJob<Real> job) {
         auto tables = plan_twiddles<Real>(Shape::value);
-        const auto turns = pair_turns<Real>(N);
-        tables.insert(tables.end(), turns.begin(), turns.end());
+        const auto of_pairs = pair_twiddles<Real>(N);
+        tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
         job.twiddles = tables.data();
         run_on_host(2, Shape::threads, Shape::shared_bytes,
                     [&](const HostBlock& block) { row_pass<Real, N>(block, job); });

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "convolume/cuda/detail/codelets.hpp"
 #include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What kernels of filter banks ask of a block beside what HostBlock has.
 

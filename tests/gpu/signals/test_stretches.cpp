@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cutting work into stretches is arithmetic: they cover every result once.
 
 #include <algorithm>

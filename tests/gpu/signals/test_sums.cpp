@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel of sums in time, on the host.
 
 #include "gpu/signals/direct_kernel.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Discrete Fourier transforms of a few samples in registers, composed at compile time.
 

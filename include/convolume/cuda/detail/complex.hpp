@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Complex numbers that kernels and the host share, laid out like std::complex, and the words that
 // make a function compile for both.

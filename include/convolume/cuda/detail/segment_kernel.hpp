@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The kernel of overlap-save in shared memory: a segment is read and transformed once; for every
 // filter it is multiplied by the filter's spectrum, transformed back, stripped of aliased samples,

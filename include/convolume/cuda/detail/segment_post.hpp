@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What becomes of a segment's results between the transform and device memory.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The transform of a segment, held by the threads of a block: decimation in frequency, in place.
 // forward() takes samples t, t + threads, … of a thread and leaves frequencies in an order of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where the voxels next to one are.
 
@@ -8,9 +9,9 @@
 
 namespace convolume::deconvolve {
 
-/// How far a voxel's neighbours are in memory, for each axis; 0 where there is none, so that what
+/// How far a voxel's neighbors are in memory, for each axis; 0 where there is none, so that what
 /// is read there is the voxel itself.
-struct Neighbours {
+struct Neighbors {
     index_t ahead[3];
     index_t behind[3];
 };
@@ -20,18 +21,18 @@ struct Grid {
 
     CONVOLUME_DEVICE index_t rows() const { return extent[0] * extent[1]; }
 
-    CONVOLUME_DEVICE Neighbours around(index_t row, index_t x) const {
+    CONVOLUME_DEVICE Neighbors around(index_t row, index_t x) const {
         const index_t z = row / extent[1];
         const index_t at[3] = {z, row - z * extent[1], x};
         const index_t stride[3] = {extent[1] * extent[2], extent[2], 1};
-        Neighbours near;
+        Neighbors near;
         for (int axis = 0; axis < 3; ++axis) {
             near.ahead[axis] = at[axis] + 1 < extent[axis] ? stride[axis] : 0;
             near.behind[axis] = at[axis] > 0 ? stride[axis] : 0;
         }
         return near;
     }
-    CONVOLUME_DEVICE Neighbours around(index_t i) const {
+    CONVOLUME_DEVICE Neighbors around(index_t i) const {
         const index_t row = i / extent[2];
         return around(row, i - row * extent[2]);
     }
@@ -41,6 +42,6 @@ struct Grid {
 template <class Stage>
 std::invoke_result_t<Stage, index_t> result_of(const Stage&, index_t);
 template <class Stage>
-std::invoke_result_t<Stage, index_t, Neighbours> result_of(const Stage&, const Grid&);
+std::invoke_result_t<Stage, index_t, Neighbors> result_of(const Stage&, const Grid&);
 
 }  // namespace convolume::deconvolve
