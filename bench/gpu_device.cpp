@@ -148,7 +148,7 @@ double sampled_error(const Case& c, const Volume& image, const Volume& kernel,
     return std::sqrt(difference / norm);
 }
 
-void run(const Case& c, int repeats, bool keep, index_t planes_at_once) {
+void run(const Case& c, int repeats, bool keep) {
     const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
     const index_t bytes = image.bytes();
     const DeviceArray input(bytes), output(bytes);
@@ -160,7 +160,6 @@ void run(const Case& c, int repeats, bool keep, index_t planes_at_once) {
     options.boundary.kind = c.boundary;
     DeviceOptions device;
     device.keep_kernel_spectrum = keep;
-    device.planes_at_once = planes_at_once;
     DeviceConvolver convolver(c.image, kernel.view(), options, device);
     const double ms = median_ms(repeats, [&] { convolver.execute(input.data(), output.data()); });
     Volume result(c.image, PixelType::float32);
@@ -174,7 +173,6 @@ void run(const Case& c, int repeats, bool keep, index_t planes_at_once) {
                                 {"grid_zyx", {grid.z, grid.y, grid.x}},
                                 {"boundary", to_string(c.boundary)},
                                 {"spectrum_kept", keep},
-                                {"planes_at_once", planes_at_once},
                                 {"ms", ms},
                                 {"device_bytes", convolver.device_bytes()},
                                 {"device_bytes_of_padded_image",
@@ -192,8 +190,6 @@ int main(int argc, char** argv) {
     std::vector<std::string> names;
     int repeats = 20;
     app.add_option("CASE", names, "device512, device1024, device257, device512k64; all");
-    index_t planes = 0;
-    app.add_option("--planes", planes, "Planes that a pass takes at a time (default all)");
     app.add_option("--repeats", repeats, "Timed executions (default 20)");
     CLI11_PARSE(app, argc, argv);
     if (const std::string why = gpu_unavailable(); !why.empty()) {
@@ -205,7 +201,7 @@ int main(int argc, char** argv) {
         if (!names.empty() && std::find(names.begin(), names.end(), c.name) == names.end())
             continue;
         try {
-            for (const bool keep : {true, false}) run(c, repeats, keep, planes);
+            for (const bool keep : {true, false}) run(c, repeats, keep);
             std::cout << nlohmann::json{{"name", std::string("cufft_") + c.name},
                                         {"ms", cufft_ms(c.image, repeats)}}
                              .dump()

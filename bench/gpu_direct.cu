@@ -293,7 +293,7 @@ void time_host(const Shape3& image, const std::vector<int>& kernels) {
                 const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
                 least = std::min(least, took.count());
             }
-            const Candidate& chosen = convolver.plan().chosen;
+            const PlanCandidate chosen = convolver.plan().chosen;
             std::cout << nlohmann::json{{"host_to_host", in_short(image)},
                                         {"kernel", k},
                                         {"method", to_string(method)},

@@ -33,7 +33,6 @@ struct DeviceProgramSpec {
     index_t memory_limit_bytes = 0;  ///< 0: none
     /// A program on the same device to share a workspace with: theirs are one sequence of calls.
     const DeviceProgram* workspace_of = nullptr;
-    index_t planes_at_once = 0;  ///< of the passes over planes; 0: all
 };
 
 class DeviceProgram {

@@ -86,7 +86,7 @@ class DeviceRunner final : public Runner {
                          const DeviceConvolver* workspace_of) const {
         DeviceOptions on_device;
         on_device.device = device_;
-        on_device.memory_limit_bytes = limit;
+        on_device.max_gpu_bytes = limit;
         on_device.workspace_of = workspace_of;
         return DeviceConvolver(problem.object, problem.psf.view(), problem.blur(operation),
                                on_device);

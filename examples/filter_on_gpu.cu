@@ -38,7 +38,7 @@ int main() {
     FilterOptions options;
     options.function = device_sample_function<float>(Spike{3}, 1, 1);  // sees 1 before and 1 after
     DeviceFilterBank bank({1, samples}, {view_of(smooth.data(), {1, 1, 3})}, options);
-    std::cout << bank.cost().description << '\n';
+    std::cout << bank.plan().to_string();
 
     const thrust::device_vector<float> on_device(signal.begin(), signal.end());
     thrust::device_vector<float> spikes(bank.result_samples());

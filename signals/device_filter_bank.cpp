@@ -83,7 +83,10 @@ FilterPlan DeviceFilterBank::plan() const {
 }
 
 void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak_positions,
-                               DeviceStream stream) {
+                               DeviceStream stream) const {
+    if (signals == nullptr || results == nullptr)
+        throw InvalidArgument(message("the ", signals == nullptr ? "signals" : "results",
+                                      " point to no memory (null): allocate it first"));
     const FilterProblem& problem = impl_->problem;
     const SignalShape& shape = impl_->shape;
     if (peak_positions && problem.work.window.kind != WindowPost::Kind::peak)

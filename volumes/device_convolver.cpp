@@ -126,7 +126,10 @@ const Shape3& DeviceConvolver::grid() const {
     return impl_->grid;
 }
 
-void DeviceConvolver::execute(const void* input, void* output, DeviceStream stream) {
+void DeviceConvolver::execute(const void* input, void* output, DeviceStream stream) const {
+    if (input == nullptr || output == nullptr)
+        throw InvalidArgument(message("the ", input == nullptr ? "input" : "output",
+                                      " points to no memory (null): allocate it first"));
     impl_->program->run(input, output, stream.get());
 }
 

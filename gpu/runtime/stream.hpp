@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "gpu/runtime/check.hpp"
@@ -53,6 +55,26 @@ class Event {
 
   private:
     cudaEvent_t event_ = nullptr;
+};
+
+/// Keeps uses of one memory in order on the device, whatever streams and threads they come from.
+class StreamOrder {
+  public:
+    /// Enqueues `work` on `stream`, after what was enqueued before.
+    template <class Work>
+    void run(cudaStream_t stream, const Work& work) {
+        const std::lock_guard lock(mutex_);
+        if (done_ && stream != last_) done_->hold_back(stream);
+        if (!done_) done_.emplace();
+        work();
+        done_->record(stream);
+        last_ = stream;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::optional<Event> done_;
+    cudaStream_t last_ = nullptr;
 };
 
 }  // namespace convolume::gpu

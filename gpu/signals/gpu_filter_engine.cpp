@@ -296,12 +296,14 @@ class Program : public DeviceFilterProgram {
     index_t bytes() const override { return filters_->bytes() + workspace_bytes_; }
     void run(const SignalView& signal, const FilterResult& result, void* stream) override {
         const DeviceScope scope(device_);
-        filters_->run(signal, result, workspace_.get(), static_cast<cudaStream_t>(stream));
+        const auto queue = static_cast<cudaStream_t>(stream);
+        order_.run(queue, [&] { filters_->run(signal, result, workspace_.get(), queue); });
     }
 
   private:
     int device_;
     DevicePool pool_;
+    StreamOrder order_;
     FilterCost cost_;
     std::unique_ptr<DeviceFilters> filters_;
     DevicePool::Lease workspace_;

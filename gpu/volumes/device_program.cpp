@@ -24,6 +24,7 @@ class Workspace {
   public:
     char* ring() const { return ring_.data(); }
     char* batch() const { return batch_.data(); }
+    StreamOrder& order() { return order_; }
     index_t bytes() const { return ring_.bytes() + batch_.bytes(); }
     index_t missing(const BlockGeometry& geometry) const {
         return std::max<index_t>(0, geometry.ring_bytes - ring_.bytes()) +
@@ -42,6 +43,7 @@ class Workspace {
     }
 
     DeviceMemory ring_, batch_;
+    StreamOrder order_;
 };
 
 class Program : public DeviceProgram {
@@ -64,13 +66,23 @@ class Program : public DeviceProgram {
         if (!spec.fold_sources[0].empty()) prepare_fold();
         // All at once: fewer at a time would pass from pass to pass through the cache, but small
         // launches cost more than that saves.
-        planes_at_once_ = spec.planes_at_once > 0 ? spec.planes_at_once : geometry_.ring;
         prepare_kernel(spec);
     }
 
     void run(const void* input, void* output, void* stream_handle) override {
         const DeviceScope scope(device_);
         const auto stream = static_cast<cudaStream_t>(stream_handle);
+        workspace_->order().run(stream, [&] { enqueue(input, output, stream); });
+    }
+
+    index_t bytes() const override {
+        return workspace_bytes_ + kernel_.bytes() + gather_y_.bytes() + gather_x_.bytes() +
+               extended_.bytes() + fold_lists_.bytes();
+    }
+    bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
+
+  private:
+    void enqueue(const void* input, void* output, cudaStream_t stream) {
         load(input, stream);
         const ZWindow window = geometry_.windows(spec_.block.axes[0]).front();
         transform_->convolve(window, memory(), stream);
@@ -82,13 +94,6 @@ class Program : public DeviceProgram {
         gpu::fold(fold_, stream);
     }
 
-    index_t bytes() const override {
-        return workspace_bytes_ + kernel_.bytes() + gather_y_.bytes() + gather_x_.bytes() +
-               extended_.bytes() + fold_lists_.bytes();
-    }
-    bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
-
-  private:
     static BlockGeometry choose_geometry(const DeviceProgramSpec& spec,
                                          const Workspace& workspace) {
         DeviceRates rates;
@@ -223,7 +228,7 @@ class Program : public DeviceProgram {
         for (index_t begin = 0; begin < count;) {
             const index_t first = planes[static_cast<std::size_t>(begin)];
             index_t run = 1;
-            while (begin + run < count && run < planes_at_once_ &&
+            while (begin + run < count && run < geometry_.ring &&
                    planes[static_cast<std::size_t>(begin + run)] == (first < 0 ? -1 : first + run))
                 ++run;
             if (first < 0) {
@@ -250,12 +255,12 @@ class Program : public DeviceProgram {
         const BlockAxis &z = spec_.block.axes[0], &y = spec_.block.axes[1],
                         &x = spec_.block.axes[2];
         const PixelType type = spec_.block.target_type;
-        for (index_t begin = 0; begin < z.kept; begin += planes_at_once_) {
+        for (index_t begin = 0; begin < z.kept; begin += geometry_.ring) {
             RowTarget target;
             target.pixels = {static_cast<char*>(output) +
                                  begin * y.kept * x.kept * static_cast<index_t>(size_of(type)),
                              type, y.kept * x.kept, x.kept};
-            target.planes = std::min(planes_at_once_, z.kept - begin);
+            target.planes = std::min(geometry_.ring, z.kept - begin);
             target.kept_begin_y = y.kept_begin;
             target.kept_y = y.kept;
             target.kept_begin_x = x.kept_begin;
@@ -274,7 +279,6 @@ class Program : public DeviceProgram {
     std::unique_ptr<BlockTransform> transform_;
     DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
     Fold fold_;
-    index_t planes_at_once_ = 1;
 };
 
 }  // namespace

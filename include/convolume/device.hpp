@@ -45,7 +45,7 @@ struct DeviceOptions {
 /// Convolves images of one shape with one kernel on one GPU. For the adjoint in the same loop make
 /// a second one with Operation::adjoint: both may share a stream, and a workspace
 /// (DeviceOptions::workspace_of), which takes most of the memory. Those that share one may be
-/// destroyed in any order, and their executions must follow each other on the device.
+/// destroyed in any order.
 class CONVOLUME_API DeviceConvolver {
   public:
     /// `image_shape` is the image's (z, y, x), whatever the operation; `kernel` is in host memory
@@ -70,10 +70,10 @@ class CONVOLUME_API DeviceConvolver {
 
     /// Enqueues one convolution on `stream` and returns: no synchronization, no allocation. Images
     /// are contiguous, in C order, of input_shape() and the image type, output_shape() and
-    /// output_type(); where they have the same bytes they may be the same memory. Executions share
-    /// a workspace, so that those on different streams must be kept apart by events. Integer
+    /// output_type(); where they have the same bytes they may be the same memory. Executions
+    /// follow one another on the device, whatever streams and threads they come from. Integer
     /// outputs are rounded and clamped. Throws DeviceFailure.
-    void execute(const void* input, void* output, DeviceStream stream = {});
+    void execute(const void* input, void* output, DeviceStream stream = {}) const;
 
   private:
     struct Impl;
@@ -116,11 +116,11 @@ class CONVOLUME_API DeviceFilterBank {
     /// plans of cuFFT in a first execution, where filters are too long for shared memory). Arrays
     /// are in the device's memory, contiguous and apart from each other: `signals` is signals ×
     /// samples of sample_type(), `results` signals × filters × result_samples() of result_type(),
-    /// `peak_positions` as many indices in the full result, or null. Executions share a workspace,
-    /// so that those on different streams must be kept apart by events. Throws InvalidArgument
+    /// `peak_positions` as many indices in the full result, or null. Executions follow one
+    /// another on the device, whatever streams and threads they come from. Throws InvalidArgument
     /// (positions of what are no peaks), DeviceFailure.
     void execute(const void* signals, void* results, index_t* peak_positions = nullptr,
-                 DeviceStream stream = {});
+                 DeviceStream stream = {}) const;
 
   private:
     struct Impl;

@@ -152,10 +152,9 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         const Volume image = to_volume(sample.image, PixelType::float32);
         arrays.write(image.elements<float>(), arrays.image(0), 0, sample.image.count());
         std::vector<double> likelihoods;
-        const auto on_iteration = [&](const Iteration& iteration) {
+        const std::function<void(const Iteration&)> on_iteration = [&](const Iteration& iteration) {
             likelihoods.push_back(iteration.likelihood);
         };
-        const std::function<void(const Iteration&)> on_iteration = on_iteration;
         const ExecutionContext context;
         deconvolve::Monitor monitor(context, on_iteration, options.iterations);
         const deconvolve::LoadedImage loaded{20, 0, 0};

@@ -142,6 +142,6 @@ TEST_CASE("device convolver: what cannot be is said") {
     device.device = 99;
     CHECK_THROWS_AS(DeviceConvolver({8, 8, 8}, kernel.view(), {}, device), Unavailable);
     device.device = 0;
-    device.memory_limit_bytes = 1 << 20;
+    device.max_gpu_bytes = 1 << 20;
     CHECK_THROWS_AS(DeviceConvolver({512, 512, 512}, kernel.view(), {}, device), OutOfMemory);
 }

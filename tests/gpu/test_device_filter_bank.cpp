@@ -69,7 +69,7 @@ std::string device_defect(const BankCase& c) {
         from_device(positions.data(), places, positions_bytes);
         const std::string wrong = defect(c, results.view(), peaks ? positions.data() : nullptr);
         if (!wrong.empty())
-            return message("execution ", execution, ", ", bank.cost().description, ": ", wrong);
+            return message("execution ", execution, ", ", bank.plan().to_string(), ": ", wrong);
     }
     return {};
 }
@@ -156,7 +156,7 @@ TEST_CASE("device filter bank: a peak of the derivative is where the caller coun
         CHECK(bank.taps() == 3);
         CHECK(bank.range() == SampleRange{0, 1002});
         CHECK(bank.device_bytes() > 0);
-        CHECK(bank.cost().method == method);
+        CHECK(bank.plan().method == method);
         const gpu::DeviceMemory source = on_device(signal.data(), samples * 4);
         const gpu::DeviceMemory target(0, 2 * 4), places(0, 2 * 8);
         bank.execute(source.data(), target.data(), reinterpret_cast<index_t*>(places.data()));

@@ -128,7 +128,7 @@ TEST_CASE("NaN in an image is found on the device, by every method and policy") 
         const auto run = [&](NanPolicy policy) {
             Options options = c.options;
             options.nan = policy;
-            return Convolver(c.image_shape, psf.view(), options, gpus())
+            return ConvolverFactory::make(c.image_shape, psf.view(), options, gpus())
                 .execute(image.view(), target.view());
         };
         CHECK_THROWS_AS(run(NanPolicy::error), BadData);
@@ -146,7 +146,8 @@ TEST_CASE("a kernel of rank 1 is summed directly on a GPU, where it is not separ
     c.options.method = Method::direct;
     for (Complex& tap : c.kernel.values) tap = 0.5;
     const Volume psf = to_volume(c.kernel, PixelType::float32);
-    const Convolver convolver(c.image_shape, psf.view(), c.options, gpus());
+    const Convolver convolver =
+        ConvolverFactory::make(c.image_shape, psf.view(), c.options, gpus());
     CHECK(convolver.plan().chosen.algorithm == Algorithm::direct);
     CHECK(defect(c, convolver) == "");
 }
@@ -157,7 +158,8 @@ TEST_CASE("timelines of a GPU have transfers and computing, in order") {
     const ConvolverCase c = make_case(random, {40, 30, 34}, {5, 5, 5});
     const Volume psf = to_volume(c.kernel, PixelType::float32),
                  source = to_volume(c.image, PixelType::float32);
-    const Convolver convolver(c.image_shape, psf.view(), c.options, gpus());
+    const Convolver convolver =
+        ConvolverFactory::make(c.image_shape, psf.view(), c.options, gpus());
     Volume target(convolver.output_shape(), PixelType::float32);
     Timeline timeline;
     ExecutionContext context;
@@ -182,7 +184,7 @@ TEST_CASE("automatic devices: GPUs only where they are predicted to win") {
             taps.elements<float>()[i] = 1 + static_cast<float>(i % 7);
         return taps;
     }();
-    const Convolver large({256, 512, 512}, psf.view(), {}, all);
+    const Convolver large = ConvolverFactory::make({256, 512, 512}, psf.view(), {}, all);
     INFO(large.plan().to_string());
     CHECK(large.plan().chosen.on_gpu);
 }

@@ -7,6 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/random.hpp"
+#include "volumes/convolver_factory.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -44,7 +45,8 @@ TEST_CASE("in-core convolution of more than 2^31 voxels") {
     for (index_t z = 0; z < planes; ++z)
         for (index_t i = 0; i < plane; ++i) pixels[z * plane + i] = pattern(z * plane + i);
 
-    const Convolver convolver(shape, kernel.view(), options, {gpu_engine()}, PixelType::uint8);
+    const Convolver convolver =
+        ConvolverFactory::make(shape, kernel.view(), options, {gpu_engine()}, PixelType::uint8);
     INFO(convolver.plan().to_string());
     CHECK(convolver.plan().chosen.on_gpu);
     convolver.execute(image->view(), result->view());
