@@ -25,6 +25,9 @@ install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
     cmake/FindHDF5C.cmake
     DESTINATION ${config_dir})
 
+# The packages find themselves, wherever the prefix is.
+file(RELATIVE_PATH CONVOLUME_PREFIX_FROM_PKGCONFIG
+    /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(CONVOLUME_IO_REQUIRES)
 if(CONVOLUME_HAVE_TIFF)
     string(APPEND CONVOLUME_IO_REQUIRES "libtiff-4 ")

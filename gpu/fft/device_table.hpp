@@ -9,7 +9,7 @@
 
 namespace convolume::gpu {
 
-/// Twiddle factors of a plan, followed by the twiddle factors that rows of 2·plan.n real samples need, on the
+/// Twiddle factors of a plan, followed by those that rows of 2·plan.n real samples need, on the
 /// current device.
 template <class Real>
 const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream);

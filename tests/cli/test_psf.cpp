@@ -190,7 +190,7 @@ TEST_CASE("what cannot be is refused before anything is written") {
         {{"--size", "5,9,x"}, "three whole numbers"},
         {{"--modality", "confocal"}, "needs the wavelength of excitation"},
         {{"--modality", "light-sheet"}, "needs the sheet's thickness"},
-        {{"--modality", "spinning"}, "widefield, confocal, light-sheet"},
+        {{"--modality", "spinning"}, "widefield, confocal and light-sheet"},
         {{"--pinhole", "1"}, "a pinhole was given"},
         {{"--sheet", "1um"}, "thickness of a light sheet was given"},
         {{"--modality", "confocal", "--excitation", "488nm", "--pinhole", "0"}, "pinhole is 0"},

@@ -188,7 +188,7 @@ TEST_CASE("raw files: type by name or option, split by option", "[io][signal]") 
     CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {{}, 5, {}}), "12 samples"));
     CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {{}, {}, 13}), "13"));
     CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {{}, 0, {}}), "0"));
-    CHECK(mentions(refusal_of<BadData>(folder / "a.dat"), "--raw"));
+    CHECK(mentions(refusal_of<BadData>(folder / "a.dat"), "raw_type"));
     write_bytes(folder / "cut.f32", std::string(13, 'x'));
     CHECK(mentions(refusal_of<BadData>(folder / "cut.f32"), "13 bytes"));
 }
@@ -207,7 +207,7 @@ TEST_CASE("files that hold no signals are refused", "[io][signal]") {
         {npy("<f2", "3,", six), "not supported"},
         {npy("<f4", "2, 3", six).substr(0, 20), "damaged header"},
         {std::string("II*\0........", 12), "TIFF"},
-        {"only text", "--raw"},
+        {"only text", "raw_type"},
     };
     for (const auto& [bytes, part] : cases) {
         write_bytes(folder / "a.npy", bytes);
