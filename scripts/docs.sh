@@ -5,10 +5,7 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-if ! command -v doxygen >/dev/null; then
-    echo "docs.sh: doxygen is missing; install it (apt-get install doxygen)" >&2
-    exit 1
-fi
+scripts/install_packages.sh docs
 
 venv=build/docs-venv
 mkdir -p build
