@@ -16,7 +16,7 @@ void check_device_options(const FilterOptions& options) {
     if (options.function && options.function->device_kernels() == nullptr)
         throw InvalidArgument(
             "the function runs on the CPU only: make it with device_sample_function() of "
-            "convolume/device_sample_function.cuh");
+            "convolume/cuda/device_sample_function.cuh");
 }
 
 }  // namespace

@@ -20,8 +20,8 @@
 namespace convolume {
 
 /// A caller's function that takes the place of each filtered sample, computed before anything is
-/// stored. sample_function() in convolume/sample_function.hpp makes one of a function object;
-/// convolume/device_sample_function.cuh one that runs inside the GPU's kernels too.
+/// stored. sample_function() makes one of a function object; device_sample_function() of
+/// convolume/cuda/device_sample_function.cuh one that runs inside the GPU's kernels too.
 class CONVOLUME_API SampleFunction {
   public:
     virtual ~SampleFunction() = default;
