@@ -18,7 +18,7 @@ headers=$(find "$prefix/include" -name '*.hpp' -o -name '*.cuh' | grep -vc /deta
 
 for standard in 20 23; do
     cmake -S "$sources" -B "$build/cmake-$standard" -DCMAKE_PREFIX_PATH="$prefix" \
-        -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_STANDARD="$standard" "$@" >/dev/null
+        -DCMAKE_CXX_COMPILER="$compiler" -DCONSUMER_STANDARD="$standard" "$@" >/dev/null
     cmake --build "$build/cmake-$standard"
     "$build/cmake-$standard/consumer"
     "$build/cmake-$standard/installed_package"
