@@ -5,6 +5,7 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 
 namespace convolume::deconvolve {
 
@@ -47,6 +48,7 @@ Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
             throw InvalidArgument(message("the PSF's extent along ", axis_name(a), " is ",
                                           psf.shape[a],
                                           ": it needs at least 1 sample on every axis"));
+    check_memory(psf, "the PSF");
     Volume clipped(psf.shape, PixelType::float64);
     double* out = clipped.elements<double>();
     visit_pixel_type(psf.type, [&](auto tag) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 #include "optics/random_draws.hpp"
 
 namespace convolume {
@@ -145,6 +146,8 @@ CameraReport expose(const Camera& camera, const ConstImageView& photons, index_t
     if (photons.shape != adu.shape)
         throw InvalidArgument(message("photons of ", to_string(photons.shape),
                                       " cannot be recorded in an image of ", to_string(adu.shape)));
+    check_memory(photons, "the image of photons");
+    check_memory(adu, "the recorded image");
     if (threads <= 0) threads = omp_get_max_threads();
     if (photons.type == PixelType::float32)
         return expose_from<float>(camera, photons, first_plane, adu, threads);

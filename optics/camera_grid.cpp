@@ -7,6 +7,7 @@
 
 #include "convolume/camera.hpp"
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 
 namespace convolume {
 
@@ -88,6 +89,8 @@ void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixe
                                       to_string(image.shape), " ", to_string(image.type),
                                       ", but it looks at ", to_string(image_),
                                       " floating-point voxels"));
+    check_memory(image, "the image");
+    check_memory({pixels, PixelType::float64, {1, shape_.y, shape_.x}, {}}, "the array of pixels");
     const double depth = static_cast<double>(plane) * step_;
     const index_t upper = std::min(static_cast<index_t>(depth), image_.z - 1);
     const index_t lower = std::min(upper + 1, image_.z - 1);

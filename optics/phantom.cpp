@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 #include "optics/phantom_object.hpp"
 #include "optics/phantom_texture.hpp"
 
@@ -171,6 +172,7 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
         throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(planes.shape),
                                       " ", to_string(planes.type), " were asked of a phantom of ",
                                       to_string(shape), " float32; ask for planes it has"));
+    check_memory(planes, "what planes are drawn into");
     const Impl::Scene scene = impl_->scene_of(z_begin, z_begin + planes.shape.z);
     const index_t band_rows = std::clamp<index_t>(band_voxels / shape.x, 1, shape.y);
     const index_t bands = ceil_div(shape.y, band_rows);

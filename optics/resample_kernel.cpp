@@ -5,6 +5,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
+#include "core/check_memory.hpp"
 
 namespace convolume {
 
@@ -147,6 +148,7 @@ void remove_negatives(Volume& values) {
 
 ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& center,
                                 const VoxelSize& from, const VoxelSize& to) {
+    check_memory(kernel, "the kernel");
     Volume values = as_double(kernel);
     const double* const given = values.elements<double>();
     const bool negative =

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 #include "core/pixels/rows.hpp"
 #include "signals/convert.hpp"
 
@@ -47,6 +48,7 @@ AlignedFilters::AlignedFilters(const std::vector<ConstImageView>& filters,
             throw InvalidArgument(message("the bank holds ", view.shape.y, " filters of ",
                                           view.shape.x,
                                           " taps: it needs at least 1 of at least 1"));
+        check_memory(view, message("filter ", rows_.size()));
         complex_ = complex_ || is_complex(view.type);
         for (index_t y = 0; y < view.shape.y; ++y) {
             Row row;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 
 namespace convolume {
 
@@ -45,6 +46,7 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
             throw InvalidArgument(message("the kernel's extent along ", axis_name(a), " is ",
                                           kernel.shape[a],
                                           ": it needs at least 1 sample on every axis"));
+    check_memory(kernel, "the kernel");
     KernelFacts facts;
     facts.shape = kernel.shape;
     facts.complex_taps = is_complex(kernel.type);

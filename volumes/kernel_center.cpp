@@ -3,6 +3,7 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 
 namespace convolume {
 
@@ -11,6 +12,7 @@ namespace {
 // Calls f(|sample|, {z, y, x}) for every sample.
 template <class F>
 void for_each_magnitude(const ConstImageView& kernel, F f) {
+    check_memory(kernel, "the kernel");
     visit_pixel_type(kernel.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         for (index_t z = 0; z < kernel.shape.z; ++z)

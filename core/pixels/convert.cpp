@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
+#include "core/check_memory.hpp"
 #include "core/pixels/rows.hpp"
 
 namespace convolume {
@@ -37,6 +38,11 @@ ClampCount convert(const ConstImageView& from, const ImageView& to, int threads)
     return clamped;
 }
 
+// Rows are converted one by one: in place where every element is as large and where it was.
+bool same_elements(const ConstImageView& a, const ConstImageView& b) {
+    return a.data == b.data && a.strides == b.strides && size_of(a.type) == size_of(b.type);
+}
+
 }  // namespace
 
 ClampCount convert_pixels(const ConstImageView& from, const ImageView& to, int threads) {
@@ -47,6 +53,11 @@ ClampCount convert_pixels(const ConstImageView& from, const ImageView& to, int t
         throw InvalidArgument(message("a complex image cannot be stored as ", to_string(to.type),
                                       ": use complex64 or complex128"));
     if (element_count(from.shape) == 0) return {};
+    check_memory(from, "the source");
+    check_memory(to, "the target");
+    if (overlap(from, to) && !same_elements(from, to))
+        throw InvalidArgument(
+            "source and target overlap in memory: convert into memory of its own");
     if (threads < 1) threads = omp_get_max_threads();
     return is_complex(from.type) || is_complex(to.type)
                ? convert<std::complex<double>>(from, to, threads)

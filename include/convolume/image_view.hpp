@@ -174,7 +174,8 @@ struct ClampCount {
 };
 
 /// Copies an image into one of another type: integers are rounded half to even and clamped. Throws
-/// InvalidArgument for different shapes, and for complex into real.
+/// InvalidArgument for different shapes, for complex into real, for null pointers, and where the
+/// images overlap() and are not the same elements of types as large.
 CONVOLUME_API ClampCount convert_pixels(const ConstImageView& from, const ImageView& to,
                                         int threads = 1);
 

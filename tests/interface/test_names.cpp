@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every public enumeration: its names, both ways, and words that are none of them.
+
+#include "convolume/convolume.hpp"
+#include "convolume/image_file.hpp"
+#include "convolume/signal_file.hpp"
+#include "tests/support/names.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+TEST_CASE("names of pixel types") {
+    check_names<PixelType>({{PixelType::uint8, "uint8"},
+                            {PixelType::int8, "int8"},
+                            {PixelType::uint16, "uint16"},
+                            {PixelType::int16, "int16"},
+                            {PixelType::uint32, "uint32"},
+                            {PixelType::int32, "int32"},
+                            {PixelType::float32, "float32"},
+                            {PixelType::float64, "float64"},
+                            {PixelType::complex64, "complex64"},
+                            {PixelType::complex128, "complex128"}},
+                           parse_pixel_type);
+}
+
+TEST_CASE("names of options of a convolution") {
+    check_names<Mode>({{Mode::full, "full"}, {Mode::same, "same"}, {Mode::valid, "valid"}},
+                      parse_mode);
+    check_names<Operation>({{Operation::convolve, "convolve"},
+                            {Operation::correlate, "correlate"},
+                            {Operation::adjoint, "adjoint"}},
+                           parse_operation);
+    check_names<Method>({{Method::automatic, "auto"},
+                         {Method::in_core, "in-core"},
+                         {Method::dif, "dif"},
+                         {Method::tiled, "tiled"},
+                         {Method::direct, "direct"}},
+                        parse_method);
+    check_names<Algorithm>({{Algorithm::fft, "fft"},
+                            {Algorithm::direct, "direct"},
+                            {Algorithm::separable, "separable"}});
+    check_names<Precision>({{Precision::float32, "float32"}, {Precision::float64, "float64"}},
+                           parse_precision);
+    check_names<NanPolicy>({{NanPolicy::error, "error"},
+                            {NanPolicy::zero, "zero"},
+                            {NanPolicy::propagate, "propagate"}},
+                           parse_nan_policy);
+    check_names<KernelNormalization>({{KernelNormalization::none, "none"},
+                                      {KernelNormalization::sum, "sum"},
+                                      {KernelNormalization::peak, "peak"}},
+                                     parse_kernel_normalization);
+}
+
+TEST_CASE("names of boundaries") {
+    const Names<BoundaryKind> kinds{
+        {BoundaryKind::zero, "zero"},       {BoundaryKind::constant, "constant"},
+        {BoundaryKind::nearest, "nearest"}, {BoundaryKind::reflect, "reflect"},
+        {BoundaryKind::mirror, "mirror"},   {BoundaryKind::wrap, "wrap"}};
+    check_names(kinds);
+    for (const auto& [kind, name] : kinds) {
+        const Boundary boundary{kind, kind == BoundaryKind::constant ? -0.1 : 0};
+        const std::string text = to_string(boundary);
+        CHECK(text == (kind == BoundaryKind::constant ? "constant:-0.1" : name));
+        CHECK(parse_boundary(text) == boundary);
+    }
+    check_refusals(parse_boundary, {"zero", "constant", "nearest", "reflect", "mirror", "wrap"});
+}
+
+TEST_CASE("names of kernel centers") {
+    for (const std::string name : {"middle", "scipy", "peak", "centroid", "0,-3,12345678901"})
+        CHECK(to_string(parse_kernel_center(name)) == name);
+    const KernelCenter center{KernelCenter::Kind::explicit_, {1, 22, 333}};
+    CHECK(to_string(center) == "1,22,333");
+    CHECK(parse_kernel_center("1,22,333").index == center.index);
+    check_refusals(parse_kernel_center, {"middle", "scipy", "peak", "centroid"});
+}
+
+TEST_CASE("names of options of a filter bank") {
+    check_names<FilterMethod>({{FilterMethod::automatic, "auto"},
+                               {FilterMethod::direct, "direct"},
+                               {FilterMethod::overlap_save, "overlap-save"},
+                               {FilterMethod::overlap_add, "overlap-add"},
+                               {FilterMethod::partitioned, "partitioned"}},
+                              parse_filter_method);
+    check_names<PointPost>({{PointPost::none, "none"},
+                            {PointPost::power, "power"},
+                            {PointPost::derivative, "derivative"}},
+                           parse_point_post);
+    for (const std::string name : {"none", "decimate:1", "peak:123456789012"})
+        CHECK(to_string(parse_window_post(name)) == name);
+    check_refusals(parse_window_post, {"none", "decimate:W", "peak:W"});
+    check_refusals(parse_filter_origin, {"center", "causal", "anticausal"});
+}
+
+TEST_CASE("names of options of a deconvolution") {
+    check_names<DeconvolveMethod>({{DeconvolveMethod::richardson_lucy, "rl"},
+                                   {DeconvolveMethod::richardson_lucy_tv, "rl-tv"},
+                                   {DeconvolveMethod::wiener, "wiener"}},
+                                  parse_deconvolve_method);
+    CHECK(std::string(to_string(Acceleration::none)) == "none");
+    CHECK(std::string(to_string(Acceleration::biggs_andrews)) == "biggs-andrews");
+    CHECK(parse_acceleration("none") == Acceleration::none);
+    CHECK(parse_acceleration("biggs-andrews") == Acceleration::biggs_andrews);
+    check_refusals(parse_acceleration, {"none", "biggs-andrews"});
+    CHECK_FALSE(parse_edges("extend").has_value());
+    for (const BoundaryKind kind :
+         {BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect, BoundaryKind::mirror,
+          BoundaryKind::wrap})
+        CHECK(parse_edges(to_string(kind)) == Boundary{kind});
+    check_refusals(parse_edges, {"extend", "zero", "nearest", "reflect", "mirror", "wrap"});
+}
+
+TEST_CASE("names of devices, transfer gates and phases") {
+    using Device = EngineChoice::Device;
+    check_names<Device>({{Device::automatic, "auto"}, {Device::cpu, "cpu"}, {Device::gpu, "gpu"}},
+                        parse_device);
+    check_names<TransferGate>({{TransferGate::automatic, "auto"},
+                               {TransferGate::global, "global"},
+                               {TransferGate::per_link, "per-link"},
+                               {TransferGate::off, "off"}},
+                              parse_transfer_gate);
+    check_names<Phase>({{Phase::read, "read"},
+                        {Phase::pad, "pad"},
+                        {Phase::decompose, "decompose"},
+                        {Phase::allocate, "allocate"},
+                        {Phase::host_to_device, "host_to_device"},
+                        {Phase::convolve, "convolve"},
+                        {Phase::device_to_host, "device_to_host"},
+                        {Phase::compose, "compose"},
+                        {Phase::write, "write"}});
+}
+
+TEST_CASE("names of PSF models, modalities and phantoms") {
+    check_names<PsfModel>({{PsfModel::gaussian, "gaussian"},
+                           {PsfModel::born_wolf, "born-wolf"},
+                           {PsfModel::gibson_lanni, "gibson-lanni"},
+                           {PsfModel::vectorial, "vectorial"}},
+                          parse_psf_model);
+    check_names<Modality>({{Modality::widefield, "widefield"},
+                           {Modality::confocal, "confocal"},
+                           {Modality::light_sheet, "light-sheet"}},
+                          parse_modality);
+    check_names<PhantomKind>({{PhantomKind::beads, "beads"},
+                              {PhantomKind::filaments, "filaments"},
+                              {PhantomKind::shells, "shells"},
+                              {PhantomKind::cells, "cells"},
+                              {PhantomKind::mixed, "mixed"}},
+                             parse_phantom_kind);
+}
+
+TEST_CASE("names of what files hold") {
+    using io::Compression;
+    using io::SampleType;
+    check_names<Compression>({{Compression::none, "none"},
+                              {Compression::deflate, "deflate"},
+                              {Compression::lzw, "lzw"},
+                              {Compression::zstd, "zstd"},
+                              {Compression::packbits, "packbits"}},
+                             io::parse_compression);
+    check_names<SampleType>({{SampleType::float32, "float32"},
+                             {SampleType::float64, "float64"},
+                             {SampleType::complex64, "complex64"},
+                             {SampleType::complex128, "complex128"},
+                             {SampleType::int64, "int64"}});
+    // Samples have the names and bytes of the pixels they are made of; integers are none.
+    for (int i = 0; i < 10; ++i) {
+        const auto type = static_cast<PixelType>(i);
+        if (is_integer(type)) {
+            CHECK_THROWS_AS(io::sample_type_of(type), InvalidArgument);
+            continue;
+        }
+        CHECK(std::string(to_string(io::sample_type_of(type))) == to_string(type));
+        CHECK(io::bytes_of(io::sample_type_of(type)) == static_cast<index_t>(size_of(type)));
+    }
+    CHECK(io::bytes_of(SampleType::int64) == 8);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The names of an enumeration's values: to_string(), a parser, and what the parser refuses.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
+
+namespace convolume::testing {
+
+template <class Value>
+using Names = std::vector<std::pair<Value, std::string>>;
+
+/// to_string() gives these names, in the order of the values, and there is no further value.
+template <class Value>
+void check_names(const Names<Value>& names) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        INFO(names[i].second);
+        CHECK(static_cast<std::size_t>(names[i].first) == i);
+        CHECK(to_string(names[i].first) == names[i].second);
+    }
+    CHECK_THROWS_AS(to_string(static_cast<Value>(names.size())), InternalError);
+}
+
+/// `parse` refuses words that are nearly one of `choices`, and says the word and all choices.
+template <class Parse>
+void check_refusals(Parse parse, const std::vector<std::string>& choices) {
+    std::vector<std::string> wrong{"nonsense", ""};
+    for (const std::string& choice : choices) {
+        wrong.push_back(choice + "s");
+        wrong.push_back(" " + choice);
+        wrong.push_back(choice.substr(0, choice.size() - 1) + "?");
+        wrong.push_back(std::string(1, static_cast<char>(choice[0] - 'a' + 'A')) +
+                        choice.substr(1));
+    }
+    for (const std::string& word : wrong) {
+        const std::string text = message_of<InvalidArgument>([&] { parse(word); });
+        INFO("\"" << word << "\": " << text);
+        CHECK((contains(text, "\"" + word + "\"") || contains(text, "'" + word + "'")));
+        for (const std::string& choice : choices) CHECK(contains(text, choice));
+    }
+}
+
+/// Both, and names that are parsed are the values they name.
+template <class Value, class Parse>
+void check_names(const Names<Value>& names, Parse parse) {
+    check_names(names);
+    std::vector<std::string> choices;
+    for (const auto& [value, name] : names) {
+        INFO(name);
+        CHECK(parse(name) == value);
+        choices.push_back(name);
+    }
+    check_refusals(parse, choices);
+}
+
+}  // namespace convolume::testing
