@@ -32,7 +32,8 @@ class HostRunner final : public Runner {
             throw OutOfMemory(message("the deconvolution's arrays take ", format_bytes(arrays),
                                       " and its images ", format_bytes(own - arrays),
                                       ", but the limit is ", format_bytes(limit),
-                                      ": raise it, or choose acceleration none"));
+                                      ": raise it (max_host_bytes), or choose acceleration "
+                                      "none"));
         // A convolver counts its input and output, which are arrays of the loop.
         const index_t each = checked_add((limit - own) / 2, array_pair_bytes(problem));
         const EngineList engines = make_engines(choice);

@@ -212,8 +212,8 @@ struct FilterBank::Impl {
             throw OutOfMemory(message("streaming these signals takes at least ",
                                       format_bytes(layout.bytes), " of memory, and the limit is ",
                                       format_bytes(limit),
-                                      ": raise it, or filter with fewer or "
-                                      "shorter filters at a time"));
+                                      ": raise it (max_host_bytes), or filter with "
+                                      "fewer or shorter filters at a time"));
         return stream_signals({problem, shape, options.nan, layout, *choice.engine, *prepared},
                               source, sink, context);
     }

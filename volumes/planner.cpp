@@ -100,16 +100,21 @@ class Planner {
             });
         const PlanCandidate& candidate = least->candidate;
         std::string cure;
-        if (excess(candidate) > 0)
+        std::string options;
+        if (excess(candidate) > 0) {
             cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
                            " instead of ", format_bytes(*limits_.engine_bytes));
-        if (candidate.host_bytes > limits_.host_bytes)
+            options = candidate.on_gpu ? "max_gpu_bytes" : "max_cpu_engine_bytes";
+        }
+        if (candidate.host_bytes > limits_.host_bytes) {
             cure += message(cure.empty() ? "allow " : " and allow ",
                             size_to_allow(candidate.host_bytes), " of host memory instead of ",
                             format_bytes(limits_.host_bytes));
+            options += options.empty() ? "max_host_bytes" : ", max_host_bytes";
+        }
         return message("no plan for an image of ", convolume::to_string(problem_.image),
                        " and a kernel of ", convolume::to_string(problem_.kernel),
-                       " fits the memory limits: ", cure);
+                       " fits the memory limits: ", cure, " (", options, ")");
     }
 
   private:
