@@ -64,17 +64,21 @@ class StreamOrder {
     template <class Work>
     void run(cudaStream_t stream, const Work& work) {
         const std::lock_guard lock(mutex_);
-        if (done_ && stream != last_) done_->hold_back(stream);
+        // Not the handle: that of cudaStreamPerThread is another stream in each thread, and one of
+        // a stream that was destroyed may be given to a new one.
+        unsigned long long id = 0;
+        check(cudaStreamGetId(stream, &id), "asking for a stream's number");
+        if (done_ && id != last_) done_->hold_back(stream);
         if (!done_) done_.emplace();
         work();
         done_->record(stream);
-        last_ = stream;
+        last_ = id;
     }
 
   private:
     std::mutex mutex_;
     std::optional<Event> done_;
-    cudaStream_t last_ = nullptr;
+    unsigned long long last_ = 0;
 };
 
 }  // namespace convolume::gpu
