@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
     try {
         run(parse(argc, argv));
     } catch (const std::exception& error) {
-        std::cerr << "convolume-split-bench: " << error.what() << '\n';
+        std::cerr << "convolume_split_bench: " << error.what() << '\n';
         return 1;
     }
     return 0;
