@@ -26,7 +26,7 @@ struct FilterWork {
     index_t segment = 0;  ///< 0: the engine's choice
 
     /// Of signals and filters.
-    PixelType sample_type() const;
+    PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
     /// Of what is stored: real after `power`, the function's after a function.
     PixelType result_type() const;
 };
