@@ -18,7 +18,7 @@ namespace convolume::gpu {
 namespace {
 
 constexpr int slots = 3;  // stretches in flight: one comes, one is computed, one leaves
-constexpr int staging_count = 4;
+constexpr int staging_buffers = 4;  // of one direction
 // Of a stretch's signals or results: large enough for full transfer rates.
 constexpr index_t slot_bytes = index_t{48} << 20;
 constexpr index_t shortest_pick = 512;
@@ -76,8 +76,8 @@ GpuFilterEngine::GpuFilterEngine(int device, int index, index_t limit_bytes, int
       rates_(filter_rates(device_facts(device))),
       pool_(device, limit_bytes),
       gate_(TransferGate::off),
-      up_staging_(staging_count),
-      down_staging_(staging_count) {
+      up_staging_(staging_buffers),
+      down_staging_(staging_buffers) {
     const TransferRates transfers = transfer_rates(device);
     info_.name = message("gpu:", device);
     info_.index = index;
@@ -93,7 +93,7 @@ std::optional<FilterCost> GpuFilterEngine::estimate(const FilterWork& work, inde
     auto cost = estimate_device_filters(picking(work, rates_), signals, outputs, rates_,
                                         pool_.limit_bytes());
     if (!cost) return cost;
-    cost->host_bytes = 2 * staging_count * StagingPool::piece_bytes;
+    cost->host_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
     const double up = static_cast<double>(signals) * static_cast<double>(outputs + work.taps) *
                       static_cast<double>(sample_bytes(work)) / to_device_;
     const double down = static_cast<double>(signals) * static_cast<double>(work.filters) *
