@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A filter engine runs a bank of filters over stretches of signals on one device. FilterBank asks
-// it for seconds, prepares the bank once, and hands it stretches.
+// A filter engine runs a bank of filters over chunks of signals on one device. FilterBank asks
+// it for seconds, prepares the bank once, and hands it chunks.
 
 #include <memory>
 #include <optional>
