@@ -35,8 +35,8 @@ template <class T>
 TapLayout tap_layout(const Shape3& kernel) {
     TapLayout best;
     double least_cycles = -1;
-    for (const int width : group_widths<T>)
-        for (const int height : group_heights<T>) {
+    for (const int width : group_widths<T>())
+        for (const int height : group_heights<T>()) {
             const TapLayout layout{width, height, ceil_div(kernel.y, index_t{height}),
                                    ceil_div(kernel.x, index_t{width}), kernel.z};
             if (layout.groups_x > 1 && width % pack_size<T> != 0) continue;

@@ -16,17 +16,23 @@ namespace convolume::gpu {
 /// Widths and heights of tap groups that kernels are compiled for: cubes of microscopy to the tap,
 /// and something near for all others. More than one group along x takes whole packs.
 template <class T>
-inline constexpr std::array group_widths{1, 3, 4};
+constexpr auto group_widths() {
+    if constexpr (std::is_same_v<T, float>)
+        return std::array{1, 3, 4, 5, 7, 8, 9};
+    else if constexpr (std::is_same_v<T, double>)
+        return std::array{1, 3, 4, 5, 7};
+    else
+        return std::array{1, 3, 4};
+}
 template <class T>
-inline constexpr std::array group_heights{1, 3};
-template <>
-inline constexpr std::array group_widths<float>{1, 3, 4, 5, 7, 8, 9};
-template <>
-inline constexpr std::array group_heights<float>{1, 3, 4, 5, 7};
-template <>
-inline constexpr std::array group_widths<double>{1, 3, 4, 5, 7};
-template <>
-inline constexpr std::array group_heights<double>{1, 3, 5};
+constexpr auto group_heights() {
+    if constexpr (std::is_same_v<T, float>)
+        return std::array{1, 3, 4, 5, 7};
+    else if constexpr (std::is_same_v<T, double>)
+        return std::array{1, 3, 5};
+    else
+        return std::array{1, 3};
+}
 
 /// Calls f(T{}) with the type of a block's samples.
 template <class F>
@@ -39,8 +45,8 @@ decltype(auto) with_sample(const Block& block, const F& f) {
 /// Calls f(w, h) with the width and height as constants.
 template <class T, class F>
 void with_tap_group(const TapLayout& layout, const F& f) {
-    constexpr auto widths = group_widths<T>;
-    constexpr auto heights = group_heights<T>;
+    constexpr auto widths = group_widths<T>();
+    constexpr auto heights = group_heights<T>();
     bool found = false;
     const auto consider = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
         constexpr int width = widths[i % widths.size()], height = heights[i / widths.size()];

@@ -4,8 +4,8 @@
 namespace convolume::gpu {
 
 TEST_CASE("double sums of every tap group") {
-    for (const int height : group_heights<double>)
-        for (const int width : group_widths<double>)
+    for (const int height : group_heights<double>())
+        for (const int width : group_widths<double>())
             check_sources<double>({2, height, width}, {3, 5, 13});
 }
 TEST_CASE("double sums of several tap groups, tiles and planes") {

@@ -4,8 +4,8 @@
 namespace convolume::gpu {
 
 TEST_CASE("float sums of every tap group") {
-    for (const int height : group_heights<float>)
-        for (const int width : group_widths<float>)
+    for (const int height : group_heights<float>())
+        for (const int width : group_widths<float>())
             check_sources<float>({2, height, width}, {3, 5, 13});
 }
 TEST_CASE("float sums of several tap groups, tiles and planes") {
