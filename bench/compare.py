@@ -63,14 +63,14 @@ def psf_case(build, rounds, scale):
 
     def first():
         with tempfile.TemporaryDirectory() as empty_cache:
-            worker = Worker(build, "convolume-bench-worker", empty_cache)
+            worker = Worker(build, "convolume_compare_bench", empty_cache)
             planned = worker.ask(f"prepare psf scale={scale}")
             seconds = planned["plan_seconds"] + worker.ask("run")["seconds"]
             worker.close()
             return seconds
 
     peer()
-    worker = Worker(build, "convolume-bench-worker")
+    worker = Worker(build, "convolume_compare_bench")
     worker.ask(f"prepare psf scale={scale}")
     worker.ask("run")
     later = in_turns(rounds, scipy=peer, convolume=lambda: worker.ask("run")["seconds"])
@@ -92,7 +92,7 @@ def small_kernel_cases(build, rounds, scale):
             ("box", "ndimage.convolve", lambda: scipy.ndimage.convolve(image, box, output=output, mode="constant")),
             ("gaussian", "ndimage.gaussian_filter",
              lambda: scipy.ndimage.gaussian_filter(image, 1, output=output, mode="constant", truncate=2))):
-        worker = Worker(build, "convolume-bench-worker")
+        worker = Worker(build, "convolume_compare_bench")
         planned = worker.ask(f"prepare {case} scale={scale}")
         worker.ask("run")
         medians = in_turns(max(2, rounds // 3), scipy=lambda peer=peer: timed(peer),
@@ -107,7 +107,7 @@ def small_kernel_cases(build, rounds, scale):
 def memory_case(build, scale):
     """Peak host memory of dif beyond image and output, against the padded volume and the engines' limit."""
     limit = (160 << 20) // scale**3
-    worker = Worker(build, "convolume-bench-worker")
+    worker = Worker(build, "convolume_compare_bench")
     plan = worker.ask(f"prepare psf method=dif parts=8 scale={scale} engine-mem={limit}")["plan"]
     peak = worker.ask("run")["peak_bytes"]
     worker.close()
@@ -143,7 +143,7 @@ def main():
     print(f"\nPeak host memory of dif (8 parts) beyond image and output, less the engine's limit of "
           f"{memory['engine_limit_bytes'] >> 20} MiB: {memory['ratio']:.2f} × the padded volume (at most 1.1)\n")
 
-    split = [str(Path(arguments.build) / "bench" / "convolume-split-bench")]
+    split = [str(Path(arguments.build) / "bench" / "convolume_split_bench")]
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "split.json"
         subprocess.run(split + ["--json", str(results)], check=True)

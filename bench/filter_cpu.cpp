@@ -6,8 +6,8 @@
 //   one-fft THREADS         2^20 with 2^20 samples by one transform of FFTW; milliseconds
 //   quit
 // Keys: method, segment, threads, precision, post, window, complex=1, mode. With arguments instead
-// of stdin, `convolume-filter-bench [--json] SAMPLES FILTERS TAPS [KEY=VALUE …]` prints the median
-// of some runs.
+// of stdin, `convolume_filter_cpu_bench [--json] SAMPLES FILTERS TAPS [KEY=VALUE …]` prints the
+// median of some runs.
 
 #include <fftw3.h>
 

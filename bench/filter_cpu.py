@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    worker = Worker(arguments.build, "convolume-filter-bench")
+    worker = Worker(arguments.build, "convolume_filter_cpu_bench")
     random = np.random.default_rng(1)
     rows = []
 

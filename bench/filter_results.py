@@ -162,7 +162,7 @@ def print_partitioned_table(results):
             rows.append([kind, fastest["taps"], cell(whole), cell(fastest), fastest["segment"], cell(chosen),
                          f"{fastest['error']:.1e}"])
     print_table("One filter as long as the signal, ms",
-                ["data", "samples and M", "one transform by cuFFT", "partitioned, at its best", "block",
+                ["data", "samples and M", "one transform by cuFFT", "partitioned, at its best", "segment",
                  "what is chosen", "error"], rows)
 
 

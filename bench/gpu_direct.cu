@@ -138,14 +138,13 @@ class SumsBench {
         return job;
     }
     static PixelType pixel_type() {
-        if (is_complex_pixel<T>)
-            return sizeof(Real) == 4 ? PixelType::complex64 : PixelType::complex128;
-        return sizeof(Real) == 4 ? PixelType::float32 : PixelType::float64;
+        return sample_type(sizeof(Real) == 4 ? Precision::float32 : Precision::float64,
+                           is_complex_pixel<T>);
     }
 
     template <class Job>
     nlohmann::json time(const void* kernel, index_t shared, Job job) {
-        if (job.stretch > 0) shared += DirectTile::sums_bytes;
+        if (job.groups_per_sum > 0) shared += DirectTile::sums_bytes;
         check(cudaMemset(target_.data(), 0xff, static_cast<std::size_t>(target_.bytes())),
               "clearing");
         check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -238,8 +237,8 @@ void compare_ways(const Shape3& image, const Shape3& kernel, int repeats) {
     {
         SumsBench<float> bench(image, kernel, repeats);
         const TapLayout& layout = bench.layout();
-        line["pieces"] = message(layout.pieces_y, "×", layout.pieces_x, " of ", layout.height, "×",
-                                 layout.width);
+        line["tap_groups"] = message(layout.groups_y, "×", layout.groups_x, " of ", layout.height,
+                                     "×", layout.width);
         line["library"] = bench.library();
         const auto compare = [&]<int width, int height>() {
             if (layout.width != width || layout.height != height) return;

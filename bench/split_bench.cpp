@@ -64,14 +64,14 @@ Settings parse(int argc, char** argv) {
     return settings;
 }
 
-/// Copies in as many contiguous pieces as there are threads.
+/// Copies an equal share with each thread.
 template <class Copy>
-void copy_pieces(const char* in, index_t bytes, char* out, int threads, const Copy& copy) {
+void copy_in_parallel(const char* in, index_t bytes, char* out, int threads, const Copy& copy) {
 #pragma omp parallel num_threads(threads)
     {
-        const index_t piece = round_up(ceil_div(bytes, omp_get_num_threads()), 4096);
-        const index_t begin = std::min(bytes, piece * omp_get_thread_num());
-        copy(in + begin, std::min(bytes, begin + piece) - begin, out + begin);
+        const index_t share = round_up(ceil_div(bytes, omp_get_num_threads()), 4096);
+        const index_t begin = std::min(bytes, share * omp_get_thread_num());
+        copy(in + begin, std::min(bytes, begin + share) - begin, out + begin);
         pixels::stream_fence();
     }
 }
@@ -137,8 +137,8 @@ void run(const Settings& settings) {
         cases.push_back({name,
                          0,
                          [&, copy] {
-                             copy_pieces(image.as<char>(), bytes, merged.as<char>(),
-                                         settings.threads, copy);
+                             copy_in_parallel(image.as<char>(), bytes, merged.as<char>(),
+                                              settings.threads, copy);
                          },
                          {}});
     };
@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
     try {
         run(parse(argc, argv));
     } catch (const std::exception& error) {
-        std::cerr << "convolume-split-bench: " << error.what() << '\n';
+        std::cerr << "convolume_split_bench: " << error.what() << '\n';
         return 1;
     }
     return 0;

@@ -9,15 +9,15 @@ namespace convolume {
 
 index_t Engine::good_length(int axis, index_t least, int parts, bool complex_data,
                             Precision) const {
-    return good_fft_size(least, length_step(axis, parts, complex_data));
+    return good_fft_size(least, length_multiple(axis, parts, complex_data));
 }
 
 bool Engine::is_good_length(int axis, index_t length, int parts, bool complex_data,
                             Precision) const {
-    return is_7_smooth(length) && length % length_step(axis, parts, complex_data) == 0;
+    return is_7_smooth(length) && length % length_multiple(axis, parts, complex_data) == 0;
 }
 
-index_t length_step(int axis, int parts, bool complex_data) {
+index_t length_multiple(int axis, int parts, bool complex_data) {
     if (axis == 0 && parts > 1) return parts * (complex_data ? 1 : 2);
     return axis == 2 && !complex_data ? 2 : 1;
 }

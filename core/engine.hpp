@@ -15,6 +15,7 @@
 #include "convolume/execution.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
+#include "core/sample_type.hpp"
 
 namespace convolume {
 
@@ -31,7 +32,7 @@ struct BlockAxis {
 
 /// Grid lengths along `axis` (0 is z) are multiples of this: even rows for real data, and what
 /// `parts` (1: no split) take along z.
-index_t length_step(int axis, int parts, bool complex_data);
+index_t length_multiple(int axis, int parts, bool complex_data);
 
 /// Everything that decides an engine's memory and time for one block; its data come with a task.
 struct Block {
@@ -48,10 +49,13 @@ struct Block {
     index_t memory_bytes = 0;
     /// Samples of a source plane that travel to a device, at most; 0: loaded rows times columns.
     index_t source_plane = 0;
-    bool whole_rows = true;  ///< of the images: tiles along x take pieces, which travel slower
+    bool whole_rows =
+        true;  ///< of the images: tiles along x take parts of them, which travel slower
     PixelType source_type = PixelType::float32;  ///< expected of inputs: decides transfer times
     PixelType target_type = PixelType::float32;  ///< expected of outputs
 
+    PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
+    index_t sample_bytes() const { return convolume::sample_bytes(precision, complex_data); }
     Shape3 grid() const { return {axes[0].grid, axes[1].grid, axes[2].grid}; }
     Shape3 loaded() const { return {axes[0].loaded, axes[1].loaded, axes[2].loaded}; }
     Shape3 kernel() const { return {axes[0].kernel, axes[1].kernel, axes[2].kernel}; }

@@ -3,15 +3,9 @@
 
 namespace convolume {
 
-PixelType FilterWork::sample_type() const {
-    if (precision == Precision::float32)
-        return complex_data ? PixelType::complex64 : PixelType::float32;
-    return complex_data ? PixelType::complex128 : PixelType::float64;
-}
-
 PixelType FilterWork::result_type() const {
     if (function) return function->result_type;
-    if (power) return precision == Precision::float32 ? PixelType::float32 : PixelType::float64;
+    if (power) return convolume::sample_type(precision, false);
     return sample_type();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A filter engine runs a bank of filters over stretches of signals on one device. FilterBank asks
-// it for seconds, prepares the bank once, and hands it stretches.
+// A filter engine runs a bank of filters over chunks of signals on one device. FilterBank asks
+// it for seconds, prepares the bank once, and hands it chunks.
 
 #include <memory>
 #include <optional>
@@ -26,7 +26,7 @@ struct FilterWork {
     index_t segment = 0;  ///< 0: the engine's choice
 
     /// Of signals and filters.
-    PixelType sample_type() const;
+    PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
     /// Of what is stored: real after `power`, the function's after a function.
     PixelType result_type() const;
 };

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <utility>
 
+#include "core/sample_type.hpp"
+
 namespace convolume::decompose {
 
 PartShape part_shape(bool complex_data, const PartId& part) {
@@ -72,14 +74,10 @@ index_t SplitLayout::samples() const {
 
 ImageView SplitLayout::part(void* data, int index, Precision precision) const {
     const PartShape part = part_shape(complex_data, {index, parts, z_grid});
-    const bool single = precision == Precision::float32;
-    const PixelType sample = complex_data ? (single ? PixelType::complex64 : PixelType::complex128)
-                                          : (single ? PixelType::float32 : PixelType::float64);
-    const PixelType type =
-        part.complex_data ? (single ? PixelType::complex64 : PixelType::complex128) : sample;
     const Shape3 shape{part.planes, rows, columns};
-    const index_t bytes_of_part = samples() / parts * static_cast<index_t>(size_of(sample));
-    return {static_cast<char*>(data) + index * bytes_of_part, type, shape,
+    const index_t bytes_of_part = samples() / parts * sample_bytes(precision, complex_data);
+    return {static_cast<char*>(data) + index * bytes_of_part,
+            sample_type(precision, complex_data || part.complex_data), shape,
             contiguous_strides(shape)};
 }
 

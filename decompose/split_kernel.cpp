@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/sample_type.hpp"
 #include "decompose/part.hpp"
 
 namespace convolume::decompose {
@@ -49,11 +50,8 @@ Volume split_kernel(const ConstImageView& taps, bool complex_data, const PartId&
         throw InvalidArgument(
             "a complex kernel cannot be split as real data; ask for complex parts");
     }
-    const bool single = precision == Precision::float32;
-    const PixelType type = shape.complex_data
-                               ? (single ? PixelType::complex64 : PixelType::complex128)
-                               : (single ? PixelType::float32 : PixelType::float64);
-    Volume folded({std::min(taps.shape.z, shape.planes), taps.shape.y, taps.shape.x}, type);
+    Volume folded({std::min(taps.shape.z, shape.planes), taps.shape.y, taps.shape.x},
+                  sample_type(precision, shape.complex_data));
     const auto frequencies = part_frequencies(complex_data, part.index, part.count);
     if (shape.complex_data) {
         fold<std::complex<double>>(taps, part, frequencies, shape.planes, folded.view());

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "deconvolve/monitor.hpp"
+#include "deconvolve/iteration_progress.hpp"
 #include "deconvolve/pixels.hpp"
 #include "deconvolve/problem.hpp"
 #include "deconvolve/stages.hpp"
@@ -63,7 +63,7 @@ class RichardsonLucy {
         arrays.for_each(voxels_, Fill{change_, 0});
     }
 
-    Outcome run(Monitor& monitor) {
+    Outcome run(IterationProgress& progress) {
         Outcome outcome;
         DeconvolveReport& report = outcome.report;
         const int iterations = problem_.options.iterations;
@@ -79,11 +79,11 @@ class RichardsonLucy {
             if (!std::isfinite(fit.objective()))
                 throw BadData(
                     "the estimate overflowed float32: scale the image to smaller numbers");
-            monitor.at(0.5);
+            progress.at(0.5);
             step(point);
             report.last = {k, iterations, -fit.misfit, 0};
             report.iterations = k;
-            monitor.finished(report.last);
+            progress.finished(report.last);
             const double gain = before - fit.objective();
             if (k > 1 && gain < problem_.options.stop.value_or(0) * before) break;
             before = fit.objective();

@@ -31,9 +31,9 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
                                     });
     loaded.background = background;
 
-    Monitor monitor(context, on_iteration, problem.options.iterations);
-    Outcome outcome = poisson ? RichardsonLucy<Arrays>(arrays, problem, loaded).run(monitor)
-                              : solve_wiener(arrays, problem, loaded, monitor);
+    IterationProgress progress(context, on_iteration, problem.options.iterations);
+    Outcome outcome = poisson ? RichardsonLucy<Arrays>(arrays, problem, loaded).run(progress)
+                              : solve_wiener(arrays, problem, loaded, progress);
     DeconvolveReport& report = outcome.report;
     report.background = background;
     report.negative_pixels = loaded.negative_pixels;

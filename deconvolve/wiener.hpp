@@ -8,7 +8,7 @@ namespace convolume::deconvolve {
 
 template <class Arrays>
 Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& image,
-                     Monitor& monitor) {
+                     IterationProgress& progress) {
     constexpr double usual_stop = 1e-3;
     const index_t voxels = element_count(problem.object);
     const auto ratio = static_cast<float>(problem.options.noise_to_signal);
@@ -32,7 +32,7 @@ Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& 
     const int iterations = problem.options.iterations;
     for (int k = 1; k <= iterations && left > 0; ++k) {
         arrays.blur(direction, recorded);  // the image itself has served
-        monitor.at(0.5);
+        progress.at(0.5);
         arrays.blur_back(recorded, product);
         arrays.for_each(voxels, AddScaled{product, direction, ratio});
         const double curvature = arrays.sum(voxels, Dot{direction, product});
@@ -44,7 +44,7 @@ Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& 
                         NextDirection{direction, residual, static_cast<float>(left / before)});
         report.last = {k, iterations, 0, std::sqrt(left / whole)};
         report.iterations = k;
-        monitor.finished(report.last);
+        progress.finished(report.last);
         if (report.last.residual <= problem.options.stop.value_or(usual_stop)) break;
     }
     return outcome;

@@ -110,8 +110,8 @@ std::string AtomicOutput::failure(const std::string& reason) const {
 void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
     const auto* from = static_cast<const char*>(data);
     while (bytes > 0) {
-        const auto piece = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
-        const ssize_t done = ::pwrite(descriptor_, from, piece, offset);
+        const auto wanted = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
+        const ssize_t done = ::pwrite(descriptor_, from, wanted, offset);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) throw IoError(failure(std::strerror(errno)));
         from += done;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr index_t chunk_bytes = index_t{1} << 20;
 constexpr index_t chunk_edge = 256;
-constexpr index_t slab_bytes = index_t{64} << 20;
+constexpr index_t plane_group_bytes = index_t{64} << 20;
 constexpr index_t header_bytes = 1 << 16;
 constexpr std::size_t longest_attribute = 60000;  // HDF5's own limit is 64 KiB
 
@@ -84,19 +84,20 @@ class Hdf5Writer : public ImageWriter {
         const index_t plane_bytes =
             shape.y * shape.x * static_cast<index_t>(size_of(metadata_.type));
         // Whole layers of chunks: none is compressed twice.
-        const index_t layers = std::max<index_t>(slab_bytes / plane_bytes / chunk_.z, 1) * chunk_.z;
+        const index_t layers =
+            std::max<index_t>(plane_group_bytes / plane_bytes / chunk_.z, 1) * chunk_.z;
         std::vector<char> buffer;
         for (index_t z = 0; z < source.shape.z; z += layers) {
             const index_t end = std::min(source.shape.z, z + layers);
-            const ConstImageView slab = subview(source, {{z, 0, 0}, {end, shape.y, shape.x}});
-            const void* data = slab.data;
-            if (!is_contiguous(slab)) {
+            const ConstImageView group = subview(source, {{z, 0, 0}, {end, shape.y, shape.x}});
+            const void* data = group.data;
+            if (!is_contiguous(group)) {
                 buffer.resize(static_cast<std::size_t>((end - z) * plane_bytes));
-                copy_view(slab,
-                          {buffer.data(), slab.type, slab.shape, contiguous_strides(slab.shape)});
+                copy_view(group, {buffer.data(), group.type, group.shape,
+                                  contiguous_strides(group.shape)});
                 data = buffer.data();
             }
-            write_slab(t, c, z_begin + z, slab.shape, data);
+            write_plane_group(t, c, z_begin + z, group.shape, data);
         }
     }
 
@@ -172,7 +173,7 @@ class Hdf5Writer : public ImageWriter {
                 write_text_attribute(dataset_.get(), name, text);
     }
 
-    void write_slab(index_t t, index_t c, index_t z, const Shape3& shape, const void* data) {
+    void write_plane_group(index_t t, index_t c, index_t z, const Shape3& shape, const void* data) {
         std::vector<hsize_t> start = dims_of(t, c, {z, 0, 0});
         const std::vector<hsize_t> count = dims_of(1, 1, shape);
         const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);

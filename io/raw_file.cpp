@@ -42,8 +42,8 @@ void RawFile::read(index_t offset, void* target, index_t bytes) const {
     auto* to = static_cast<char*>(target);
     while (bytes > 0) {
         // Linux transfers at most 2 GiB a call.
-        const auto piece = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
-        const ssize_t got = ::pread(descriptor_, to, piece, offset);
+        const auto wanted = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
+        const ssize_t got = ::pread(descriptor_, to, wanted, offset);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             throw IoError(message("reading ", path_, " at offset ", offset,

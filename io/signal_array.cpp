@@ -46,15 +46,15 @@ class ArrayReader : public SignalReader {
     const SignalInfo& info() const override { return info_; }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
-        check_stretch(info_.dims, signal, begin, count);
+        check_range(info_.dims, signal, begin, count);
         index_t first = begin * strides_.back();
         const std::vector<index_t> at = row_position(info_.dims, signal);
         for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
-        const FileArray stretch{
+        const FileArray samples{
             header_.data_offset + first * static_cast<index_t>(size_of(info_.type)),
             {0, 0, strides_.back()},
             header_.swapped};
-        read_array(file_, stretch, {to, info_.type, {1, 1, count}, {count, count, 1}});
+        read_array(file_, samples, {to, info_.type, {1, 1, count}, {count, count, 1}});
         if (header_.wide == WideInteger::is_signed) to_float64<std::int64_t>(to, count);
         if (header_.wide == WideInteger::is_unsigned) to_float64<std::uint64_t>(to, count);
     }
@@ -102,7 +102,7 @@ class ArrayWriter : public SignalWriter {
     }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
-        check_stretch(dims_, row, begin, count);
+        check_range(dims_, row, begin, count);
         output_.write(data_offset_ + (row * dims_.back() + begin) * bytes_each_, from,
                       count * bytes_each_);
     }

@@ -146,7 +146,7 @@ std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row)
     return at;
 }
 
-void check_stretch(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count) {
+void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count) {
     index_t rows = 1;
     for (std::size_t d = 0; d + 1 < dims.size(); ++d) rows *= dims[d];
     if (row < 0 || row >= rows || begin < 0 || count < 0 || begin > dims.back() - count)

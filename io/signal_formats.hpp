@@ -26,7 +26,7 @@ std::unique_ptr<SignalWriter> create_hdf5_signal(const PathSpec& spec,
 std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row);
 
 /// Throws InvalidArgument unless there are such samples of such a row.
-void check_stretch(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count);
+void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count);
 
 /// Bytes of all elements; throws InvalidArgument beyond 64 bits.
 index_t total_bytes(const std::vector<index_t>& dims, SampleType type);

@@ -13,14 +13,14 @@ namespace {
 
 constexpr index_t header_bytes = 1 << 16;
 
-std::vector<hsize_t> stretch_start(const std::vector<index_t>& dims, index_t row, index_t begin) {
+std::vector<hsize_t> range_start(const std::vector<index_t>& dims, index_t row, index_t begin) {
     const std::vector<index_t> at = row_position(dims, row);
     std::vector<hsize_t> start(at.begin(), at.end());
     start.push_back(static_cast<hsize_t>(begin));
     return start;
 }
 
-std::vector<hsize_t> stretch_count(const std::vector<index_t>& dims, index_t count) {
+std::vector<hsize_t> range_counts(const std::vector<index_t>& dims, index_t count) {
     std::vector<hsize_t> counts(dims.size(), 1);
     counts.back() = static_cast<hsize_t>(count);
     return counts;
@@ -56,11 +56,11 @@ class Hdf5SignalReader : public SignalReader {
     const SignalInfo& info() const override { return info_; }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
-        check_stretch(info_.dims, signal, begin, count);
+        check_range(info_.dims, signal, begin, count);
         if (count == 0) return;
         const Hdf5Lock lock;
-        dataset_->read_box(stretch_start(info_.dims, signal, begin),
-                           stretch_count(info_.dims, count), to);
+        dataset_->read_box(range_start(info_.dims, signal, begin), range_counts(info_.dims, count),
+                           to);
     }
 
   private:
@@ -116,11 +116,11 @@ class Hdf5SignalWriter : public SignalWriter {
     }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
-        check_stretch(dims_, row, begin, count);
+        check_range(dims_, row, begin, count);
         if (count == 0) return;
         const Hdf5Lock lock;
-        const std::vector<hsize_t> start = stretch_start(dims_, row, begin);
-        const std::vector<hsize_t> counts = stretch_count(dims_, count);
+        const std::vector<hsize_t> start = range_start(dims_, row, begin);
+        const std::vector<hsize_t> counts = range_counts(dims_, count);
         const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
         const Hdf5Id memory_space(
             H5Screate_simple(static_cast<int>(counts.size()), counts.data(), nullptr), H5Sclose);
@@ -148,7 +148,7 @@ class Hdf5SignalWriter : public SignalWriter {
         return file_.close() && dataset_closed && type_closed;
     }
 
-    // Contiguous: rows are written in stretches of any length, in any order.
+    // Contiguous: rows are written some samples at a time, in any order.
     void create_dataset(const std::string& name) {
         const std::vector<hsize_t> dims(dims_.begin(), dims_.end());
         const Hdf5Id space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),

@@ -25,7 +25,8 @@ struct FileArray {
     bool swapped = false;  ///< bytes in the other order than this machine's
 };
 
-/// Reads target.shape elements, a bounded piece at a time when they do not lie as `target` does.
+/// Reads target.shape elements, a bounded number of bytes at a time when they do not lie as
+/// `target` does.
 void read_array(const RawFile& file, const FileArray& array, const ImageView& target);
 
 }  // namespace convolume::io

@@ -71,16 +71,17 @@ class PageScan {
         const index_t pixel_bytes = static_cast<index_t>(size_of(page.type)) * page.samples;
         if (page.width > INT64_MAX / page.height / pixel_bytes) refuse("is impossibly large");
         const bool tiled = TIFFIsTiled(tiff_) != 0;
-        const index_t pieces = tiled ? TIFFNumberOfTiles(tiff_) : TIFFNumberOfStrips(tiff_);
-        const index_t largest_piece =
+        // Striles: strips or tiles, as libtiff calls them.
+        const index_t striles = tiled ? TIFFNumberOfTiles(tiff_) : TIFFNumberOfStrips(tiff_);
+        const index_t largest_strile =
             static_cast<index_t>(tiled ? TIFFTileSize64(tiff_) : TIFFStripSize64(tiff_));
         const std::uint64_t size = static_cast<std::uint64_t>(file_.size());
         index_t coded = 0;
         index_t longest = 0;
-        for (index_t i = 0; i < pieces; ++i) {
-            const auto piece = static_cast<std::uint32_t>(i);
-            const std::uint64_t offset = TIFFGetStrileOffset(tiff_, piece);
-            const std::uint64_t bytes = TIFFGetStrileByteCount(tiff_, piece);
+        for (index_t i = 0; i < striles; ++i) {
+            const auto strile = static_cast<std::uint32_t>(i);
+            const std::uint64_t offset = TIFFGetStrileOffset(tiff_, strile);
+            const std::uint64_t bytes = TIFFGetStrileByteCount(tiff_, strile);
             if (bytes > size || offset > size - bytes)
                 refuse(message("has ", bytes, " bytes at offset ", offset, " of a file of ", size,
                                " bytes; it is truncated or damaged, copy it again"));
@@ -92,14 +93,14 @@ class PageScan {
         const index_t slack = compression == COMPRESSION_NONE ? 0 : slack_bytes;
         page.least_file_bytes = page.bytes() / limit;
         if (compression == COMPRESSION_NONE && !tiled) {
-            page.raw_offset = contiguous_strips(page, pieces);
+            page.raw_offset = contiguous_strips(page, striles);
             if (page.raw_offset >= 0) {
                 if (page.bytes() > file_.size() - page.raw_offset) refuse_size(page, coded);
                 return;
             }
         }
         if (page.least_file_bytes > coded + slack) refuse_size(page, coded);
-        if (largest_piece < 1 || largest_piece / limit > longest + slack)
+        if (largest_strile < 1 || largest_strile / limit > longest + slack)
             refuse_size(page, longest);
     }
 

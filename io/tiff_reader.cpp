@@ -80,18 +80,18 @@ class TiffReader : public ImageReader {
         const index_t step = page.planar ? 1 : page.samples;
         std::vector<char> buffer(static_cast<std::size_t>(rows * columns * step) *
                                  size_of(page.type));
-        auto piece = static_cast<std::uint32_t>(
+        auto strile = static_cast<std::uint32_t>(
             page.planar ? sample * ceil_div(page.height, rows) * ceil_div(page.width, columns) : 0);
         for (index_t y = 0; y < page.height; y += rows)
-            for (index_t x = 0; x < page.width; x += columns, ++piece) {
+            for (index_t x = 0; x < page.width; x += columns, ++strile) {
                 const index_t height = std::min(rows, page.height - y);
                 const index_t width = std::min(columns, page.width - x);
                 const index_t wanted = (tiled ? rows : height) * columns * step *
                                        static_cast<index_t>(size_of(page.type));
                 tiff_.clear_error();
-                const index_t got = tiled
-                                        ? TIFFReadEncodedTile(tiff_, piece, buffer.data(), wanted)
-                                        : TIFFReadEncodedStrip(tiff_, piece, buffer.data(), wanted);
+                const index_t got =
+                    tiled ? TIFFReadEncodedTile(tiff_, strile, buffer.data(), wanted)
+                          : TIFFReadEncodedStrip(tiff_, strile, buffer.data(), wanted);
                 if (got != wanted)
                     throw BadData(message("page ", number, " of ", file_.path(),
                                           " cannot be decoded at row ", y,

@@ -24,14 +24,14 @@ double half_arc(double disc, double center, double ring) {
 // ranges get several short rules.
 Quadrature unit_rule(index_t count, const ExecutionContext& context) {
     constexpr index_t most = 64;
-    const index_t pieces = (count + most - 1) / most;
-    const Quadrature piece = gauss_legendre((count + pieces - 1) / pieces, 0, 1, context);
-    const double length = 1 / static_cast<double>(pieces);
+    const index_t intervals = (count + most - 1) / most;
+    const Quadrature interval = gauss_legendre((count + intervals - 1) / intervals, 0, 1, context);
+    const double length = 1 / static_cast<double>(intervals);
     Quadrature rule;
-    for (index_t i = 0; i < pieces; ++i)
-        for (std::size_t j = 0; j < piece.nodes.size(); ++j) {
-            rule.nodes.push_back((static_cast<double>(i) + piece.nodes[j]) * length);
-            rule.weights.push_back(piece.weights[j] * length);
+    for (index_t i = 0; i < intervals; ++i)
+        for (std::size_t j = 0; j < interval.nodes.size(); ++j) {
+            rule.nodes.push_back((static_cast<double>(i) + interval.nodes[j]) * length);
+            rule.weights.push_back(interval.weights[j] * length);
         }
     return rule;
 }

@@ -12,8 +12,8 @@
 namespace convolume {
 
 namespace {
-// A piece whose indices, and itself, stay in cache.
-constexpr index_t piece = 4096;
+// Samples converted at a time: they and their indices stay in cache.
+constexpr index_t at_a_time = 4096;
 
 pixels::RowGather first_samples(index_t count) {
     std::vector<index_t> indices(static_cast<std::size_t>(count));
@@ -25,14 +25,14 @@ pixels::RowGather first_samples(index_t count) {
 template <class T>
 index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count, bool zero,
                     T* out) {
-    static const pixels::RowGather whole = first_samples(piece);
+    static const pixels::RowGather whole = first_samples(at_a_time);
     index_t nonfinite = 0;
-    for (index_t done = 0; done < count; done += piece) {
-        const index_t now = std::min(piece, count - done);
+    for (index_t done = 0; done < count; done += at_a_time) {
+        const index_t now = std::min(at_a_time, count - done);
         ConstImageView part = view;
         part.data = view.at(0, y, begin + done);
         part.shape = {1, 1, now};
-        nonfinite += pixels::load_row(part, 0, 0, now == piece ? whole : first_samples(now),
+        nonfinite += pixels::load_row(part, 0, 0, now == at_a_time ? whole : first_samples(now),
                                       {0, zero}, out + done);
     }
     return nonfinite;

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "convolume/error.hpp"
-#include "core/result_cut.hpp"
+#include "core/result_chunks.hpp"
 #include "engines/engines.hpp"
 #include "signals/convert.hpp"
 #include "signals/filter_bank_factory.hpp"
@@ -23,8 +23,8 @@ std::string FilterPlan::to_string() const {
     if (segment > 0) text += message(" in segments of ", segment);
     text += message("\nengine: ", engine, "\npredicted: ", seconds * 1e3, " ms");
     text += "\n";
-    if (stretch == 0) return text;
-    text += message("streaming: ", stretch, " results at a time in ", format_bytes(stream_bytes),
+    if (chunk == 0) return text;
+    text += message("streaming: ", chunk, " results at a time in ", format_bytes(stream_bytes),
                     " of memory\n");
     return text;
 }
@@ -47,7 +47,7 @@ struct FilterBank::Impl {
         problem.work.segment = choice.cost.segment;
         const StreamLayout layout = stream_layout(problem, shape, choice, stream_limit(options));
         plan = {choice.cost.method,  choice.cost.segment, choice.engine->info().name,
-                choice.cost.seconds, layout.stretch,      layout.bytes};
+                choice.cost.seconds, layout.chunk,        layout.bytes};
         prepared = choice.engine->prepare(problem.work, problem.taps.view().data);
         problem.taps = {};  // the engine has its own
     }
@@ -120,7 +120,7 @@ struct FilterBank::Impl {
         return report;
     }
 
-    // Stretches of the signals are converted as they are needed; results go to their place.
+    // Chunks of the signals are converted as they are needed; results go to their place.
     void converted(const ConstImageView& signals, const FilterResult& result, bool zero,
                    const ExecutionContext& context) const {
         const FilterWork& work = problem.work;
@@ -131,26 +131,26 @@ struct FilterBank::Impl {
         const index_t longest =
             std::max({ceil_div(samples_at_a_time, shape.signals), 4 * work.taps,
                       work.window.kind == WindowPost::Kind::peak ? work.window.length : 1});
-        const ResultCut cut(result.range, work.window, longest);
+        const ResultChunks chunks(result.range, work.window, longest);
         Buffer buffer;
-        for (index_t i = 0; i < cut.stretches(); ++i) {
+        for (index_t i = 0; i < chunks.count(); ++i) {
             throw_if_stopped(context);
-            const ResultStretch stretch = cut[i];
-            const SampleRange inputs = problem.inputs(stretch.results, shape.samples);
+            const ResultChunk chunk = chunks[i];
+            const SampleRange inputs = problem.inputs(chunk.results, shape.samples);
             const index_t bytes =
                 checked_multiply(checked_multiply(shape.signals, inputs.count()), sample);
             if (buffer.bytes() < bytes) buffer = Buffer(bytes, "converted signals");
             convert(signals, inputs, zero, buffer.as<char>());
 
             FilterResult part = result;
-            part.range = stretch.results;
-            part.data = static_cast<char*>(result.data) + stretch.first_stored * stored;
-            if (part.peak_positions) part.peak_positions += stretch.first_stored;
+            part.range = chunk.results;
+            part.data = static_cast<char*>(result.data) + chunk.first_stored * stored;
+            if (part.peak_positions) part.peak_positions += chunk.first_stored;
             ExecutionContext part_context = context;
             if (context.progress)
                 part_context.progress = [&](double done) {
                     context.progress((static_cast<double>(i) + done) /
-                                     static_cast<double>(cut.stretches()));
+                                     static_cast<double>(chunks.count()));
                 };
             choice.engine->filter(
                 work, *prepared,
@@ -163,14 +163,14 @@ struct FilterBank::Impl {
                  char* to) const {
         const PixelType type = problem.work.sample_type();
         const auto sample = static_cast<index_t>(size_of(type));
-        constexpr index_t piece = index_t{1} << 16;
-        const index_t pieces = ceil_div(inputs.count(), piece);
-        const index_t tasks = shape.signals * pieces;
+        constexpr index_t chunk = index_t{1} << 16;
+        const index_t chunks = ceil_div(inputs.count(), chunk);
+        const index_t tasks = shape.signals * chunks;
 #pragma omp parallel for num_threads(choice.engine->info().threads)
         for (index_t task = 0; task < tasks; ++task) {
-            const index_t s = task / pieces;
-            const index_t begin = task % pieces * piece;
-            convert_row(signals, s, inputs.begin + begin, std::min(piece, inputs.count() - begin),
+            const index_t s = task / chunks;
+            const index_t begin = task % chunks * chunk;
+            convert_row(signals, s, inputs.begin + begin, std::min(chunk, inputs.count() - begin),
                         zero, type, to + (s * inputs.count() + begin) * sample);
         }
     }
@@ -208,7 +208,7 @@ struct FilterBank::Impl {
         check_type(source.type());
         const index_t limit = stream_limit(options);
         const StreamLayout layout = stream_layout(problem, shape, choice, limit);
-        if (layout.stretch == 0)
+        if (layout.chunk == 0)
             throw OutOfMemory(message("streaming these signals takes at least ",
                                       format_bytes(layout.bytes), " of memory, and the limit is ",
                                       format_bytes(limit),

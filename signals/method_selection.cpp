@@ -5,7 +5,7 @@
 
 #include "convolume/error.hpp"
 #include "core/host_memory.hpp"
-#include "core/result_cut.hpp"
+#include "core/result_chunks.hpp"
 
 namespace convolume {
 
@@ -64,7 +64,7 @@ MethodSelection select_method(const FilterProblem& problem, const SignalShape& s
             const MethodSelection tried{engine, *std::move(cost)};
             const bool fits =
                 !options.max_host_bytes ||
-                stream_layout(problem, shape, tried, *options.max_host_bytes).stretch > 0;
+                stream_layout(problem, shape, tried, *options.max_host_bytes).chunk > 0;
             if (!best.engine || (fits && !best_fits) ||
                 (fits == best_fits && tried.cost.seconds < best.cost.seconds)) {
                 best = tried;
@@ -89,14 +89,14 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
             StreamLayout::raw_samples * static_cast<index_t>(size_of(PixelType::complex128)),
             checked_multiply(work.filters, peaks ? stored_sample : 0)));
 
-    const auto laid_out = [&](index_t stretch, index_t signals) {
-        const ResultCut cut(problem.engine_range(), work.window, stretch);
-        StreamLayout layout{stretch, signals, 0, 0, 0};
-        layout.stored = cut[0].stored;
+    const auto laid_out = [&](index_t chunk, index_t signals) {
+        const ResultChunks chunks(problem.engine_range(), work.window, chunk);
+        StreamLayout layout{chunk, signals, 0, 0, 0};
+        layout.stored = chunks[0].stored;
         const index_t reach =
             work.taps - 1 + (work.function ? work.function->before + work.function->after : 0);
         layout.input_samples =
-            std::min(shape.samples, checked_add(std::min(stretch, problem.range.count()), reach));
+            std::min(shape.samples, checked_add(std::min(chunk, problem.range.count()), reach));
         const index_t inputs = checked_multiply(signals, layout.input_samples);
         const index_t results =
             checked_multiply(checked_multiply(signals, work.filters), layout.stored);
@@ -113,8 +113,8 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
                                   : 0))));
         return layout;
     };
-    const auto fits = [&](index_t stretch, index_t signals) {
-        return laid_out(stretch, signals).bytes <= limit_bytes;
+    const auto fits = [&](index_t chunk, index_t signals) {
+        return laid_out(chunk, signals).bytes <= limit_bytes;
     };
     // The largest number up to `most` that fits, given that 1 does.
     const auto largest = [](index_t most, const auto& fitting) {
@@ -130,17 +130,17 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
     };
     if (!fits(1, 1)) {
         StreamLayout none = laid_out(1, 1);
-        none.stretch = 0;
+        none.chunk = 0;
         return none;
     }
-    // Pieces large enough that nothing is lost between them, small enough to overlap with reading.
+    // Chunks large enough that nothing is lost between them, small enough to overlap with reading.
     constexpr index_t results_at_a_time = index_t{1} << 24;
     const index_t wished = std::max(results_at_a_time / std::max<index_t>(1, work.filters),
                                     checked_multiply(4, work.taps));
     const index_t whole = problem.range.count();
-    const index_t stretch =
+    const index_t chunk =
         largest(std::min(whole, wished), [&](index_t tried) { return fits(tried, 1); });
-    if (stretch < whole) return laid_out(stretch, 1);
+    if (chunk < whole) return laid_out(chunk, 1);
     const index_t signals = largest(std::clamp<index_t>(wished / whole, 1, shape.signals),
                                     [&](index_t tried) { return fits(whole, tried); });
     return laid_out(whole, signals);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which engine filters, by which method, and in what stretches signals stream through it.
+// Which engine filters, by which method, and in what chunks signals stream through it.
 
 #include "signals/filter_problem.hpp"
 
@@ -19,7 +19,7 @@ MethodSelection select_method(const FilterProblem& problem, const SignalShape& s
 
 /// How results are computed when they stream: so many of each of so many signals at a time.
 struct StreamLayout {
-    index_t stretch = 0;  ///< 0: not even one result fits the memory
+    index_t chunk = 0;  ///< 0: not even one result fits the memory
     index_t signals = 1;
     index_t input_samples = 0;  ///< of each signal, at most
     index_t stored = 0;         ///< of each filter and signal, at most

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "convolume/error.hpp"
-#include "core/result_cut.hpp"
+#include "core/result_chunks.hpp"
 #include "signals/convert.hpp"
 #include "signals/double_buffer.hpp"
 #include "signals/nonfinite.hpp"
@@ -16,11 +16,11 @@ namespace convolume {
 
 namespace {
 
-/// What is computed at a time: a stretch of the results of some signals.
-struct Piece {
+/// What is computed at a time: one chunk of the range, of some signals.
+struct Chunk {
     index_t first_signal = 0;
     index_t signals = 1;
-    index_t stretch = 0;  ///< of the cut
+    index_t index = 0;  ///< of the chunk of the range
 };
 
 class Stream {
@@ -35,8 +35,8 @@ class Stream {
           peaks_(work_.window.kind == WindowPost::Kind::peak),
           sample_bytes_(static_cast<index_t>(size_of(work_.sample_type()))),
           result_bytes_(static_cast<index_t>(size_of(work_.result_type()))),
-          cut_(job.problem.engine_range(), work_.window, job.layout.stretch),
-          pieces_(ceil_div(job.shape.signals, job.layout.signals) * cut_.stretches()) {
+          range_chunks_(job.problem.engine_range(), work_.window, job.layout.chunk),
+          chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()) {
         const StreamLayout& layout = job.layout;
         const index_t results = layout.signals * work_.filters * layout.stored;
         for (index_t slot = 0; slot < 2; ++slot) {
@@ -49,7 +49,7 @@ class Stream {
         if (source.type() != work_.sample_type())
             raw_ = Buffer(StreamLayout::raw_samples * static_cast<index_t>(size_of(source.type())),
                           "samples");
-        if (cut_.parts() > 1) {
+        if (range_chunks_.parts() > 1) {
             so_far_ = {Buffer(work_.filters * result_bytes_, "peaks"),
                        Buffer(work_.filters * static_cast<index_t>(sizeof(index_t)), "positions")};
         }
@@ -77,15 +77,15 @@ class Stream {
         Buffer positions;  ///< of peaks
     };
 
-    Piece piece(index_t number) const {
-        Piece piece;
-        piece.first_signal = number / cut_.stretches() * job_.layout.signals;
-        piece.signals = std::min(job_.layout.signals, job_.shape.signals - piece.first_signal);
-        piece.stretch = number % cut_.stretches();
-        return piece;
+    Chunk chunk_at(index_t number) const {
+        Chunk chunk;
+        chunk.first_signal = number / range_chunks_.count() * job_.layout.signals;
+        chunk.signals = std::min(job_.layout.signals, job_.shape.signals - chunk.first_signal);
+        chunk.index = number % range_chunks_.count();
+        return chunk;
     }
-    SampleRange inputs_of(const Piece& piece) const {
-        return job_.problem.inputs(cut_[piece.stretch].results, job_.shape.samples);
+    SampleRange inputs_of(const Chunk& chunk) const {
+        return job_.problem.inputs(range_chunks_[chunk.index].results, job_.shape.samples);
     }
 
     // The first thing that goes wrong in any thread stops all of them.
@@ -103,16 +103,16 @@ class Stream {
     }
 
     void read_all() {
-        SampleRange before;  // of the previous piece's signal
-        for (index_t number = 0; number < pieces_ && inputs_.await_empty(number); ++number) {
+        SampleRange before;  // of the previous chunk's signal
+        for (index_t number = 0; number < chunks_ && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);
-            const Piece now = piece(number);
+            const Chunk now = chunk_at(number);
             const SampleRange wanted = inputs_of(now);
             char* const to = inputs_.slot(number).as<char>();
-            // Pieces of one signal overlap: what is there is not read again. (Pieces of several
+            // Chunks of one signal overlap: what is there is not read again. (Chunks of several
             // signals hold these whole.)
             index_t known = 0;
-            if (now.stretch > 0 && now.signals == 1 && wanted.begin >= before.begin &&
+            if (now.index > 0 && now.signals == 1 && wanted.begin >= before.begin &&
                 wanted.begin < before.end) {
                 known = std::min(before.end, wanted.end) - wanted.begin;
                 std::memcpy(to,
@@ -148,12 +148,12 @@ class Stream {
 
     void filter_all() {
         index_t written = 0;  // of a window in parts, only the last leaves results
-        for (index_t number = 0; number < pieces_; ++number) {
+        for (index_t number = 0; number < chunks_; ++number) {
             throw_if_stopped(context_);
             if (!inputs_.await_filled(number) || !outputs_.await_empty(written)) return;
-            const Piece now = piece(number);
+            const Chunk now = chunk_at(number);
             const SampleRange samples = inputs_of(now);
-            const index_t stored = cut_[now.stretch].stored;
+            const index_t stored = range_chunks_[now.index].stored;
             Results& results = outputs_.slot(written);
             index_t* const positions = peaks_ ? results.positions.as<index_t>() : nullptr;
             const index_t count = now.signals * work_.filters * stored;
@@ -162,38 +162,38 @@ class Stream {
             if (context_.progress)
                 context.progress = [&](double done) {
                     context_.progress((static_cast<double>(number) + done) /
-                                      static_cast<double>(pieces_ + 1));
+                                      static_cast<double>(chunks_ + 1));
                 };
             job_.engine.filter(work_, job_.prepared,
                                {inputs_.slot(number).data(), now.signals, samples.count(),
                                 samples.begin, samples.count()},
-                               {cut_[now.stretch].results, results.values.data(), positions,
+                               {range_chunks_[now.index].results, results.values.data(), positions,
                                 work_.filters * stored, stored},
                                context);
             inputs_.emptied();
             if (positions)
                 std::for_each(positions, positions + count,
                               [&](index_t& n) { n -= job_.problem.shift; });
-            if (cut_.parts() > 1) combine_parts(now.stretch, results);
-            if (!ends_window(now.stretch)) continue;
+            if (range_chunks_.parts() > 1) combine_parts(now.index, results);
+            if (!ends_window(now.index)) continue;
             outputs_.filled();
             ++written;
         }
     }
 
-    /// Whether a stretch ends a window: its results, and those of its parts before, are complete.
-    bool ends_window(index_t stretch) const {
-        return (stretch + 1) % cut_.parts() == 0 || stretch + 1 == cut_.stretches();
+    /// Whether a chunk ends a window: its results, and those of its parts before, are complete.
+    bool ends_window(index_t chunk) const {
+        return (chunk + 1) % range_chunks_.parts() == 0 || chunk + 1 == range_chunks_.count();
     }
 
     // Adds a part of a window to those before; after the last, `results` are the whole window's.
-    void combine_parts(index_t stretch, const Results& results) {
-        const bool first = stretch % cut_.parts() == 0;
+    void combine_parts(index_t chunk, const Results& results) {
+        const bool first = chunk % range_chunks_.parts() == 0;
         if (work_.result_type() == PixelType::float32)
             combine<float>(results, first);
         else
             combine<double>(results, first);
-        if (ends_window(stretch)) {
+        if (ends_window(chunk)) {
             std::memcpy(results.values.data(), so_far_.values.data(),
                         static_cast<std::size_t>(work_.filters * result_bytes_));
             std::memcpy(results.positions.data(), so_far_.positions.data(),
@@ -213,9 +213,9 @@ class Stream {
 
     void write_all() {
         index_t written = 0;
-        for (index_t number = 0; number < pieces_; ++number) {
-            const Piece now = piece(number);
-            if (!ends_window(now.stretch)) continue;
+        for (index_t number = 0; number < chunks_; ++number) {
+            const Chunk now = chunk_at(number);
+            if (!ends_window(now.index)) continue;
             if (!outputs_.await_filled(written)) return;
             throw_if_stopped(context_);
             write(now, outputs_.slot(written));
@@ -224,8 +224,8 @@ class Stream {
         }
     }
 
-    void write(const Piece& now, const Results& results) {
-        const ResultStretch at = cut_[now.stretch];
+    void write(const Chunk& now, const Results& results) {
+        const ResultChunk at = range_chunks_[now.index];
         for (index_t s = 0; s < now.signals; ++s)
             for (index_t f = 0; f < work_.filters; ++f) {
                 const index_t from = (s * work_.filters + f) * at.stored;
@@ -245,8 +245,8 @@ class Stream {
     bool peaks_;
     index_t sample_bytes_;
     index_t result_bytes_;
-    ResultCut cut_;
-    index_t pieces_;
+    ResultChunks range_chunks_;
+    index_t chunks_;
 
     DoubleBuffer<Buffer> inputs_;
     DoubleBuffer<Results> outputs_;

@@ -125,7 +125,7 @@ struct Convolver::Impl {
         if (resolved.folds) {
             extended =
                 Volume(runner()->plan().problem.output.shape(),
-                       working_type(options.precision, runner()->plan().problem.complex_data));
+                       sample_type(options.precision, runner()->plan().problem.complex_data));
             arguments.output = extended.view();
         }
         report = run(arguments, context);
@@ -189,7 +189,7 @@ const Shape3& Convolver::output_shape() const {
     return impl_->resolved.output_shape;
 }
 PixelType Convolver::natural_output_type() const {
-    return working_type(impl_->options.precision, impl_->resolved.problem.complex_data);
+    return sample_type(impl_->options.precision, impl_->resolved.problem.complex_data);
 }
 double Convolver::kernel_sum() const {
     return impl_->resolved.kernel.sum;

@@ -68,7 +68,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     resolved = resolve_problem(image_shape, kernel, options, device.image_type,
                                device.output_type.value_or(PixelType::float32));
     const Problem& problem = resolved.problem;
-    const PixelType natural = working_type(options.precision, problem.complex_data);
+    const PixelType natural = sample_type(options.precision, problem.complex_data);
     impl_->output_type = device.output_type.value_or(natural);
     if (problem.complex_data && !is_complex(impl_->output_type))
         throw InvalidArgument(message("the result is complex and cannot be stored as ",

@@ -79,10 +79,7 @@ Block part_block(const Problem& problem, const Layout& layout, int part,
         const index_t planes = axes[0].grid / layout.parts / (halved ? 2 : 1);
         block.axes[0] = {planes, planes, std::min(axes[0].kernel, planes), 0, planes};
         block.complex_data = problem.complex_data || halved;
-        const bool single = problem.precision == Precision::float32;
-        block.source_type = block.target_type =
-            block.complex_data ? (single ? PixelType::complex64 : PixelType::complex128)
-                               : (single ? PixelType::float32 : PixelType::float64);
+        block.source_type = block.target_type = sample_type(problem.precision, block.complex_data);
     }
     return block;
 }
@@ -96,8 +93,7 @@ Shape3 scratch_shape(const Problem& problem, const Layout& layout) {
 }
 
 index_t scratch_bytes(const Problem& problem, const Layout& layout) {
-    const index_t sample =
-        (problem.precision == Precision::float32 ? 4 : 8) * (problem.complex_data ? 2 : 1);
+    const index_t sample = sample_bytes(problem.precision, problem.complex_data);
     return Buffer::rounded_bytes(
         checked_multiply(element_count(scratch_shape(problem, layout)), sample));
 }

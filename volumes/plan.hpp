@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The decision how to run a convolution: method, pieces, padded sizes, bytes, predicted time.
+// The decision how to run a convolution: method, blocks, padded sizes, bytes, predicted time.
 // Planning is arithmetic: nothing large is allocated, no transform is run.
 
 #include <string>

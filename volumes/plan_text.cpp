@@ -18,7 +18,7 @@ std::string format_seconds(double seconds) {
     return text;
 }
 
-std::string pieces(const PlanCandidate& candidate) {
+std::string division(const PlanCandidate& candidate) {
     if (candidate.parts > 1) return message(candidate.parts, " parts");
     const index_t tiles = element_count(candidate.tiles);
     const std::string text =
@@ -81,7 +81,7 @@ std::string Plan::to_string() const {
         convolume::to_string(output), " (z×y×x), ", complex_data ? "complex" : "real",
         rank1_kernel ? ", kernel of rank 1" : "", ", ", convolume::to_string(precision),
         ", boundary ", convolume::to_string(boundary.kind), "\n");
-    text += message("method ", describe(chosen), ": ", pieces(chosen), ", grid ",
+    text += message("method ", describe(chosen), ": ", division(chosen), ", grid ",
                     convolume::to_string(chosen.grid), ", ", tasks, tasks == 1 ? " task" : " tasks",
                     " on");
     for (const std::string& engine : engines) text += " " + engine;
@@ -94,13 +94,13 @@ std::string Plan::to_string() const {
     text += message(", engines), predicted ", format_seconds(chosen.seconds), "\n");
 
     char line[256];
-    std::snprintf(line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s\n", "candidate", "pieces",
-                  "grid z,y,x", "engine", "host", "predicted");
+    std::snprintf(line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s\n", "candidate",
+                  "division", "grid z,y,x", "engine", "host", "predicted");
     text += line;
     for (const PlanCandidate& candidate : candidates) {
         std::snprintf(
             line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s", describe(candidate).c_str(),
-            pieces(candidate).c_str(), convolume::to_string(candidate.grid, ",").c_str(),
+            division(candidate).c_str(), convolume::to_string(candidate.grid, ",").c_str(),
             format_bytes(candidate.engine_bytes).c_str(),
             format_bytes(candidate.host_bytes).c_str(), format_seconds(candidate.seconds).c_str());
         text += line;

@@ -26,12 +26,6 @@ OutputRange adjoint_range(const OutputRange& forward, index_t image, index_t ker
 
 }  // namespace
 
-PixelType working_type(Precision precision, bool complex_data) {
-    if (precision == Precision::float32)
-        return complex_data ? PixelType::complex64 : PixelType::float32;
-    return complex_data ? PixelType::complex128 : PixelType::float64;
-}
-
 ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kernel,
                                 const Options& options, PixelType image_type,
                                 PixelType output_type) {
@@ -80,7 +74,7 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     if (resolved.folds) {
         // What runs is a convolution into the continued image; the caller's output comes after.
         resolved.problem.output_type =
-            working_type(options.precision, resolved.problem.complex_data);
+            sample_type(options.precision, resolved.problem.complex_data);
         resolved.problem.other_host_bytes =
             checked_multiply(element_count(image), static_cast<index_t>(size_of(output_type)));
     }
@@ -93,7 +87,7 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     }
     resolved.taps = std::make_shared<const Volume>(
         make_taps(kernel, resolved.kernel, flips, trimmed,
-                  working_type(options.precision, resolved.problem.complex_data)));
+                  sample_type(options.precision, resolved.problem.complex_data)));
     // Kept for the engines.
     resolved.problem.other_host_bytes = checked_add(resolved.problem.other_host_bytes,
                                                     Buffer::rounded_bytes(resolved.taps->bytes()));

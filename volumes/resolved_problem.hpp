@@ -32,7 +32,4 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
                                 const Options& options, PixelType image_type,
                                 PixelType output_type);
 
-/// The type that data of a problem are computed in.
-PixelType working_type(Precision precision, bool complex_data);
-
 }  // namespace convolume

@@ -17,7 +17,7 @@ std::string extents_text(const std::vector<index_t>& dims) {
 std::string plan_line(const FilterPlan& plan) {
     std::string text = to_string(plan.method);
     if (plan.segment > 0) text += message(", segments of ", plan.segment);
-    return text + message(" on ", plan.engine, ", stretches of ", plan.stretch, " in ",
+    return text + message(" on ", plan.engine, ", chunks of ", plan.chunk, " in ",
                           format_bytes(plan.stream_bytes), ", predicted ",
                           format_duration(plan.seconds));
 }
@@ -68,7 +68,7 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
                     {"segment", plan.segment},
                     {"engine", plan.engine},
                     {"seconds", plan.seconds},
-                    {"stretch", plan.stretch},
+                    {"chunk", plan.chunk},
                     {"stream_bytes", plan.stream_bytes}};
     if (times != nullptr) json["report"] = report_json(executed_, *times);
     json["output"] = {{"file", nullptr},

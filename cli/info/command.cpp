@@ -5,7 +5,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/slabs.hpp"
+#include "cli/files/plane_groups.hpp"
 #include "cli/info/statistics.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/format.hpp"
@@ -28,9 +28,9 @@ PixelStatistics statistics_of(io::ImageReader& reader) {
     PixelStatistics statistics;
     for (index_t t = 0; t < metadata.frames; ++t)
         for (index_t c = 0; c < metadata.channels; ++c)
-            for_each_slab(reader, t, c, [&statistics](const ConstImageView& slab, index_t) {
-                statistics.add(slab);
-            });
+            for_each_plane_group(
+                reader, t, c,
+                [&statistics](const ConstImageView& planes, index_t) { statistics.add(planes); });
     return statistics;
 }
 

@@ -9,7 +9,7 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr index_t slab_bytes = index_t{64} << 20;
+constexpr index_t plane_group_bytes = index_t{64} << 20;
 
 io::ImageMetadata metadata_of(const PhantomRequest& request) {
     const VoxelSize& voxel = request.options.voxel;
@@ -36,7 +36,7 @@ void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     writer_ = io::create_image(request_.output, output_, request_.create);
     const Shape3& shape = output_.shape;
     const index_t plane = checked_multiply(shape.y, shape.x);
-    const index_t planes = std::clamp<index_t>(slab_bytes / plane / 4, 1, shape.z);
+    const index_t planes = std::clamp<index_t>(plane_group_bytes / plane / 4, 1, shape.z);
     Volume drawn({planes, shape.y, shape.x}, PixelType::float32);
     const bool rounded = output_.type != PixelType::float32;
     Volume integers(rounded ? drawn.shape() : Shape3{}, output_.type);

@@ -76,17 +76,17 @@ OrthogonalViews::OrthogonalViews(const Shape3& shape)
       along_y(shape.z, shape.x, lowest),
       along_x(shape.y, shape.z, lowest) {}
 
-void Projections::add(const ConstImageView& slab, index_t z_begin) {
-    const Shape3 shape = slab.shape;
-    visit_pixel_type(slab.type, [&](auto tag) {
+void Projections::add(const ConstImageView& planes, index_t z_begin) {
+    const Shape3 shape = planes.shape;
+    visit_pixel_type(planes.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         for (index_t z = 0; z < shape.z; ++z)
             for (index_t y = 0; y < shape.y; ++y) {
-                const T* row = static_cast<const T*>(slab.at(z, y, 0));
+                const T* row = static_cast<const T*>(planes.at(z, y, 0));
                 float& row_maximum = along_x.at(y, z_begin + z);
                 for (index_t x = 0; x < shape.x; ++x) {
                     const auto value =
-                        static_cast<float>(real_or_magnitude(row[x * slab.strides.x]));
+                        static_cast<float>(real_or_magnitude(row[x * planes.strides.x]));
                     float& above = along_z.at(y, x);
                     float& across = along_y.at(z_begin + z, x);
                     if (value > above) above = value;
@@ -97,13 +97,14 @@ void Projections::add(const ConstImageView& slab, index_t z_begin) {
     });
 }
 
-void MiddleSlices::add(const ConstImageView& slab, index_t z_begin) {
-    const Shape3 shape = slab.shape;
+void MiddleSlices::add(const ConstImageView& planes, index_t z_begin) {
+    const Shape3 shape = planes.shape;
     const index_t middle_z = along_y.rows / 2, middle_y = shape.y / 2, middle_x = shape.x / 2;
-    visit_pixel_type(slab.type, [&](auto tag) {
+    visit_pixel_type(planes.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         const auto value = [&](index_t z, index_t y, index_t x) {
-            return static_cast<float>(real_or_magnitude(*static_cast<const T*>(slab.at(z, y, x))));
+            return static_cast<float>(
+                real_or_magnitude(*static_cast<const T*>(planes.at(z, y, x))));
         };
         for (index_t z = 0; z < shape.z; ++z) {
             for (index_t x = 0; x < shape.x; ++x)

@@ -30,20 +30,20 @@ struct OrthogonalViews {
     Plane along_y;  ///< rows z, columns x
     Plane along_x;  ///< rows y, columns z
 
-    /// Starts without a value; a stack is then added slab by slab.
+    /// Starts without a value; a stack is then added some planes at a time.
     explicit OrthogonalViews(const Shape3& shape);
 };
 
 /// The largest value along each axis; NaN is passed over.
 struct Projections : OrthogonalViews {
     using OrthogonalViews::OrthogonalViews;
-    void add(const ConstImageView& slab, index_t z_begin);
+    void add(const ConstImageView& planes, index_t z_begin);
 };
 
 /// The planes through voxel z/2, y/2, x/2.
 struct MiddleSlices : OrthogonalViews {
     using OrthogonalViews::OrthogonalViews;
-    void add(const ConstImageView& slab, index_t z_begin);
+    void add(const ConstImageView& planes, index_t z_begin);
 };
 
 /// Every value's decimal logarithm; what is not above 0 becomes as dark as can be.

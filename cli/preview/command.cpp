@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "cli/files/slabs.hpp"
+#include "cli/files/plane_groups.hpp"
 #include "cli/preview/request.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/console.hpp"
@@ -34,9 +34,9 @@ void take_steps(const io::ImageMetadata& metadata, PreviewStack& stack) {
 template <class Views>
 OrthogonalViews views_of(io::ImageReader& reader, const PreviewRequest& request) {
     Views views(reader.metadata().shape);
-    for_each_slab(
+    for_each_plane_group(
         reader, request.frame, request.channel,
-        [&views](const ConstImageView& slab, index_t z_begin) { views.add(slab, z_begin); });
+        [&views](const ConstImageView& planes, index_t z_begin) { views.add(planes, z_begin); });
     return views;
 }
 

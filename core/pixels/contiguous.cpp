@@ -280,11 +280,9 @@ ClampCount store_contiguous(const double* in, index_t count, double add, PixelTy
                             void* out) {
     return HWY_DYNAMIC_DISPATCH(store_double)(in, count, add, type, out);
 }
-template <>
 bool all_finite(const float* values, index_t count) {
     return HWY_DYNAMIC_DISPATCH(all_finite_float)(values, count);
 }
-template <>
 bool all_finite(const double* values, index_t count) {
     return HWY_DYNAMIC_DISPATCH(all_finite_double)(values, count);
 }

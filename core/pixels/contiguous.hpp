@@ -16,9 +16,8 @@ index_t load_contiguous(PixelType type, const void* in, index_t count, const Loa
 template <class T>
 ClampCount store_contiguous(const T* in, index_t count, T add, PixelType type, void* out);
 
-/// T is float or double.
-template <class T>
-bool all_finite(const T* values, index_t count);
+bool all_finite(const float* values, index_t count);
+bool all_finite(const double* values, index_t count);
 
 /// Copies past the caches to `out`, for memory that will not be read soon. Call stream_fence()
 /// before another thread reads it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A piece of load_row(), for work that goes block by block along x.
+// load_row() for some of a row's samples, for work that takes a row some samples at a time.
 
 #include "core/pixels/rows.hpp"
 

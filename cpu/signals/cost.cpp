@@ -81,10 +81,10 @@ double fetch_s(const FilterWork& work) {
 std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, index_t outputs,
                                       int threads) {
     if (work.segment != 0) return {};
-    const index_t units = checked_multiply(signals, ceil_div(outputs, direct_stretch));
+    const index_t units = checked_multiply(signals, ceil_div(outputs, direct_chunk));
     const index_t groups = filter_groups(units, work.filters, threads);
     const double results =
-        static_cast<double>(std::min(outputs, direct_stretch) + function_halo(work));
+        static_cast<double>(std::min(outputs, direct_chunk) + function_halo(work));
     const double per_tap = multiply_add_s * (work.complex_data ? 4 : 1) * size_factor(work);
     const double floats = floats_per_sample(work);
     const double each = (results + static_cast<double>(work.taps)) * floats * load_s +
@@ -102,8 +102,8 @@ std::optional<FilterCost> overlap_save_cost(const FilterWork& work, index_t sign
     const index_t useful = overlap_save_useful(work);
     if (useful < 1) return {};
     const index_t packed = work.complex_data ? 1 : 2;
-    const index_t stretches = checked_multiply(signals, ceil_div(outputs, useful));
-    const index_t units = ceil_div(stretches, packed);
+    const index_t chunks = checked_multiply(signals, ceil_div(outputs, useful));
+    const index_t units = ceil_div(chunks, packed);
     const index_t groups = filter_groups(units, work.filters, threads);
     const auto length = static_cast<double>(work.segment);
     const double factor = size_factor(work);
@@ -122,12 +122,12 @@ std::optional<FilterCost> overlap_save_cost(const FilterWork& work, index_t sign
 
 std::optional<FilterCost> overlap_add_cost(const FilterWork& work, index_t signals, index_t outputs,
                                            int threads) {
-    const index_t block = work.segment - (work.taps - 1);
-    if (block < 1) return {};
+    const index_t hop = work.segment - (work.taps - 1);
+    if (hop < 1) return {};
     const index_t packed = work.complex_data ? 1 : 2;
-    const index_t blocks =
-        ceil_div(checked_add(checked_add(outputs, work.taps - 1), function_halo(work)), block);
-    const index_t units = checked_multiply(signals, ceil_div(blocks, packed));
+    const index_t segments =
+        ceil_div(checked_add(checked_add(outputs, work.taps - 1), function_halo(work)), hop);
+    const index_t units = checked_multiply(signals, ceil_div(segments, packed));
     const index_t groups = filter_groups(units, work.filters, threads);
     const auto length = static_cast<double>(work.segment);
     const double factor = size_factor(work);
@@ -149,27 +149,29 @@ std::optional<FilterCost> overlap_add_cost(const FilterWork& work, index_t signa
 std::optional<FilterCost> partitioned_cost(const FilterWork& work, index_t signals, index_t outputs,
                                            int threads) {
     if (work.segment < 2 || work.segment % 2 != 0) return {};
-    const index_t parts = partitions(work);
-    const index_t blocks = ceil_div(checked_add(outputs, function_halo(work)), work.segment / 2);
+    const index_t partitions = partition_count(work);
+    const index_t segments = ceil_div(checked_add(outputs, function_halo(work)), work.segment / 2);
     const auto length = static_cast<double>(work.segment);
     const double factor = floats_per_sample(work);
     // Real transforms are complex ones of half the length, and a pass to join their halves.
     const double transform =
         (work.complex_data ? fft_s(work.segment) : fft_s(work.segment / 2) + length * join_s) *
         size_factor(work);
-    // The first outputs, before which there is no signal, have fewer parts to add.
-    const auto all = static_cast<double>(blocks);
-    const auto most = static_cast<double>(std::min(parts, blocks));
+    // The first outputs, before which there is no signal, have fewer partitions to add.
+    const auto all = static_cast<double>(segments);
+    const auto most = static_cast<double>(std::min(partitions, segments));
     const double summed = most * (1 - 0.5 * (most - 1) / all);
     const double per_output =
         transform + length * factor * (store_s + 0.5 * summed * product_sum_s) + step_s;
     FilterCost cost;
-    cost.seconds = static_cast<double>(signals) *
-                   (shared_s(blocks + parts, transform + length * factor * load_s, 0, threads) +
-                    shared_s(checked_multiply(blocks, work.filters), per_output,
-                             memory_bytes(work, 1, outputs), threads));
+    cost.seconds =
+        static_cast<double>(signals) *
+        (shared_s(segments + partitions, transform + length * factor * load_s, 0, threads) +
+         shared_s(checked_multiply(segments, work.filters), per_output,
+                  memory_bytes(work, 1, outputs), threads));
     cost.work_bytes = partitioned_bytes(work, outputs, threads);
-    cost.description = message("partitioned in blocks of ", work.segment / 2);
+    cost.description =
+        message("partitioned convolution, ", partitions, " partitions of ", work.segment / 2);
     return cost;
 }
 

@@ -11,8 +11,8 @@ namespace convolume::cpu {
 
 namespace {
 
-// Taps that are summed up at a time: sums of sums err less.
-constexpr index_t chunk_taps = 64;
+// Taps of a tap group, which are summed up first: sums of sums err less.
+constexpr index_t group_taps = 64;
 
 // Complex sums are two of real ones over two rows, of real and of imaginary parts:
 //   re y = Σ re h re x - im h im x,   im y = Σ im h re x + re h im x.
@@ -24,14 +24,14 @@ class DirectSums : public CpuFilters {
   public:
     DirectSums(const FilterWork& work, const Sample* taps)
         : taps_(work.taps), weights_(weights_bytes(work), "filters") {
-        // Chunk after chunk of the filters flipped, in each the taps of one row after the
+        // Tap group after tap group of the flipped filters, in each the taps of one row after the
         // other's.
         Real* next = weights_.as<Real>();
         for (index_t f = 0; f < work.filters; ++f)
             for (index_t sum = 0; sum < planes; ++sum)
-                for (index_t begin = 0; begin < taps_; begin += chunk_taps)
+                for (index_t begin = 0; begin < taps_; begin += group_taps)
                     for (index_t row = 0; row < planes; ++row)
-                        for (index_t j = begin; j < std::min(begin + chunk_taps, taps_); ++j)
+                        for (index_t j = begin; j < std::min(begin + group_taps, taps_); ++j)
                             *next++ = weight(taps[f * taps_ + taps_ - 1 - j], sum, row);
     }
 
@@ -41,31 +41,31 @@ class DirectSums : public CpuFilters {
     }
 
     static index_t scratch_bytes(const FilterWork& work) {
-        const index_t filtered = direct_stretch + function_halo(work);
+        const index_t filtered = direct_chunk + function_halo(work);
         return round_up(planes * Scratch::bytes_of<Real>(padded(filtered + work.taps - 1)) +
                             planes * Scratch::bytes_of<Real>(padded(filtered)) +
                             (planes - 1) * Scratch::bytes_of<Sample>(filtered + work.taps - 1) +
-                            Output<Sample>::scratch_bytes(work, direct_stretch),
+                            Output<Sample>::scratch_bytes(work, direct_chunk),
                         static_cast<index_t>(Buffer::alignment));
     }
 
     void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
                 const Resources& use) const override {
-        const Output<Sample> output(work, result, signal.signals, direct_stretch);
-        const index_t per_signal = output.cut().stretches();
+        const Output<Sample> output(work, result, signal.signals, direct_chunk);
+        const index_t per_signal = output.chunks().count();
         const index_t units = signal.signals * per_signal;
         const index_t groups = filter_groups(units, work.filters, use.threads);
         const index_t bytes = scratch_bytes(work);
         const BufferPool::Lease memory =
-            use.memory.take(bytes * use.threads, use.threads, "stretches");
+            use.memory.take(bytes * use.threads, use.threads, "chunks");
 
         ParallelLoop(use.threads, use.context)
             .run(units * groups, 0, 1, [&](index_t task, int thread) {
                 const index_t unit = task / groups;
                 const index_t group = task % groups;
                 const index_t s = unit / per_signal;
-                const index_t stretch = unit % per_signal;
-                const SampleRange results = output.cut()[stretch].results;
+                const index_t chunk = unit % per_signal;
+                const SampleRange results = output.chunks()[chunk].results;
                 const index_t count = results.count() + output.before() + output.after();
 
                 Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
@@ -91,7 +91,7 @@ class DirectSums : public CpuFilters {
                         correlate(rows, weights_.as<Real>() + (f * planes + sum) * planes * taps_,
                                   sums[sum], count);
                     if constexpr (planes == 2) interleave(sums[0], sums[1], y, count);
-                    output.store(s, f, stretch, y + output.before(), scratch);
+                    output.store(s, f, chunk, y + output.before(), scratch);
                 }
             });
         output.finish();
@@ -111,8 +111,8 @@ class DirectSums : public CpuFilters {
     }
 
     void correlate(Real* const* rows, const Real* weights, Real* sum, index_t count) const {
-        for (index_t begin = 0; begin < taps_; begin += chunk_taps) {
-            const index_t taps = std::min(chunk_taps, taps_ - begin);
+        for (index_t begin = 0; begin < taps_; begin += group_taps) {
+            const index_t taps = std::min(group_taps, taps_ - begin);
             const Real* from[2];
             for (index_t p = 0; p < planes; ++p) from[p] = rows[p] + begin;
             correlate_rows(from, planes, weights, taps, begin > 0, sum, count);
@@ -121,7 +121,7 @@ class DirectSums : public CpuFilters {
     }
 
     index_t taps_;
-    Buffer weights_;  ///< [filter][sum][chunk][row][tap]
+    Buffer weights_;  ///< [filter][sum][tap group][row][tap]
 };
 
 }  // namespace

@@ -33,13 +33,13 @@ index_t overlap_add_bytes(const FilterWork& work, index_t results, int threads);
 index_t partitioned_bytes(const FilterWork& work, index_t results, int threads);
 
 /// Results that are summed up in time at a time: with their samples they stay in the first cache.
-inline constexpr index_t direct_stretch = 2048;
+inline constexpr index_t direct_chunk = 2048;
 
 /// Results that a segment of overlap-save leaves; below 1 it is too short.
 index_t overlap_save_useful(const FilterWork& work);
 
-/// Blocks of work.segment / 2 taps that partitioned convolution cuts filters into.
-inline index_t partitions(const FilterWork& work) {
+/// Partitions, of work.segment / 2 taps, that partitioned convolution cuts filters into.
+inline index_t partition_count(const FilterWork& work) {
     return ceil_div(work.taps, work.segment / 2);
 }
 

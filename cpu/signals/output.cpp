@@ -14,10 +14,10 @@ Output<Sample>::Output(const FilterWork& work, const FilterResult& result, index
       result_(result),
       signals_(signals),
       longest_(longest),
-      cut_(result.range, work.window, longest) {
-    if (cut_.parts() == 1) return;
+      chunks_(result.range, work.window, longest) {
+    if (chunks_.parts() == 1) return;
     const index_t parts =
-        checked_multiply(checked_multiply(signals, work.filters), cut_.stretches());
+        checked_multiply(checked_multiply(signals, work.filters), chunks_.count());
     part_values_ =
         Buffer(checked_multiply(parts, static_cast<index_t>(size_of(work.result_type()))), "peaks");
     part_positions_ =
@@ -34,9 +34,9 @@ index_t Output<Sample>::scratch_bytes(const FilterWork& work, index_t longest) {
 }
 
 template <class Sample>
-void Output<Sample>::store(index_t signal, index_t filter, index_t stretch, const Sample* y,
+void Output<Sample>::store(index_t signal, index_t filter, index_t chunk, const Sample* y,
                            Scratch scratch) const {
-    const ResultStretch at = cut_[stretch];
+    const ResultChunk at = chunks_[chunk];
     const index_t count = at.results.count();
     const PixelType type = work_.result_type();
     const auto size = static_cast<index_t>(size_of(type));
@@ -69,9 +69,9 @@ void Output<Sample>::store(index_t signal, index_t filter, index_t stretch, cons
             break;
         case WindowPost::Kind::peak:
             if (type == PixelType::float32)
-                store_peaks(signal, filter, stretch, static_cast<const float*>(values));
+                store_peaks(signal, filter, chunk, static_cast<const float*>(values));
             else if (type == PixelType::float64)
-                store_peaks(signal, filter, stretch, static_cast<const double*>(values));
+                store_peaks(signal, filter, chunk, static_cast<const double*>(values));
             else
                 throw InternalError("peaks of results that are no real floating-point numbers");
             break;
@@ -80,15 +80,15 @@ void Output<Sample>::store(index_t signal, index_t filter, index_t stretch, cons
 
 template <class Sample>
 template <class Real>
-void Output<Sample>::store_peaks(index_t signal, index_t filter, index_t stretch,
+void Output<Sample>::store_peaks(index_t signal, index_t filter, index_t chunk,
                                  const Real* values) const {
-    const ResultStretch at = cut_[stretch];
+    const ResultChunk at = chunks_[chunk];
     index_t first =
         signal * result_.signal_stride + filter * result_.filter_stride + at.first_stored;
     Real* peaks = static_cast<Real*>(result_.data);
     index_t* positions = result_.peak_positions;
-    if (cut_.parts() > 1) {
-        first = (signal * work_.filters + filter) * cut_.stretches() + stretch;
+    if (chunks_.parts() > 1) {
+        first = (signal * work_.filters + filter) * chunks_.count() + chunk;
         peaks = part_values_.as<Real>();
         positions = part_positions_.as<index_t>();
     }
@@ -106,7 +106,7 @@ void Output<Sample>::store_peaks(index_t signal, index_t filter, index_t stretch
 
 template <class Sample>
 void Output<Sample>::finish() const {
-    if (cut_.parts() == 1) return;
+    if (chunks_.parts() == 1) return;
     if (size_of(work_.result_type()) == sizeof(float))
         combine_parts<float>();
     else
@@ -121,10 +121,10 @@ void Output<Sample>::combine_parts() const {
     for (index_t s = 0; s < signals_; ++s)
         for (index_t f = 0; f < work_.filters; ++f) {
             const index_t row = s * result_.signal_stride + f * result_.filter_stride;
-            for (index_t i = 0; i < cut_.stretches(); ++i, ++values, ++positions) {
-                const index_t at = row + cut_[i].first_stored;
+            for (index_t i = 0; i < chunks_.count(); ++i, ++values, ++positions) {
+                const index_t at = row + chunks_[i].first_stored;
                 Real& peak = static_cast<Real*>(result_.data)[at];
-                if (i % cut_.parts() != 0 && !is_higher(*values, peak)) continue;
+                if (i % chunks_.parts() != 0 && !is_higher(*values, peak)) continue;
                 peak = *values;
                 if (result_.peak_positions) result_.peak_positions[at] = *positions;
             }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What becomes of filtered samples before they are stored: the work's function, or power, then its
-// windows. Engines hand in one stretch of one filter of one signal at a time, from cache.
+// windows. Engines hand in one chunk of one filter of one signal at a time, from cache.
 
 #include <vector>
 
 #include "core/buffer_pool.hpp"
-#include "core/result_cut.hpp"
+#include "core/result_chunks.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/scratch.hpp"
 
@@ -15,10 +15,10 @@ namespace convolume::cpu {
 template <class Sample>
 class Output {
   public:
-    /// `longest`: results of a stretch. All but `result` are kept by reference.
+    /// `longest`: results of a chunk. All but `result` are kept by reference.
     Output(const FilterWork& work, const FilterResult& result, index_t signals, index_t longest);
 
-    const ResultCut& cut() const { return cut_; }
+    const ResultChunks& chunks() const { return chunks_; }
     /// Filtered samples that are looked at before and after each result.
     index_t before() const { return work_.function ? work_.function->before : 0; }
     index_t after() const { return work_.function ? work_.function->after : 0; }
@@ -35,8 +35,8 @@ class Output {
     index_t scratch_bytes() const { return scratch_bytes(work_, longest_); }
     static index_t scratch_bytes(const FilterWork& work, index_t longest);
 
-    /// `y`: the filtered sample of the stretch's first result; y[-before()] … can be read.
-    void store(index_t signal, index_t filter, index_t stretch, const Sample* y,
+    /// `y`: the filtered sample of the chunk's first result; y[-before()] … can be read.
+    void store(index_t signal, index_t filter, index_t chunk, const Sample* y,
                Scratch scratch) const;
 
     /// Combines the peaks of windows that were computed in parts.
@@ -44,7 +44,7 @@ class Output {
 
   private:
     template <class Real>
-    void store_peaks(index_t signal, index_t filter, index_t stretch, const Real* values) const;
+    void store_peaks(index_t signal, index_t filter, index_t chunk, const Real* values) const;
     template <class Real>
     void combine_parts() const;
 
@@ -52,8 +52,8 @@ class Output {
     FilterResult result_;
     index_t signals_;
     index_t longest_;
-    ResultCut cut_;
-    /// Peaks of the stretches of windows in parts, [signal][filter][stretch].
+    ResultChunks chunks_;
+    /// Peaks of the chunks of windows in parts, [signal][filter][chunk].
     Buffer part_values_;
     Buffer part_positions_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap-add: blocks of the signal do not overlap, what each leaves does, by taps-1 results.
-// Segments are added in two steps in which none meets another, so that sums need no atomics: even
-// blocks, then odd ones (more steps only where blocks are shorter than filters).
+// Overlap-add: the samples of segments do not overlap, their results do, by taps-1. Results are
+// added in two steps in which none meets another, so that sums need no atomics: even segments, then
+// odd ones (more steps only where a segment has fewer samples than filters have taps).
 
 #include <limits>
 
@@ -19,7 +19,7 @@ index_t overlap_add_tile(const FilterWork& work) {
     if (is_plain(work)) return std::numeric_limits<index_t>::max();
     constexpr index_t segments_at_a_time = 64;
     return checked_add(checked_multiply(segments_at_a_time, work.segment),
-                       tile_stretch + function_halo(work));
+                       tile_chunk + function_halo(work));
 }
 
 template <class Sample>
@@ -33,8 +33,8 @@ class OverlapAdd : public CpuFilters {
     OverlapAdd(const FilterWork& work, const Sample* taps)
         : bank_(work, taps),
           length_(work.segment),
-          block_(work.segment - (work.taps - 1)),
-          steps_(std::max<index_t>(2, ceil_div(length_, block_))) {}
+          hop_(work.segment - (work.taps - 1)),
+          steps_(std::max<index_t>(2, ceil_div(length_, hop_))) {}
 
     static index_t scratch_bytes(const FilterWork& work) {
         return 3 * Scratch::bytes_of<Complex>(work.segment) +
@@ -45,13 +45,13 @@ class OverlapAdd : public CpuFilters {
                 const Resources& use) const override {
         const index_t bytes = scratch_bytes(work);
         const BufferPool::Lease memory =
-            use.memory.take(bytes * use.threads, use.threads, "blocks");
+            use.memory.take(bytes * use.threads, use.threads, "segments");
         for_each_tile<Sample>(
             work, signal, result, overlap_add_tile(work), use,
             [&](const Tile<Sample>& tile, double begin, double end) {
-                const index_t blocks = ceil_div(tile.range.count() + length_ - block_, block_);
-                for (index_t step = 0; step < std::min(steps_, blocks); ++step) {
-                    const index_t in_step = ceil_div(blocks - step, steps_);
+                const index_t segments = ceil_div(tile.range.count() + length_ - hop_, hop_);
+                for (index_t step = 0; step < std::min(steps_, segments); ++step) {
+                    const index_t in_step = ceil_div(segments - step, steps_);
                     const index_t units = ceil_div(in_step, packed);
                     const index_t groups = filter_groups(units, work.filters, use.threads);
                     const double share = (end - begin) / static_cast<double>(steps_);
@@ -69,29 +69,29 @@ class OverlapAdd : public CpuFilters {
     }
 
   private:
-    /// Blocks first, first+1 … of the `count` of a step.
-    struct Blocks {
+    /// Segments first, first+1 … of the `count` of a step.
+    struct Segments {
         index_t step;
         index_t first;
         index_t count;
     };
 
-    void run(const SignalView& signal, const Tile<Sample>& tile, const Blocks& blocks,
+    void run(const SignalView& signal, const Tile<Sample>& tile, const Segments& segments,
              const SampleRange& filters, Scratch scratch) const {
         Complex* const segment = scratch.take<Complex>(length_);
         Complex* const spectrum = scratch.take<Complex>(length_);
         Complex* const product = scratch.take<Complex>(length_);
         Sample* rows[2];
         for (Sample*& row : rows) row = scratch.take<Sample>(length_);
-        // A block's first sample, and the first result that it adds to.
+        // A segment's first sample, and the first result that it adds to.
         const auto start = [&](index_t p) {
-            return tile.range.begin - (length_ - block_) +
-                   (blocks.step + (blocks.first + p) * steps_) * block_;
+            return tile.range.begin - (length_ - hop_) +
+                   (segments.step + (segments.first + p) * steps_) * hop_;
         };
-        const index_t count = std::min(packed, blocks.count - blocks.first);
+        const index_t count = std::min(packed, segments.count - segments.first);
         for (index_t p = 0; p < packed; ++p) {
             Sample* const row = packed == 1 ? reinterpret_cast<Sample*>(segment) : rows[p];
-            const index_t samples = p < count ? block_ : 0;
+            const index_t samples = p < count ? hop_ : 0;
             if (samples > 0) load_samples(signal, tile.signal, start(p), samples, row);
             std::fill(row + samples, row + length_, Sample{});
         }
@@ -100,24 +100,24 @@ class OverlapAdd : public CpuFilters {
         for (index_t f = filters.begin; f < filters.end; ++f) {
             bank_.filter(f, spectrum, product, segment);
             if constexpr (packed == 1) {
-                add_block(segment, start(0), blocks.step == 0, tile, f);
+                add_segment(segment, start(0), segments.step == 0, tile, f);
             } else {
                 deinterleave(segment, rows[0], rows[1], length_);
                 for (index_t p = 0; p < count; ++p)
-                    add_block(rows[p], start(p), blocks.step == 0, tile, f);
+                    add_segment(rows[p], start(p), segments.step == 0, tile, f);
             }
         }
     }
 
-    // The first step's blocks write, with zeros up to each other, what the others' add to.
-    void add_block(const Sample* y, index_t start, bool first_step, const Tile<Sample>& tile,
-                   index_t f) const {
+    // The first step's segments write, with zeros up to each other, what the others' add to.
+    void add_segment(const Sample* y, index_t start, bool first_step, const Tile<Sample>& tile,
+                     index_t f) const {
         const index_t begin = std::max(start, tile.range.begin);
         const index_t end = std::min(start + length_, tile.range.end);
         Sample* const row = tile.row(f) - tile.range.begin;
         if (first_step) {
             std::copy(y + (begin - start), y + (end - start), row + begin);
-            const index_t covered = std::min(start + steps_ * block_, tile.range.end);
+            const index_t covered = std::min(start + steps_ * hop_, tile.range.end);
             if (covered > end) std::fill(row + end, row + covered, Sample{});
         } else if (end > begin) {
             constexpr index_t reals = sizeof(Sample) / sizeof(Real);
@@ -128,7 +128,7 @@ class OverlapAdd : public CpuFilters {
 
     Bank bank_;
     index_t length_;
-    index_t block_;  ///< samples of the signal in a segment
+    index_t hop_;  ///< samples of the signal in a segment
     index_t steps_;
 };
 

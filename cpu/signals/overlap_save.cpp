@@ -34,8 +34,8 @@ class OverlapSave : public CpuFilters {
     void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
                 const Resources& use) const override {
         const Output<Sample> output(work, result, signal.signals, overlap_save_useful(work));
-        const index_t stretches = signal.signals * output.cut().stretches();
-        const index_t units = ceil_div(stretches, packed);
+        const index_t chunks = signal.signals * output.chunks().count();
+        const index_t units = ceil_div(chunks, packed);
         const index_t groups = filter_groups(units, work.filters, use.threads);
         const int threads =
             static_cast<int>(std::min<index_t>(use.threads, std::max<index_t>(1, units * groups)));
@@ -45,16 +45,16 @@ class OverlapSave : public CpuFilters {
         ParallelLoop(threads, use.context).run(units * groups, 0, 1, [&](index_t task, int thread) {
             const index_t group = task % groups;
             Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
-            run(signal, output, task / groups, stretches,
+            run(signal, output, task / groups, chunks,
                 {group * work.filters / groups, (group + 1) * work.filters / groups}, scratch);
         });
         output.finish();
     }
 
   private:
-    // Stretches unit · packed … through some of the filters.
-    void run(const SignalView& signal, const Output<Sample>& output, index_t unit,
-             index_t stretches, const SampleRange& filters, Scratch scratch) const {
+    // Chunks unit · packed … through some of the filters.
+    void run(const SignalView& signal, const Output<Sample>& output, index_t unit, index_t chunks,
+             const SampleRange& filters, Scratch scratch) const {
         const index_t length = bank_.length();
         Complex* const segment = scratch.take<Complex>(length);
         Complex* const spectrum = scratch.take<Complex>(length);
@@ -63,14 +63,14 @@ class OverlapSave : public CpuFilters {
         for (index_t p = 0; p < packed; ++p) rows[p] = scratch.take<Sample>(length);
 
         const index_t first = unit * packed;
-        const index_t count = std::min(packed, stretches - first);
-        const index_t per_signal = output.cut().stretches();
-        const auto results_of = [&](index_t stretch) {
-            return output.cut()[stretch % per_signal].results;
+        const index_t count = std::min(packed, chunks - first);
+        const index_t per_signal = output.chunks().count();
+        const auto results_of = [&](index_t chunk) {
+            return output.chunks()[chunk % per_signal].results;
         };
         // Sample 0 of the segment of results [begin, …).
-        const auto origin = [&](index_t stretch) {
-            return results_of(stretch).begin - output.before() - aliased_;
+        const auto origin = [&](index_t chunk) {
+            return results_of(chunk).begin - output.before() - aliased_;
         };
         if constexpr (packed == 1) {
             load_samples(signal, first / per_signal, origin(first), length, segment);
@@ -94,8 +94,8 @@ class OverlapSave : public CpuFilters {
         for (index_t f = filters.begin; f < filters.end; ++f) {
             bank_.filter(f, spectrum, product, segment);
             const auto place = [&](index_t p) {
-                const index_t stretch = first + p;
-                return output.place(stretch / per_signal, f, results_of(stretch).begin);
+                const index_t chunk = first + p;
+                return output.place(chunk / per_signal, f, results_of(chunk).begin);
             };
             if constexpr (packed == 1) {
                 output.store(first / per_signal, f, first % per_signal, segment + kept, scratch);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitioned convolution: signal and filters are cut into blocks of half a transform's length.
-// Spectra of the signal's blocks are kept; those that an output block is made of, each times its
-// part of the filter, are added up before a single inverse transform.
+// Partitioned convolution: signal and filters are divided into partitions of half a transform's
+// length. The spectra of the signal's partitions are kept. Those that an output partition is made
+// of, each times its partition of the filter, are added up before a single inverse transform.
 
 #include <cstring>
 
@@ -14,19 +14,19 @@ namespace convolume::cpu {
 
 namespace {
 
-// Output blocks that are computed together.
+// Output partitions that are computed together.
 constexpr index_t outputs_at_a_time = 4;
 
-// Output blocks of a tile: so many that the signal's blocks before them, which each tile
+// Output partitions of a tile: so many that the signal's partitions before them, which each tile
 // transforms anew, are few beside its own.
-index_t tile_blocks(const FilterWork& work) {
+index_t tile_partitions(const FilterWork& work) {
     constexpr index_t least = 32;
-    return std::max(least, 4 * partitions(work));
+    return std::max(least, 4 * partition_count(work));
 }
 
 index_t tile_length(const FilterWork& work) {
-    return checked_add(checked_multiply(tile_blocks(work), work.segment / 2),
-                       tile_stretch + function_halo(work));
+    return checked_add(checked_multiply(tile_partitions(work), work.segment / 2),
+                       tile_chunk + function_halo(work));
 }
 
 template <class Sample>
@@ -37,25 +37,27 @@ class Partitioned : public CpuFilters {
   public:
     Partitioned(const FilterWork& work, const Sample* taps)
         : length_(work.segment),
-          block_(work.segment / 2),
-          parts_(partitions(work)),
+          partition_length_(work.segment / 2),
+          partitions_(partition_count(work)),
           spectra_(bank_bytes(work), "the filters' spectra") {
-        Buffer samples(length_ * static_cast<index_t>(sizeof(Sample)), "a block");
+        Buffer samples(length_ * static_cast<index_t>(sizeof(Sample)), "a partition");
         Buffer spectrum(stride(length_) * static_cast<index_t>(sizeof(Complex)), "a spectrum");
         Sample* const in = samples.as<Sample>();
         plan(in, spectrum.as<Complex>());
         for (index_t f = 0; f < work.filters; ++f)
-            for (index_t p = 0; p < parts_; ++p) {
-                const index_t count = std::min(block_, work.taps - p * block_);
-                const Sample* const part = taps + f * work.taps + p * block_;
-                for (index_t k = 0; k < count; ++k) in[k] = part[k] / static_cast<Real>(length_);
+            for (index_t p = 0; p < partitions_; ++p) {
+                const index_t count =
+                    std::min(partition_length_, work.taps - p * partition_length_);
+                const Sample* const from = taps + f * work.taps + p * partition_length_;
+                for (index_t k = 0; k < count; ++k) in[k] = from[k] / static_cast<Real>(length_);
                 std::fill(in + count, in + length_, Sample{});
-                forward_.execute(in, spectra_.as<Complex>() + (f * parts_ + p) * stride(length_));
+                forward_.execute(in,
+                                 spectra_.as<Complex>() + (f * partitions_ + p) * stride(length_));
             }
     }
 
     static index_t bank_bytes(const FilterWork& work) {
-        return checked_multiply(checked_multiply(work.filters, partitions(work)),
+        return checked_multiply(checked_multiply(work.filters, partition_count(work)),
                                 stride(work.segment) * static_cast<index_t>(sizeof(Complex)));
     }
     static index_t scratch_bytes(const FilterWork& work) {
@@ -63,9 +65,9 @@ class Partitioned : public CpuFilters {
                outputs_at_a_time * Scratch::bytes_of<Complex>(stride(work.segment));
     }
     static index_t signal_bytes(const FilterWork& work, index_t results) {
-        const index_t blocks =
+        const index_t inputs =
             ceil_div(tile_samples(work, tile_length(work), results), work.segment / 2) + 1;
-        return checked_multiply(checked_add(blocks, partitions(work)),
+        return checked_multiply(checked_add(inputs, partition_count(work)),
                                 stride(work.segment) * static_cast<index_t>(sizeof(Complex)));
     }
 
@@ -73,7 +75,7 @@ class Partitioned : public CpuFilters {
                 const Resources& use) const override {
         const index_t bytes = scratch_bytes(work);
         const BufferPool::Lease memory =
-            use.memory.take(bytes * use.threads, use.threads, "blocks");
+            use.memory.take(bytes * use.threads, use.threads, "partitions");
         const BufferPool::Lease spectra = use.memory.take(signal_bytes(work, result.range.count()),
                                                           use.threads, "the signal's spectra");
         const auto scratch_of = [&](int thread) {
@@ -82,20 +84,23 @@ class Partitioned : public CpuFilters {
         for_each_tile<Sample>(
             work, signal, result, tile_length(work), use,
             [&](const Tile<Sample>& tile, double begin, double end) {
-                const Blocks blocks(*this, signal, tile, static_cast<Complex*>(spectra.data()));
+                const Partitions partitions(*this, signal, tile,
+                                            static_cast<Complex*>(spectra.data()));
                 const double middle = begin + (end - begin) / 4;
                 ParallelLoop(use.threads, use.context)
-                    .run(blocks.inputs(), begin, middle,
-                         [&](index_t i, int thread) { blocks.transform(i, scratch_of(thread)); });
+                    .run(partitions.inputs(), begin, middle, [&](index_t i, int thread) {
+                        partitions.transform(i, scratch_of(thread));
+                    });
                 // As many at a time as leave work for all threads.
                 const index_t group = std::clamp<index_t>(
-                    blocks.outputs * work.filters / (4 * use.threads), 1, outputs_at_a_time);
-                const index_t groups = ceil_div(blocks.outputs, group);
+                    partitions.outputs * work.filters / (4 * use.threads), 1, outputs_at_a_time);
+                const index_t groups = ceil_div(partitions.outputs, group);
                 ParallelLoop(use.threads, use.context)
                     .run(work.filters * groups, middle, end, [&](index_t i, int thread) {
                         const index_t first = i % groups * group;
-                        blocks.filter(i / groups, first, std::min(group, blocks.outputs - first),
-                                      scratch_of(thread));
+                        partitions.filter(i / groups, first,
+                                          std::min(group, partitions.outputs - first),
+                                          scratch_of(thread));
                     });
             });
     }
@@ -121,26 +126,26 @@ class Partitioned : public CpuFilters {
         }
     }
 
-    /// The blocks of one tile. Input block i holds the samples of output block i - (parts-1) and
-    /// the block before.
-    struct Blocks {
+    /// The partitions of one tile. Input i holds the samples of output i - (P-1), for filters of P
+    /// partitions, and the partition before.
+    struct Partitions {
         const Partitioned& bank;
         const SignalView& signal;
         const Tile<Sample>& tile;
-        Complex* spectra;  ///< of the input blocks
+        Complex* spectra;  ///< of the inputs
         index_t outputs;
 
-        Blocks(const Partitioned& partitioned, const SignalView& view, const Tile<Sample>& target,
-               Complex* memory)
+        Partitions(const Partitioned& partitioned, const SignalView& view,
+                   const Tile<Sample>& target, Complex* memory)
             : bank(partitioned),
               signal(view),
               tile(target),
               spectra(memory),
-              outputs(ceil_div(target.range.count(), partitioned.block_)) {}
+              outputs(ceil_div(target.range.count(), partitioned.partition_length_)) {}
 
-        index_t inputs() const { return outputs + bank.parts_ - 1; }
+        index_t inputs() const { return outputs + bank.partitions_ - 1; }
         index_t first_sample(index_t input) const {
-            return tile.range.begin + (input - bank.parts_) * bank.block_;
+            return tile.range.begin + (input - bank.partitions_) * bank.partition_length_;
         }
         bool is_zero(index_t input) const {
             return first_sample(input) >= signal.first + signal.count ||
@@ -155,46 +160,48 @@ class Partitioned : public CpuFilters {
             bank.forward_.execute(samples, spectrum(input));
         }
 
-        /// `count` output blocks from `first` on, through filter f.
+        /// `count` outputs from `first` on, through filter f.
         void filter(index_t f, index_t first, index_t count, Scratch scratch) const {
             Sample* const samples = scratch.template take<Sample>(bank.length_);
             Complex* sums[outputs_at_a_time];
             for (Complex*& sum : sums) sum = scratch.template take<Complex>(stride(bank.length_));
             add_products(f, first, count, sums);
             for (index_t i = 0; i < count; ++i) {
-                const index_t begin = (first + i) * bank.block_;
-                const index_t kept = std::min(bank.block_, tile.range.count() - begin);
+                const index_t begin = (first + i) * bank.partition_length_;
+                const index_t kept = std::min(bank.partition_length_, tile.range.count() - begin);
                 Sample* const target = tile.row(f) + begin;
                 if (is_zero_output(first + i)) {
                     std::fill(target, target + kept, Sample{});
                     continue;
                 }
                 bank.inverse_.execute(sums[i], samples);
-                std::copy(samples + bank.block_, samples + bank.block_ + kept, target);
+                std::copy(samples + bank.partition_length_, samples + bank.partition_length_ + kept,
+                          target);
             }
         }
 
         // A few bins at a time, so that neighboring outputs find in cache what they share of
-        // filter and signal; a few parts at a time, so that sums stay in registers.
+        // filter and signal; a few partitions at a time, so that sums stay in registers.
         void add_products(index_t f, index_t first, index_t count, Complex* const* sums) const {
             constexpr index_t bins_at_a_time = 2048;
             constexpr index_t terms_at_a_time = 8;
-            const Complex* parts[terms_at_a_time];
+            const Complex* filters[terms_at_a_time];
             const Complex* inputs_met[terms_at_a_time];
             const index_t all = bins(bank.length_);
             for (index_t begin = 0; begin < all; begin += bins_at_a_time)
                 for (index_t i = 0; i < count; ++i) {
                     bool started = false;
                     index_t terms = 0;
-                    for (index_t p = 0; p < bank.parts_; ++p) {
+                    for (index_t p = 0; p < bank.partitions_; ++p) {
                         const index_t input = input_of(first + i, p);
                         if (!is_zero(input)) {
-                            parts[terms] = bank.spectra_.template as<Complex>() +
-                                           (f * bank.parts_ + p) * stride(bank.length_) + begin;
+                            filters[terms] = bank.spectra_.template as<Complex>() +
+                                             (f * bank.partitions_ + p) * stride(bank.length_) +
+                                             begin;
                             inputs_met[terms++] = spectrum(input) + begin;
                         }
-                        if (terms == terms_at_a_time || (terms > 0 && p + 1 == bank.parts_)) {
-                            sum_products(parts, inputs_met, terms, started, sums[i] + begin,
+                        if (terms == terms_at_a_time || (terms > 0 && p + 1 == bank.partitions_)) {
+                            sum_products(filters, inputs_met, terms, started, sums[i] + begin,
                                          std::min(bins_at_a_time, all - begin));
                             started = true;
                             terms = 0;
@@ -203,19 +210,21 @@ class Partitioned : public CpuFilters {
                 }
         }
 
-        /// The input block that part p of a filter meets for an output block.
-        index_t input_of(index_t output, index_t p) const { return output + bank.parts_ - 1 - p; }
+        /// The input that partition p of a filter meets for an output.
+        index_t input_of(index_t output, index_t p) const {
+            return output + bank.partitions_ - 1 - p;
+        }
         bool is_zero_output(index_t output) const {
-            for (index_t p = 0; p < bank.parts_; ++p)
+            for (index_t p = 0; p < bank.partitions_; ++p)
                 if (!is_zero(input_of(output, p))) return false;
             return true;
         }
     };
 
     index_t length_;
-    index_t block_;   ///< half the length
-    index_t parts_;   ///< of each filter
-    Buffer spectra_;  ///< [filter][part], divided by the length
+    index_t partition_length_;  ///< half the length
+    index_t partitions_;        ///< of each filter
+    Buffer spectra_;            ///< [filter][partition], divided by the length
     FftPlan<Real> forward_;
     FftPlan<Real> inverse_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Memory of one thread, handed out in aligned pieces.
+// Memory of one thread, handed out as aligned arrays.
 
 #include "convolume/volume.hpp"
 
@@ -13,9 +13,9 @@ class Scratch {
     /// Room for `count` elements.
     template <class T>
     T* take(index_t count) {
-        T* const piece = reinterpret_cast<T*>(next_);
+        T* const array = reinterpret_cast<T*>(next_);
         next_ += bytes_of<T>(count);
-        return piece;
+        return array;
     }
     template <class T>
     static index_t bytes_of(index_t count) {
@@ -25,7 +25,7 @@ class Scratch {
     }
 
   private:
-    // Pieces a power of two apart would share cache sets.
+    // Arrays a power of two apart would share cache sets.
     static constexpr index_t stagger_bytes = 5 * static_cast<index_t>(Buffer::alignment);
 
     char* next_;

@@ -224,39 +224,31 @@ Real* pairs(std::complex<Real>* z) {
     HWY_EXPORT(square_##Real);                                                                    \
     HWY_EXPORT(square_pairs_##Real);                                                              \
     HWY_EXPORT(largest_##Real);                                                                   \
-    template <>                                                                                   \
     void multiply(const std::complex<Real>* a, const std::complex<Real>* b,                       \
                   std::complex<Real>* out, index_t count) {                                       \
         HWY_DYNAMIC_DISPATCH(multiply_##Real)(pairs(a), pairs(b), pairs(out), count);             \
     }                                                                                             \
-    template <>                                                                                   \
     void sum_products(const std::complex<Real>* const* a, const std::complex<Real>* const* b,     \
                       index_t terms, bool accumulate, std::complex<Real>* sum, index_t count) {   \
         HWY_DYNAMIC_DISPATCH(product_sum_##Real)                                                  \
         (reinterpret_cast<const Real* const*>(a), reinterpret_cast<const Real* const*>(b), terms, \
          accumulate, pairs(sum), count);                                                          \
     }                                                                                             \
-    template <>                                                                                   \
     void interleave(const Real* re, const Real* im, std::complex<Real>* z, index_t count) {       \
         HWY_DYNAMIC_DISPATCH(interleave_##Real)(re, im, pairs(z), count);                         \
     }                                                                                             \
-    template <>                                                                                   \
     void deinterleave(const std::complex<Real>* z, Real* re, Real* im, index_t count) {           \
         HWY_DYNAMIC_DISPATCH(deinterleave_##Real)(pairs(z), re, im, count);                       \
     }                                                                                             \
-    template <>                                                                                   \
     void add(const Real* a, Real* sum, index_t count) {                                           \
         HWY_DYNAMIC_DISPATCH(add_##Real)(a, sum, count);                                          \
     }                                                                                             \
-    template <>                                                                                   \
     void power(const Real* y, Real* out, index_t count) {                                         \
         HWY_DYNAMIC_DISPATCH(square_##Real)(y, out, count);                                       \
     }                                                                                             \
-    template <>                                                                                   \
     void power(const std::complex<Real>* y, Real* out, index_t count) {                           \
         HWY_DYNAMIC_DISPATCH(square_pairs_##Real)(pairs(y), out, count);                          \
     }                                                                                             \
-    template <>                                                                                   \
     Real largest(const Real* values, index_t count) {                                             \
         return HWY_DYNAMIC_DISPATCH(largest_##Real)(values, count);                               \
     }

@@ -42,13 +42,13 @@ double space_seconds(const Block& block, int threads, double size_factor) {
     const auto kept = static_cast<double>(element_count(block.kept()));
     const Shape3 kernel = block.kernel();
     const StripLayout layout(block, threads);
-    // Strips and chunks load, and along x filter, what the kernel reaches beyond them again.
+    // Strips load, and along x filter, what the kernel reaches beyond them again.
     const double again = static_cast<double>(layout.strip_rows + kernel.y - 1) /
                          static_cast<double>(layout.strip_rows) *
-                         static_cast<double>(layout.z_chunk + kernel.z - 1) /
-                         static_cast<double>(layout.z_chunk);
-    const double again_z =
-        static_cast<double>(layout.z_chunk + kernel.z - 1) / static_cast<double>(layout.z_chunk);
+                         static_cast<double>(layout.strip_planes + kernel.z - 1) /
+                         static_cast<double>(layout.strip_planes);
+    const double again_z = static_cast<double>(layout.strip_planes + kernel.z - 1) /
+                           static_cast<double>(layout.strip_planes);
     const double taps = block.algorithm == Algorithm::separable
                             ? static_cast<double>(kernel.x) * again +
                                   static_cast<double>(kernel.y) * again_z +
@@ -67,7 +67,7 @@ WorkspaceLayout workspace_layout(const Block& block, int threads) {
     WorkspaceLayout workspace{};
     if (block.algorithm == Algorithm::fft) {
         const SpectrumLayout layout(block.grid(), block.complex_data);
-        const index_t sample = block.precision == Precision::float32 ? 8 : 16;
+        const index_t sample = sample_bytes(block.precision, true);
         const index_t planes = std::max(block.axes[0].loaded, block.axes[0].kept);
         workspace.spectrum_bytes = checked_multiply(checked_multiply(planes, layout.plane), sample);
         workspace.scratch_bytes = block.precision == Precision::float32
@@ -88,28 +88,28 @@ BlockCost estimate_cost(const Block& block, int threads) {
     const WorkspaceLayout workspace = workspace_layout(block, threads);
     BlockCost cost;
     cost.workspace_bytes = workspace.total_bytes;
-    const double sample_bytes = (is_float ? 4 : 8) * (block.complex_data ? 2 : 1);
+    const auto bytes_each = static_cast<double>(block.sample_bytes());
     double bytes_moved =
         static_cast<double>(element_count(block.loaded()) + element_count(block.kept())) *
-        sample_bytes;
+        bytes_each;
     if (block.algorithm == Algorithm::fft) {
         const SpectrumLayout layout(block.grid(), block.complex_data);
         const index_t planes = std::min(block.axes[0].kernel, block.axes[0].grid);
         cost.kernel_bytes = Buffer::rounded_bytes(checked_multiply(
-            checked_multiply(planes, layout.plane), static_cast<index_t>(is_float ? 8 : 16)));
+            checked_multiply(planes, layout.plane), sample_bytes(block.precision, true)));
         // While a kernel is prepared, its part's taps are there beside the workspace.
         cost.workspace_bytes = checked_add(
             cost.workspace_bytes,
             Buffer::rounded_bytes(checked_multiply(
                 checked_multiply(planes,
                                  checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
-                static_cast<index_t>(sample_bytes))));
+                static_cast<index_t>(bytes_each))));
         bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes) +
                        static_cast<double>(cost.kernel_bytes);
         cost.compute_s = fft_seconds(block, size_factor);
     } else {
         cost.kernel_bytes =
-            checked_multiply(element_count(block.kernel()), static_cast<index_t>(sample_bytes));
+            checked_multiply(element_count(block.kernel()), static_cast<index_t>(bytes_each));
         cost.compute_s = space_seconds(block, threads, size_factor);
     }
     // Work is shared by the threads, the way to memory is not.

@@ -16,13 +16,9 @@ namespace {
 // What a strip's ring should stay below, to live in a core's own cache.
 constexpr index_t ring_bytes = 512 << 10;
 
-// Sums longer than this are made in stretches that are added up: the error of a long float sum
-// grows with its length.
+// Sums longer than this are divided into those of tap groups, which are then added up: the error of
+// a long float sum grows with its length.
 constexpr index_t longest_sum = 256;
-
-index_t sample_bytes(const Block& block) {
-    return (block.precision == Precision::float32 ? 4 : 8) * (block.complex_data ? 2 : 1);
-}
 
 template <class Sample>
 struct RealOf {
@@ -52,16 +48,15 @@ StripLayout::StripLayout(const Block& block, int threads) {
     const BlockAxis& x = block.axes[2];
     line =
         round_up(x.kept + x.kernel - 1 + row_padding, static_cast<index_t>(Buffer::alignment / 4));
-    const index_t ring_rows = ring_bytes / (line * sample_bytes(block)) / z.kernel;
+    const index_t ring_rows = ring_bytes / (line * block.sample_bytes()) / z.kernel;
     strip_rows =
         std::clamp<index_t>(ring_rows - (y.kernel - 1), std::min<index_t>(16, y.kept), y.kept);
-    // Enough work items for every thread, by strips first: cutting along z loads planes again.
+    // Enough strips for every thread, along y first: cutting along z loads planes again.
     strip_rows = std::clamp<index_t>(ceil_div(y.kept, 4 * threads),
                                      std::min<index_t>(8, strip_rows), strip_rows);
-    strips = ceil_div(y.kept, strip_rows);
-    z_chunks = std::min(z.kept, ceil_div(2 * threads, strips));
-    z_chunk = ceil_div(z.kept, z_chunks);
-    z_chunks = ceil_div(z.kept, z_chunk);
+    strips_y = ceil_div(y.kept, strip_rows);
+    strip_planes = ceil_div(z.kept, std::min(z.kept, ceil_div(2 * threads, strips_y)));
+    strips_z = ceil_div(z.kept, strip_planes);
 }
 
 index_t StripLayout::scratch_bytes(const Block& block) const {
@@ -71,7 +66,7 @@ index_t StripLayout::scratch_bytes(const Block& block) const {
     const index_t rows = block.algorithm == Algorithm::separable
                              ? 2 + wide_rows + block.axes[0].kernel * strip_rows
                              : 1 + block.axes[0].kernel * wide_rows;
-    return checked_multiply(checked_multiply(rows, line), sample_bytes(block));
+    return checked_multiply(checked_multiply(rows, line), block.sample_bytes());
 }
 
 DirectInput::DirectInput(const Block& block, const BlockInput& input)
@@ -111,8 +106,8 @@ ExecutionReport DirectKernel<Sample>::convolve(const Block& block, const BlockIn
     const index_t scratch_bytes = workspace_layout(block, threads).scratch_bytes;
     const DirectInput wide(block, input);
     ClampTotal clamped;
-    ParallelLoop(threads, context).run(layout.work_items(), 0, 1, [&](index_t item, int thread) {
-        clamped.add(run(block, layout, wide, output, item, workspace + thread * scratch_bytes));
+    ParallelLoop(threads, context).run(layout.strips(), 0, 1, [&](index_t strip, int thread) {
+        clamped.add(run(block, layout, wide, output, strip, workspace + thread * scratch_bytes));
     });
     return clamped.report();
 }
@@ -120,12 +115,12 @@ ExecutionReport DirectKernel<Sample>::convolve(const Block& block, const BlockIn
 template <class Sample>
 ClampCount DirectKernel<Sample>::run(const Block& block, const StripLayout& layout,
                                      const DirectInput& input, const BlockOutput& output,
-                                     index_t item, void* scratch) const {
+                                     index_t strip, void* scratch) const {
     const index_t kept_x = block.axes[2].kept;
-    const index_t first_row = item % layout.strips * layout.strip_rows;
+    const index_t first_row = strip % layout.strips_y * layout.strip_rows;
     const index_t rows = std::min(layout.strip_rows, block.axes[1].kept - first_row);
-    const index_t first_plane = item / layout.strips * layout.z_chunk;
-    const index_t end_plane = std::min(first_plane + layout.z_chunk, block.axes[0].kept);
+    const index_t first_plane = strip / layout.strips_y * layout.strip_planes;
+    const index_t end_plane = std::min(first_plane + layout.strip_planes, block.axes[0].kept);
     const index_t wide_rows = rows + shape_.y - 1;
     const index_t ring_rows = separable_ ? rows : wide_rows;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Convolution by sums in space. The outputs are cut into strips of rows; each strip marches along z
-// with the last kernel.z planes in a ring that stays in cache:
+// Convolution by sums in space. The outputs are cut into strips of rows and planes; each strip
+// advances along z with the last kernel.z planes in a ring that stays in cache:
 //   direct     ring of loaded rows, one sum over all kernel samples
 //   separable  rows are filtered along x as they are loaded, along y as they enter the ring, along
 //   z
@@ -17,14 +17,13 @@ namespace convolume::cpu {
 
 /// Sizes of the strips and of the memory a thread needs: arithmetic only.
 struct StripLayout {
-    index_t line;        ///< samples of a padded row: kept + kernel - 1, and room for vectors
-    index_t strip_rows;  ///< output rows of a strip
-    index_t strips;
-    index_t z_chunk;  ///< output planes of a work item
-    index_t z_chunks;
+    index_t line;          ///< samples of a padded row: kept + kernel - 1, and room for vectors
+    index_t strip_rows;    ///< output rows of a strip
+    index_t strip_planes;  ///< its output planes
+    index_t strips_y, strips_z;
 
     StripLayout(const Block& block, int threads);
-    index_t work_items() const { return strips * z_chunks; }
+    index_t strips() const { return strips_y * strips_z; }
     /// Bytes of scratch memory that each thread passes to DirectKernel::run.
     index_t scratch_bytes(const Block& block) const;
 };
@@ -52,9 +51,9 @@ class DirectKernel : public Kernel {
                              const ExecutionContext& context) const override;
 
   private:
-    /// Computes one work item of the layout.
+    /// Computes one strip of the layout.
     ClampCount run(const Block& block, const StripLayout& layout, const DirectInput& input,
-                   const BlockOutput& output, index_t item, void* scratch) const;
+                   const BlockOutput& output, index_t strip, void* scratch) const;
 
     Shape3 shape_;
     bool separable_;

@@ -37,9 +37,9 @@ void multiply(const Real* HWY_RESTRICT kernel, Real* HWY_RESTRICT image, index_t
     }
 }
 
-// One stretch of `vectors` vectors: enough sums in flight to hide the latency of an addition.
+// `vectors` vectors of results: enough sums in flight to hide the latency of an addition.
 template <std::size_t vectors, class Real>
-HWY_INLINE void correlate_stretch(const Real* const* rows, index_t row_count, const Real* taps,
+HWY_INLINE void correlate_vectors(const Real* const* rows, index_t row_count, const Real* taps,
                                   index_t taps_per_row, bool accumulate, Real* out, index_t begin) {
     const hn::ScalableTag<Real> tag;
     const auto lanes = static_cast<index_t>(hn::Lanes(tag));
@@ -67,9 +67,9 @@ void correlate_rows(const Real* const* rows, index_t row_count, const Real* taps
     const auto lanes = static_cast<index_t>(hn::Lanes(tag));
     index_t i = 0;
     for (; i + 8 * lanes <= count; i += 8 * lanes)
-        correlate_stretch<8>(rows, row_count, taps, taps_per_row, accumulate, out, i);
+        correlate_vectors<8>(rows, row_count, taps, taps_per_row, accumulate, out, i);
     for (; i < count; i += lanes)
-        correlate_stretch<1>(rows, row_count, taps, taps_per_row, accumulate, out, i);
+        correlate_vectors<1>(rows, row_count, taps, taps_per_row, accumulate, out, i);
 }
 
 void multiply_float(const float* kernel, float* image, index_t count) {

@@ -44,45 +44,45 @@ bool is_page_locked(const void* data, index_t bytes) {
 }
 
 StagingPool::~StagingPool() {
-    for (char* piece : idle_) static_cast<void>(cudaFreeHost(piece));
+    for (char* buffer : idle_) static_cast<void>(cudaFreeHost(buffer));
 }
 
-StagingPool::Piece StagingPool::take() {
+StagingPool::Lease StagingPool::take() {
     std::unique_lock lock(mutex_);
     freed_.wait(lock, [&] { return !idle_.empty() || room_ > 0; });
     return make(std::move(lock));
 }
 
-StagingPool::Piece StagingPool::try_take() {
+StagingPool::Lease StagingPool::try_take() {
     std::unique_lock lock(mutex_);
-    if (idle_.empty() && room_ == 0) return Piece(nullptr, {this});
+    if (idle_.empty() && room_ == 0) return Lease(nullptr, {this});
     return make(std::move(lock));
 }
 
 // One that is idle, or a new one.
-StagingPool::Piece StagingPool::make(std::unique_lock<std::mutex> lock) {
+StagingPool::Lease StagingPool::make(std::unique_lock<std::mutex> lock) {
     if (!idle_.empty()) {
-        char* const piece = idle_.back();
+        char* const buffer = idle_.back();
         idle_.pop_back();
-        return Piece(piece, {this});
+        return Lease(buffer, {this});
     }
     --room_;
     lock.unlock();
-    void* piece = nullptr;
+    void* buffer = nullptr;
     try {
-        check(cudaHostAlloc(&piece, piece_bytes, cudaHostAllocPortable), "a staging buffer");
+        check(cudaHostAlloc(&buffer, buffer_bytes, cudaHostAllocPortable), "a staging buffer");
     } catch (...) {
         lock.lock();
         ++room_;
         throw;
     }
-    return Piece(static_cast<char*>(piece), {this});
+    return Lease(static_cast<char*>(buffer), {this});
 }
 
-void StagingPool::give_back(char* piece) {
+void StagingPool::give_back(char* buffer) {
     {
         const std::lock_guard lock(mutex_);
-        idle_.push_back(piece);
+        idle_.push_back(buffer);
     }
     freed_.notify_one();
 }

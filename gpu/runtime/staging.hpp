@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Page-locked host memory: pieces through which ordinary memory travels, and the page locker that
-// core's buffers use.
+// Page-locked host memory: staging buffers through which ordinary memory travels, and the page
+// locker that core's buffers use.
 
 #include <condition_variable>
 #include <memory>
@@ -18,31 +18,31 @@ void install_page_locker();
 /// Whether all of [data, data + bytes) is page-locked memory that devices reach by themselves.
 bool is_page_locked(const void* data, index_t bytes);
 
-/// Pieces of page-locked memory, at most `count` of them, made as they are needed: locking takes
-/// 0.4 s a GiB. Thread-safe; take() waits for a piece.
+/// Staging buffers, at most `count` of them, made as they are needed: locking takes 0.4 s a GiB.
+/// Thread-safe; take() waits for one.
 class StagingPool {
   public:
-    static constexpr index_t piece_bytes = index_t{16} << 20;
+    static constexpr index_t buffer_bytes = index_t{16} << 20;
 
     explicit StagingPool(int count) : room_(count) {}
     ~StagingPool();
     StagingPool(const StagingPool&) = delete;
     StagingPool& operator=(const StagingPool&) = delete;
 
-    /// A piece on loan; gives itself back.
+    /// A staging buffer on loan; gives itself back.
     struct GiveBack {
         StagingPool* pool;
-        void operator()(char* piece) const { pool->give_back(piece); }
+        void operator()(char* buffer) const { pool->give_back(buffer); }
     };
-    using Piece = std::unique_ptr<char, GiveBack>;
+    using Lease = std::unique_ptr<char, GiveBack>;
 
-    Piece take();
+    Lease take();
     /// Null instead of waiting.
-    Piece try_take();
+    Lease try_take();
 
   private:
-    void give_back(char* piece);
-    Piece make(std::unique_lock<std::mutex> lock);
+    void give_back(char* buffer);
+    Lease make(std::unique_lock<std::mutex> lock);
 
     std::mutex mutex_;
     std::condition_variable freed_;

@@ -14,11 +14,11 @@ namespace convolume::gpu {
 
 struct TaskStreams {
     Stream up, compute, down;
-    /// Of every slot for chunks of pixels: it was filled, it may be filled again.
-    struct Slot {
+    /// Of every transfer buffer: it was filled, it may be filled again.
+    struct TransferBuffer {
         Event full, free;
     };
-    std::array<Slot, 3> source, target;
+    std::array<TransferBuffer, 3> source, target;
 };
 
 /// Streams kept from task to task. Thread-safe.

@@ -159,8 +159,8 @@ void copy_to_view(const char* source, index_t first, index_t count, const ImageV
 }
 
 Uploader::~Uploader() {
-    for (const Piece& piece : in_flight_) {
-        static_cast<void>(cudaEventSynchronize(piece.copied));  // failures were met before
+    for (const Staged& staged : in_flight_) {
+        static_cast<void>(cudaEventSynchronize(staged.copied));  // failures were met before
     }
 }
 
@@ -176,27 +176,27 @@ void Uploader::upload(const ConstImageView& source, char* target) {
 void Uploader::upload_staged(const ConstImageView& source, char* target) {
     const index_t bytes = sample_bytes(source);
     const index_t count = element_count(source.shape);
-    const index_t at_once = StagingPool::piece_bytes / bytes;
+    const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
         reclaim(3);
         const index_t here = std::min(at_once, count - first);
-        StagingPool::Piece data = context_.staging->try_take();
-        if (!data) {
+        StagingPool::Lease buffer = context_.staging->try_take();
+        if (!buffer) {
             reclaim(0);  // who waits holds nothing that others wait for
-            data = context_.staging->take();
+            buffer = context_.staging->take();
         }
-        Piece piece{std::move(data), Event()};
-        copy_from_view(source, first, here, piece.data.get(), context_.host_threads);
+        Staged staged{std::move(buffer), Event()};
+        copy_from_view(source, first, here, staged.buffer.get(), context_.host_threads);
         const Gate::Pass pass = context_.gate->step();
         context_.timeline->phase(Phase::host_to_device, stream_, here * bytes, [&] {
-            check(cudaMemcpyAsync(target + first * bytes, piece.data.get(),
+            check(cudaMemcpyAsync(target + first * bytes, staged.buffer.get(),
                                   static_cast<std::size_t>(here * bytes), cudaMemcpyHostToDevice,
                                   stream_),
                   "copying to the GPU");
         });
-        piece.copied.record(stream_);
-        if (pass) piece.copied.wait();
-        in_flight_.push_back(std::move(piece));
+        staged.copied.record(stream_);
+        if (pass) staged.copied.wait();
+        in_flight_.push_back(std::move(staged));
     }
 }
 
@@ -230,22 +230,22 @@ void Downloader::download_staged(const char* source, const ImageView& target) {
     if (!drainer_.joinable()) drainer_ = std::jthread([this] { drain(); });
     const index_t bytes = sample_bytes(target);
     const index_t count = element_count(target.shape);
-    const index_t at_once = StagingPool::piece_bytes / bytes;
+    const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
         const index_t here = std::min(at_once, count - first);
-        Piece piece{context_.staging->take(), Event(), target, first, here};
+        Staged staged{context_.staging->take(), Event(), target, first, here};
         const Gate::Pass pass = context_.gate->step();
         context_.timeline->phase(Phase::device_to_host, stream_, here * bytes, [&] {
-            check(cudaMemcpyAsync(piece.data.get(), source + first * bytes,
+            check(cudaMemcpyAsync(staged.buffer.get(), source + first * bytes,
                                   static_cast<std::size_t>(here * bytes), cudaMemcpyDeviceToHost,
                                   stream_),
                   "copying from the GPU");
         });
-        piece.copied.record(stream_);
-        if (pass) piece.copied.wait();
+        staged.copied.record(stream_);
+        if (pass) staged.copied.wait();
         {
             const std::lock_guard lock(mutex_);
-            pieces_.push_back(std::move(piece));
+            in_flight_.push_back(std::move(staged));
         }
         changed_.notify_all();
     }
@@ -265,15 +265,15 @@ void Downloader::finish() {
 void Downloader::drain() {
     while (true) {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ends_ || !pieces_.empty(); });
-        if (pieces_.empty()) return;
-        Piece piece = std::move(pieces_.front());
-        pieces_.pop_front();
+        changed_.wait(lock, [&] { return ends_ || !in_flight_.empty(); });
+        if (in_flight_.empty()) return;
+        Staged staged = std::move(in_flight_.front());
+        in_flight_.pop_front();
         lock.unlock();
         try {
             const DeviceScope scope(context_.device);
-            piece.copied.wait();
-            copy_to_view(piece.data.get(), piece.first, piece.count, piece.target,
+            staged.copied.wait();
+            copy_to_view(staged.buffer.get(), staged.first, staged.count, staged.target,
                          context_.host_threads);
         } catch (...) {
             const std::lock_guard error_lock(mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Images between host and device. Page-locked memory is read and written by the device itself;
-// ordinary memory goes through staging pieces, copied by host threads while transfers run.
+// ordinary memory goes through staging buffers, copied by host threads while transfers run.
 
 #include <condition_variable>
 #include <deque>
@@ -41,20 +41,20 @@ class Uploader {
     /// The samples of `source`, compact, to `target`. Returns when `source` was read or will be by
     /// the device itself.
     void upload(const ConstImageView& source, char* target);
-    /// Gives back the staging when everything has left it.
+    /// Gives back the staging buffers when everything has left them.
     void finish() { reclaim(0); }
 
   private:
     void upload_staged(const ConstImageView& source, char* target);
     void reclaim(std::size_t keep);
 
-    struct Piece {
-        StagingPool::Piece data;
+    struct Staged {
+        StagingPool::Lease buffer;
         Event copied;
     };
     TransferContext context_;
     cudaStream_t stream_;
-    std::deque<Piece> in_flight_;
+    std::deque<Staged> in_flight_;
 };
 
 /// Copies from the device into views, in order. Ordinary memory is written by a thread of its own.
@@ -73,8 +73,8 @@ class Downloader {
     void download_staged(const char* source, const ImageView& target);
     void drain();
 
-    struct Piece {
-        StagingPool::Piece data;
+    struct Staged {
+        StagingPool::Lease buffer;
         Event copied;
         ImageView target;
         index_t first, count;
@@ -83,7 +83,7 @@ class Downloader {
     cudaStream_t stream_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<Piece> pieces_;
+    std::deque<Staged> in_flight_;
     bool ends_ = false;
     std::exception_ptr error_;
     std::jthread drainer_;

@@ -32,7 +32,7 @@ std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_
                                                   index_t outputs, const FilterRates& rates,
                                                   index_t memory_bytes) {
     std::optional<FilterCost> best;
-    for (const auto estimate : {estimate_segments, estimate_sums, estimate_blocks}) {
+    for (const auto estimate : {estimate_segments, estimate_sums, estimate_cufft}) {
         const auto cost = estimate(work, signals, outputs, rates);
         if (cost && memory_bytes > 0 && cost->work_bytes > memory_bytes) continue;
         if (cost && (!best || cost->seconds < best->seconds)) best = cost;
@@ -46,7 +46,7 @@ std::unique_ptr<DeviceFilters> make_device_filters(const FilterWork& work, const
     if (work.method == FilterMethod::direct) return make_sums_filters(work, taps, pool, stream);
     if (segment_layout(work, 1, 1, rates) && work.method == FilterMethod::overlap_save)
         return make_segment_filters(work, taps, rates, pool, stream);
-    return make_block_filters(work, taps, rates, pool, stream);
+    return make_cufft_filters(work, taps, rates, pool, stream);
 }
 
 void copy_to_device(char* target, const void* source, index_t bytes, cudaStream_t stream) {

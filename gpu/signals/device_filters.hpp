@@ -18,7 +18,7 @@ struct FilterRates {
     int processors = 1;
     double memory_bytes_per_s = 0;  ///< reached by plain reading and writing
     double speed = 1;               ///< of one processor, against an H200's
-    index_t shared_bytes = 232448;  ///< that a block may have
+    index_t shared_bytes = 232448;  ///< that a thread block may have
 };
 FilterRates filter_rates(const DeviceFacts& facts);
 
@@ -40,8 +40,8 @@ class DeviceFilters : public PreparedFilters {
 /// work.segment chooses among the transform lengths of a way, 0 lets the model.
 std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t signals,
                                             index_t outputs, const FilterRates& rates);
-std::optional<FilterCost> estimate_blocks(const FilterWork& work, index_t signals, index_t outputs,
-                                          const FilterRates& rates);
+std::optional<FilterCost> estimate_cufft(const FilterWork& work, index_t signals, index_t outputs,
+                                         const FilterRates& rates);
 std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals, index_t outputs,
                                         const FilterRates& rates);
 
@@ -55,7 +55,7 @@ std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_
 std::unique_ptr<DeviceFilters> make_segment_filters(const FilterWork& work, const void* taps,
                                                     const FilterRates& rates, DevicePool& pool,
                                                     cudaStream_t stream);
-std::unique_ptr<DeviceFilters> make_block_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_cufft_filters(const FilterWork& work, const void* taps,
                                                   const FilterRates& rates, DevicePool& pool,
                                                   cudaStream_t stream);
 std::unique_ptr<DeviceFilters> make_sums_filters(const FilterWork& work, const void* taps,

@@ -20,7 +20,7 @@ constexpr index_t most_taps = 1024;
 // moving data is not hidden by the other.
 constexpr double products_per_s = 1.65e11;
 constexpr double not_hidden = 0.6;
-constexpr double lone_share = 0.65;  // of its rate that a processor reaches with one block
+constexpr double lone_share = 0.65;  // of its rate that a processor reaches with one thread block
 constexpr double launch_s = 4e-6;
 
 template <class Real, class Sample>
@@ -119,7 +119,7 @@ std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
         return std::nullopt;
     const index_t results_each =
         work.complex_data ? SumsShape<Complex<float>>::results : SumsShape<float>::results;
-    // Of one result of every filter, and of a tile of them, which one block of threads sums.
+    // Of one result of every filter, and of a tile of them, which one thread block sums.
     const double products = static_cast<double>(round_up(work.filters, SumsShape<float>::filters)) *
                             static_cast<double>(round_up(work.taps, results_each)) *
                             (work.complex_data ? 4 : 1) *

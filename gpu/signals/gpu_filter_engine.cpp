@@ -4,22 +4,22 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
-#include "core/result_cut.hpp"
+#include "core/result_chunks.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/runtime/bandwidth.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_selection.hpp"
 #include "gpu/runtime/task_streams.hpp"
 #include "gpu/runtime/transfers.hpp"
-#include "gpu/signals/filter_stretches.hpp"
+#include "gpu/signals/filter_chunks.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
-constexpr int slots = 3;  // stretches in flight: one comes, one is computed, one leaves
-constexpr int staging_count = 4;
-// Of a stretch's signals or results: large enough for full transfer rates.
+constexpr int slots = 3;            // chunks in flight: one comes, one is computed, one leaves
+constexpr int staging_buffers = 4;  // of one direction
+// Of a chunk's signals or results: large enough for full transfer rates.
 constexpr index_t slot_bytes = index_t{48} << 20;
 constexpr index_t shortest_pick = 512;
 constexpr double call_s = 1e-4;  // what a call takes however little it does
@@ -40,7 +40,7 @@ FilterWork picking(FilterWork work, const FilterRates& rates) {
 
 // The largest of the partial peaks of each window.
 template <class Real>
-void compare_peaks(const Real* values, const index_t* positions, const FilterStretches& stretches,
+void compare_peaks(const Real* values, const index_t* positions, const FilterChunks& chunks,
                    const WindowPost& window, index_t pick, const FilterResult& result, index_t rows,
                    index_t filters) {
     const index_t count = result.range.count(), windows = window.stored(count);
@@ -49,7 +49,7 @@ void compare_peaks(const Real* values, const index_t* positions, const FilterStr
             row / filters * result.signal_stride + row % filters * result.filter_stride;
         for (index_t w = 0; w < windows; ++w) {
             const index_t length = std::min(window.length, count - w * window.length);
-            const index_t first = row * stretches.stored + w * stretches.parts;
+            const index_t first = row * chunks.stored + w * chunks.parts;
             index_t best = first;
             for (index_t i = first + 1; i < first + ceil_div(length, pick); ++i)
                 if (is_higher(values[i], values[best])) best = i;
@@ -62,7 +62,7 @@ void compare_peaks(const Real* values, const index_t* positions, const FilterStr
 }  // namespace
 
 struct GpuFilterEngine::Sizes {
-    FilterStretches stretches;
+    FilterChunks chunks;
     index_t input_samples = 0;  // of one signal, at most
     index_t input_bytes = 0, output_bytes = 0, positions_bytes = 0, workspace_bytes = 0;
     index_t total() const {
@@ -76,8 +76,8 @@ GpuFilterEngine::GpuFilterEngine(int device, int index, index_t limit_bytes, int
       rates_(filter_rates(device_facts(device))),
       pool_(device, limit_bytes),
       gate_(TransferGate::off),
-      up_staging_(staging_count),
-      down_staging_(staging_count) {
+      up_staging_(staging_buffers),
+      down_staging_(staging_buffers) {
     const TransferRates transfers = transfer_rates(device);
     info_.name = message("gpu:", device);
     info_.index = index;
@@ -93,7 +93,7 @@ std::optional<FilterCost> GpuFilterEngine::estimate(const FilterWork& work, inde
     auto cost = estimate_device_filters(picking(work, rates_), signals, outputs, rates_,
                                         pool_.limit_bytes());
     if (!cost) return cost;
-    cost->host_bytes = 2 * staging_count * StagingPool::piece_bytes;
+    cost->host_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
     const double up = static_cast<double>(signals) * static_cast<double>(outputs + work.taps) *
                       static_cast<double>(sample_bytes(work)) / to_device_;
     const double down = static_cast<double>(signals) * static_cast<double>(work.filters) *
@@ -127,20 +127,20 @@ GpuFilterEngine::Sizes GpuFilterEngine::sizes_for(const PreparedOnDevice& prepar
     index_t outputs = std::max<index_t>(1, slot_bytes / per_output);
     while (true) {
         Sizes sizes;
-        sizes.stretches = cut_into_stretches(window, work.window.length, signals, range, outputs,
-                                             prepared.filters->outputs_step());
+        sizes.chunks = cut_into_chunks(window, work.window.length, signals, range, outputs,
+                                       prepared.filters->outputs_step());
         index_t stored = 0, inputs = 0;
-        const auto& list = sizes.stretches.list;
+        const auto& list = sizes.chunks.list;
         for (std::size_t i = 0; i < list.size(); ++i) {
             if (i > 1 && i + 1 < list.size()) continue;  // like the first two
-            const FilterStretch& stretch = list[i];
-            const index_t samples = checked_add(stretch.range.count(), halo);
-            inputs = std::max(inputs, checked_multiply(stretch.signals, samples));
-            stored = std::max(stored, checked_multiply(stretch.signals, stretch.stored));
+            const FilterChunk& chunk = list[i];
+            const index_t samples = checked_add(chunk.range.count(), halo);
+            inputs = std::max(inputs, checked_multiply(chunk.signals, samples));
+            stored = std::max(stored, checked_multiply(chunk.signals, chunk.stored));
             sizes.input_samples = std::max(sizes.input_samples, samples);
             sizes.workspace_bytes =
                 std::max(sizes.workspace_bytes,
-                         prepared.filters->workspace_bytes(stretch.signals, stretch.range.count()));
+                         prepared.filters->workspace_bytes(chunk.signals, chunk.range.count()));
         }
         sizes.input_bytes = aligned(checked_multiply(inputs, sample_bytes(work)));
         stored = checked_multiply(stored, work.filters);
@@ -163,22 +163,22 @@ void GpuFilterEngine::filter(const FilterWork& work, const PreparedFilters& filt
     const std::lock_guard lock(mutex_);
     const DeviceScope scope(device_);
     const Sizes sizes = sizes_for(*prepared, work.window, signal.signals, result.range);
-    if (sizes.stretches.parts == 1) return run(*prepared, sizes, signal, result, context);
+    if (sizes.chunks.parts == 1) return run(*prepared, sizes, signal, result, context);
 
     // Partial peaks, compared when all are here.
     const index_t rows = checked_multiply(signal.signals, work.filters);
-    const index_t count = checked_multiply(rows, sizes.stretches.stored);
+    const index_t count = checked_multiply(rows, sizes.chunks.stored);
     const Buffer values(checked_multiply(count, result_bytes(work)), "partial peaks");
     const Buffer positions(checked_multiply(count, index_t{sizeof(index_t)}), "partial peaks");
     FilterResult partial = result;
     partial.data = values.data();
     partial.peak_positions = positions.as<index_t>();
-    partial.filter_stride = sizes.stretches.stored;
-    partial.signal_stride = checked_multiply(work.filters, sizes.stretches.stored);
+    partial.filter_stride = sizes.chunks.stored;
+    partial.signal_stride = checked_multiply(work.filters, sizes.chunks.stored);
     run(*prepared, sizes, signal, partial, context);
     const auto compare = [&](auto real) {
         using Real = decltype(real);
-        compare_peaks(values.as<Real>(), positions.as<index_t>(), sizes.stretches, work.window,
+        compare_peaks(values.as<Real>(), positions.as<index_t>(), sizes.chunks, work.window,
                       prepared->work.window.length, result, rows, work.filters);
     };
     work.precision == Precision::float32 ? compare(float{}) : compare(double{});
@@ -213,48 +213,48 @@ void GpuFilterEngine::run(const PreparedOnDevice& prepared, const Sizes& sizes,
     Downloader downloader({device_, host_threads_, &gate_, &down_staging_, &timeline},
                           streams_->down);
     const index_t before = work.taps - 1 + halo_before(work), after = halo_after(work);
-    const auto& list = sizes.stretches.list;
+    const auto& list = sizes.chunks.list;
     for (std::size_t i = 0; i < list.size(); ++i) {
         throw_if_stopped(context);
-        const FilterStretch& stretch = list[i];
+        const FilterChunk& chunk = list[i];
         Slot& slot = in_flight[i % slots];
         if (slot.used) {
             slot.computed.hold_back(streams_->up);
             slot.downloaded.hold_back(streams_->compute);
         }
 
-        const index_t first = std::max(signal.first, stretch.range.begin - before);
-        const index_t end = std::min(signal.first + signal.count, stretch.range.end + after);
+        const index_t first = std::max(signal.first, chunk.range.begin - before);
+        const index_t end = std::min(signal.first + signal.count, chunk.range.end + after);
         const index_t samples = std::max<index_t>(0, end - first);
         if (samples > 0) {
             const auto* const from =
                 static_cast<const char*>(signal.data) +
-                (stretch.signal * signal.stride + first - signal.first) * sample_bytes(work);
+                (chunk.signal * signal.stride + first - signal.first) * sample_bytes(work);
             uploader.upload({from,
                              work.sample_type(),
-                             {1, stretch.signals, samples},
-                             {stretch.signals * signal.stride, signal.stride, 1}},
+                             {1, chunk.signals, samples},
+                             {chunk.signals * signal.stride, signal.stride, 1}},
                             slot.input);
         }
         slot.uploaded.record(streams_->up);
         slot.uploaded.hold_back(streams_->compute);
 
-        const SignalView there{slot.input, stretch.signals, samples, first, samples};
+        const SignalView there{slot.input, chunk.signals, samples, first, samples};
         FilterResult made;
-        made.range = stretch.range;
+        made.range = chunk.range;
         made.data = slot.output;
         if (sizes.positions_bytes > 0)
             made.peak_positions = reinterpret_cast<index_t*>(slot.positions);
-        made.filter_stride = stretch.stored;
-        made.signal_stride = work.filters * stretch.stored;
+        made.filter_stride = chunk.stored;
+        made.signal_stride = work.filters * chunk.stored;
         timeline.phase(Phase::convolve, streams_->compute, 0,
                        [&] { prepared.filters->run(there, made, workspace, streams_->compute); });
         slot.computed.record(streams_->compute);
         slot.computed.hold_back(streams_->down);
 
-        const Shape3 shape{stretch.signals, work.filters, stretch.stored};
+        const Shape3 shape{chunk.signals, work.filters, chunk.stored};
         const Index3 strides{result.signal_stride, result.filter_stride, 1};
-        const index_t to = stretch.signal * result.signal_stride + stretch.stored_begin;
+        const index_t to = chunk.signal * result.signal_stride + chunk.stored_begin;
         downloader.download(slot.output, {static_cast<char*>(result.data) + to * result_bytes(work),
                                           work.result_type(), shape, strides});
         if (made.peak_positions && result.peak_positions)

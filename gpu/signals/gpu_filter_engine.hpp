@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The filter engine on one CUDA device: signals and results travel in stretches, several in flight.
+// The filter engine on one CUDA device: signals and results travel in chunks, several in flight.
 
 #include <mutex>
 

@@ -37,7 +37,8 @@ const Complex<Real>* device_twiddles(int n, cudaStream_t stream) {
 void launch(const void* kernel, index_t blocks, const SegmentKernel& shape, void** arguments,
             cudaStream_t stream) {
     if (blocks > std::numeric_limits<int>::max())
-        throw InvalidArgument(message(blocks, " blocks of segments are more than a GPU counts"));
+        throw InvalidArgument(
+            message(blocks, " thread blocks of segments are more than a GPU counts"));
     check(shape.launch(shape, kernel, static_cast<unsigned>(blocks), arguments, stream),
           "filtering segments");
 }

@@ -17,10 +17,10 @@ namespace {
 constexpr std::array<double, 7> real_ns = {0.275, 0.326, 0.351, 0.345, 0.406, 0.488, 0.68};
 constexpr std::array<double, 7> complex_ns = {0.234, 0.278, 0.296, 0.316, 0.379, 0.437, 0.62};
 constexpr double double_factor = 2;
-// What a block takes beside its filters, in transforms: reading and the way forward.
+// What a thread block takes beside its filters, in transforms: reading and the way forward.
 constexpr double forward_share = 1.5;
-// A processor that has fewer blocks than it can hold runs each faster. Its time lies between that
-// of its blocks' work and that of its waves of blocks.
+// A processor that has fewer thread blocks than it can hold runs each faster. Its time lies between
+// that of its thread blocks' work and that of its waves of thread blocks.
 constexpr double work_share = 0.25, lone_share = 0.7;
 constexpr double launch_s = 2e-6;
 
@@ -111,7 +111,7 @@ std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t sign
     cost.segment = layout->kernel->n;
     cost.seconds = layout->seconds;
     cost.work_bytes = checked_multiply(work.filters, layout->kernel->n) *
-                      (work.precision == Precision::float32 ? 8 : 16);
+                      convolume::sample_bytes(work.precision, true);
     cost.description =
         message("overlap-save, segments of ", layout->kernel->n, " in shared memory");
     return cost;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the results of some work are cut into segments and given to blocks, and how long that takes.
+// How the results of some work are cut into segments and given to thread blocks, and how long that
+// takes.
 
 #include <optional>
 

@@ -12,11 +12,11 @@ namespace {
 
 constexpr index_t mebi = index_t{1} << 20;
 
-// Bytes of a chunk on its way and of the kernel's spectra along z made at a time: as large as
+// Bytes of a transfer buffer and of the kernel's spectra along z made at a time: as large as
 // memory allows, down to one plane and one tile. Kernels' spectra are read back at once, so that
 // more than stays in the cache gains nothing.
 struct Amounts {
-    index_t chunk, batch, chunks;
+    index_t buffer, batch, buffers;
 };
 constexpr Amounts amounts[] = {
     {64 * mebi, 64 * mebi, 3},
@@ -69,7 +69,7 @@ BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device
     }
     const index_t tile = tile_of(block);
     const BlockAxis& z = block.axes[0];
-    g.sample_bytes = block.precision == Precision::float32 ? 8 : 16;
+    g.sample_bytes = convolume::sample_bytes(block.precision, true);
     g.half_x = block.complex_data ? block.axes[2].grid : block.axes[2].grid / 2 + 1;
     g.rows = block.axes[1].grid;
     g.kernel_planes = std::min(z.kernel, z.grid);
@@ -91,14 +91,14 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
     g.ring = g.on_cufft ? z.grid : g.slab > 0 && g.slab < z.kept ? g.z_length : planes;
     if (in_space(block)) g.ring = g.z_length;
     g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
-    g.chunks = amount.chunks;
-    const auto chunk = [&](index_t plane_bytes, index_t count) {
+    g.transfer_buffers = amount.buffers;
+    const auto buffer_bytes = [&](index_t plane_bytes, index_t count) {
         if (plane_bytes == 0) return index_t{0};  // images on the device are used in place
         return aligned(std::min(checked_multiply(plane_bytes, count),
-                                std::max(plane_bytes, amount.chunk / plane_bytes * plane_bytes)));
+                                std::max(plane_bytes, amount.buffer / plane_bytes * plane_bytes)));
     };
-    g.source_chunk_bytes = chunk(g.pixels.source, z.loaded);
-    g.target_chunk_bytes = chunk(g.pixels.target, z.kept);
+    g.source_buffer_bytes = buffer_bytes(g.pixels.source, z.loaded);
+    g.target_buffer_bytes = buffer_bytes(g.pixels.target, z.kept);
     if (in_space(block)) return;
     const index_t taps = checked_multiply(
         checked_multiply(z.kernel, checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
@@ -130,7 +130,8 @@ index_t total_bytes(const BlockGeometry& g) {
 index_t BlockGeometry::workspace_bytes() const {
     const index_t running = checked_add(
         checked_add(ring_bytes, batch_bytes),
-        checked_add(checked_multiply(chunks, checked_add(source_chunk_bytes, target_chunk_bytes)),
+        checked_add(checked_multiply(transfer_buffers,
+                                     checked_add(source_buffer_bytes, target_buffer_bytes)),
                     lists_bytes));
     return std::max(running, prepare_bytes);
 }
@@ -225,7 +226,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 
 BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceRates& rates) {
     constexpr double launch_s = 6e-6;
-    // A piece of a row travels as if it were that much longer (H200: rows of 1 KiB reach 0.71 of
+    // A part of a row travels as if it were that much longer (H200: rows of 1 KiB reach 0.71 of
     // the rate).
     constexpr double row_overhead_bytes = 400;
     const BlockAxis& y = block.axes[1];
@@ -262,8 +263,8 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     if (g.on_cufft) bytes = static_cast<double>(g.ring) * plane * 20;  // three transforms each way
     const double launches =
         z_launches +
-        2 * (in * source / static_cast<double>(std::max<index_t>(g.source_chunk_bytes, 1)) +
-             out * target / static_cast<double>(std::max<index_t>(g.target_chunk_bytes, 1)));
+        2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +
+             out * target / static_cast<double>(std::max<index_t>(g.target_buffer_bytes, 1)));
     times.compute_s = bytes / rates.memory + launches * launch_s;
     if (in_space(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
 

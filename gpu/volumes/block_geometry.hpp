@@ -10,7 +10,7 @@
 
 namespace convolume::gpu {
 
-/// A stretch of the walk along z: outputs [kept_begin, kept_begin + kept) of those the block keeps,
+/// One step of the walk along z: outputs [kept_begin, kept_begin + kept) of those the block keeps,
 /// for which planes up to `loaded_end` must be there.
 struct ZWindow {
     index_t first;  ///< loaded plane at position 0 of the transform; may be negative
@@ -51,9 +51,9 @@ struct BlockGeometry {
     index_t ring_bytes = 0;
     index_t batch_bytes = 0;
     PlaneBytes pixels{0, 0};
-    index_t source_chunk_bytes = 0, target_chunk_bytes = 0;  ///< of one of `chunks` slots
-    index_t chunks = 3;
-    index_t lists_bytes = 0;  ///< gathers, counters
+    index_t source_buffer_bytes = 0, target_buffer_bytes = 0;  ///< of one transfer buffer
+    index_t transfer_buffers = 3;                              ///< of either direction
+    index_t lists_bytes = 0;                                   ///< gathers, counters
     index_t prepare_bytes = 0;
     index_t taps_bytes = 0;  ///< of a kernel that stays compact until it is used
     index_t kernel_bytes = 0;

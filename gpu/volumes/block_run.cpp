@@ -33,11 +33,11 @@ BlockRun::BlockRun(DeviceResources& resources, TaskStreams& streams, const Block
     memory_.kernel = task.kernel.spectra();
     memory_.ring = next(geometry.ring_bytes);
     memory_.batch = next(geometry.batch_bytes);
-    source_.data = next(geometry.chunks * geometry.source_chunk_bytes);
-    source_.bytes = geometry.source_chunk_bytes;
+    source_.data = next(geometry.transfer_buffers * geometry.source_buffer_bytes);
+    source_.bytes = geometry.source_buffer_bytes;
     source_.plane_bytes = geometry.pixels.source;
-    target_.data = next(geometry.chunks * geometry.target_chunk_bytes);
-    target_.bytes = geometry.target_chunk_bytes;
+    target_.data = next(geometry.transfer_buffers * geometry.target_buffer_bytes);
+    target_.bytes = geometry.target_buffer_bytes;
     target_.plane_bytes = geometry.pixels.target;
     lists_ = next(geometry.lists_bytes);
 }
@@ -133,11 +133,11 @@ ExecutionReport BlockRun::run() {
 void BlockRun::load(index_t begin, index_t end) {
     const std::vector<index_t>& planes = task_.input.gather[0];
     const bool nothing = gather_y_.extent() == 0 || gather_x_.extent() == 0;
-    const std::size_t number = loads_++ % static_cast<std::size_t>(task_.geometry.chunks);
-    const TaskStreams::Slot& slot = streams_.source[number];
-    char* const chunk = source_.data + static_cast<index_t>(number) * source_.bytes;
-    if (resources_.gate->policy() == TransferGate::global) slot.free.wait();  // not on the bus
-    slot.free.hold_back(streams_.up);
+    const std::size_t number = loads_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
+    const TaskStreams::TransferBuffer& events = streams_.source[number];
+    char* const buffer = source_.data + static_cast<index_t>(number) * source_.bytes;
+    if (resources_.gate->policy() == TransferGate::global) events.free.wait();  // not on the bus
+    events.free.hold_back(streams_.up);
     for (index_t plane = begin; plane < end;) {
         const index_t source_z = nothing ? -1 : planes[static_cast<std::size_t>(plane)];
         index_t count = 1;
@@ -151,12 +151,12 @@ void BlockRun::load(index_t begin, index_t end) {
             const ConstImageView box =
                 subview(task_.input.source, {{source_z, gather_y_.begin, gather_x_.begin},
                                              {source_z + count, gather_y_.end, gather_x_.end}});
-            uploader_.upload(box, chunk + (plane - begin) * source_.plane_bytes);
+            uploader_.upload(box, buffer + (plane - begin) * source_.plane_bytes);
         }
         plane += count;
     }
-    slot.full.record(streams_.up);
-    slot.full.hold_back(streams_.compute);
+    events.full.record(streams_.up);
+    events.full.hold_back(streams_.compute);
     timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
         for (index_t plane = begin; plane < end;) {
             const auto is_zero = [&](index_t at) {
@@ -169,7 +169,7 @@ void BlockRun::load(index_t begin, index_t end) {
                                            streams_.compute);
             } else {
                 RowSource source;
-                source.pixels = {chunk + (plane - begin) * source_.plane_bytes,
+                source.pixels = {buffer + (plane - begin) * source_.plane_bytes,
                                  task_.input.source.type, gather_y_.extent() * gather_x_.extent(),
                                  gather_x_.extent()};
                 source.planes = count;
@@ -189,7 +189,7 @@ void BlockRun::load(index_t begin, index_t end) {
             plane += count;
         }
     });
-    slot.free.record(streams_.compute);
+    events.free.record(streams_.compute);
 }
 
 // The pass along z. A kernel that serves once is transformed just before, in memory that the blocks
@@ -211,12 +211,13 @@ void BlockRun::convolve(const ZWindow& window) {
 
 // Results [begin, end) of a window.
 void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
-    const std::size_t number = stores_++ % static_cast<std::size_t>(task_.geometry.chunks);
-    const TaskStreams::Slot& slot = streams_.target[number];
-    char* const chunk = target_.data + static_cast<index_t>(number) * target_.bytes;
+    const std::size_t number =
+        stores_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
+    const TaskStreams::TransferBuffer& events = streams_.target[number];
+    char* const buffer = target_.data + static_cast<index_t>(number) * target_.bytes;
     const BlockAxis &y = task_.block.axes[1], &x = task_.block.axes[2];
     RowTarget target;
-    target.pixels = {chunk, task_.output.target.type, y.kept * x.kept, x.kept};
+    target.pixels = {buffer, task_.output.target.type, y.kept * x.kept, x.kept};
     target.planes = end - begin;
     target.kept_begin_y = y.kept_begin;
     target.kept_y = y.kept;
@@ -225,20 +226,20 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     target.add_real = task_.output.add.real();
     target.add_imaginary = task_.output.add.imag();
     target.clamped = clamped_;
-    slot.free.hold_back(streams_.compute);
+    events.free.hold_back(streams_.compute);
     timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
         task_.transform.store((window.store.first + begin) % task_.geometry.ring, target, memory_,
                               streams_.compute);
     });
-    slot.full.record(streams_.compute);
-    if (resources_.gate->policy() == TransferGate::global) slot.full.wait();  // not on the bus
-    slot.full.hold_back(streams_.down);
+    events.full.record(streams_.compute);
+    if (resources_.gate->policy() == TransferGate::global) events.full.wait();  // not on the bus
+    events.full.hold_back(streams_.down);
     const index_t first = window.kept_begin + begin;
     downloader_.download(
-        chunk, subview(task_.output.target, {{first, 0, 0},
-                                             {window.kept_begin + end, task_.output.target.shape.y,
-                                              task_.output.target.shape.x}}));
-    slot.free.record(streams_.down);
+        buffer, subview(task_.output.target, {{first, 0, 0},
+                                              {window.kept_begin + end, task_.output.target.shape.y,
+                                               task_.output.target.shape.x}}));
+    events.free.record(streams_.down);
 }
 
 void BlockRun::report_progress(double done) {

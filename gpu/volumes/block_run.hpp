@@ -63,9 +63,9 @@ class BlockRun {
     ExecutionReport run();
 
   private:
-    struct Chunks {
+    struct TransferBuffers {
         char* data = nullptr;
-        index_t bytes = 0;        ///< of one slot
+        index_t bytes = 0;        ///< of one buffer
         index_t plane_bytes = 0;  ///< of this task's own pixels
         index_t planes() const { return std::max<index_t>(1, bytes / plane_bytes); }
     };
@@ -82,11 +82,11 @@ class BlockRun {
     const ExecutionContext& context_;
     const AxisGather &gather_y_, &gather_x_;
     BlockMemory memory_;
-    Chunks source_, target_;
+    TransferBuffers source_, target_;
     std::int32_t *list_y_ = nullptr, *list_x_ = nullptr;
     unsigned long long* clamped_ = nullptr;  ///< low, high; then inputs that are not finite
     char* lists_ = nullptr;
-    std::size_t loads_ = 0, stores_ = 0;  ///< chunks so far
+    std::size_t loads_ = 0, stores_ = 0;  ///< transfer buffers used so far
     DeviceTimeline timeline_;
     Uploader uploader_;
     Downloader downloader_;

@@ -292,7 +292,7 @@ index_t good_device_length(int device, int axis, index_t least, bool complex_dat
                            Precision precision) {
     require_device(device);
     const index_t own = own_length(device, axis, least, 1, complex_data, precision);
-    return own > 0 ? own : good_fft_size(least, length_step(axis, 1, complex_data));
+    return own > 0 ? own : good_fft_size(least, length_multiple(axis, 1, complex_data));
 }
 
 }  // namespace convolume::gpu

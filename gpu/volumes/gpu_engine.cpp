@@ -23,7 +23,7 @@ namespace {
 
 // Three tasks keep both ways and the device busy: one comes, one is computed, one leaves.
 constexpr int tasks_in_flight = 3;
-constexpr int staging_pieces = 4;  // of one task and direction
+constexpr int staging_buffers = 4;  // of one task and direction
 // What our passes reach of the memory's rate by data sheet.
 constexpr double pass_efficiency = 0.6;
 // Multiply-adds a second of a multiprocessor at the clock that it keeps.
@@ -56,8 +56,8 @@ GpuEngine::GpuEngine(int device, int index, index_t limit_bytes, int host_thread
                  std::max(1, host_threads / 2),
                  std::move(gate),
                  DevicePool(device, limit_bytes),
-                 StagingPool(staging_pieces * tasks_in_flight),
-                 StagingPool(staging_pieces * tasks_in_flight),
+                 StagingPool(staging_buffers * tasks_in_flight),
+                 StagingPool(staging_buffers * tasks_in_flight),
                  {},
                  {}} {
     const DeviceFacts facts = device_facts(device);
@@ -111,7 +111,7 @@ BlockCost GpuEngine::estimate(const Block& block) const {
     BlockCost cost;
     cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
     cost.kernel_bytes = geometry.kernel_bytes;
-    cost.staging_bytes = 2 * staging_pieces * StagingPool::piece_bytes;
+    cost.staging_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
     cost.host_to_device_s = times.to_device_s;
     cost.compute_s = times.compute_s;
     cost.device_to_host_s = times.to_host_s;
@@ -139,10 +139,7 @@ std::shared_ptr<const EngineKernel> GpuEngine::prepare_fft(const Block& block, c
     const auto transform = make_block_transform(block, geometry, resources_.device);
 
     const bool undivided_complex = is_complex(taps.type) || (block.complex_data && part.count == 1);
-    const bool single = block.precision == Precision::float32;
-    const PixelType type = block.complex_data
-                               ? (single ? PixelType::complex64 : PixelType::complex128)
-                               : (single ? PixelType::float32 : PixelType::float64);
+    const PixelType type = block.sample_type();
     // Declared before what waits for the streams: memory outlives the work on it.
     DevicePool::Lease workspace, spectra;
     std::vector<double> factors;
@@ -159,7 +156,7 @@ std::shared_ptr<const EngineKernel> GpuEngine::prepare_fft(const Block& block, c
     };
 
     // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
-    // in a piece of their own, which is small.
+    // in memory of their own, which is small.
     const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
     const auto bytes_of = [](const ConstImageView& view) {
         return element_count(view.shape) * static_cast<index_t>(size_of(view.type));

@@ -23,7 +23,7 @@ index_t own_length(int device, int axis, index_t least, int parts, bool complex_
                    Precision precision) {
     // Of a split every part needs a length of its own: real data's first part twice the others'.
     const bool splits = axis == 0 && parts > 1;
-    const index_t step = splits ? length_step(axis, parts, complex_data) : 1;
+    const index_t step = splits ? length_multiple(axis, parts, complex_data) : 1;
     const auto next = [&](index_t length) {
         const bool twice = precision == Precision::float64;
         return axis == 2 ? good_row_length(length, complex_data, twice)

@@ -21,7 +21,7 @@ struct SignalShape {
     index_t samples = 0;  ///< of each
 };
 
-/// Signals that are read in stretches, from a file for example.
+/// Signals that are read in chunks, from a file for example.
 class CONVOLUME_API SignalSource {
   public:
     virtual ~SignalSource() = default;
@@ -30,7 +30,7 @@ class CONVOLUME_API SignalSource {
     virtual void read(index_t signal, index_t begin, index_t count, void* to) = 0;
 };
 
-/// Takes results in stretches, any order.
+/// Takes results in chunks, any order.
 class CONVOLUME_API ResultSink {
   public:
     virtual ~ResultSink() = default;
@@ -49,7 +49,7 @@ struct CONVOLUME_API FilterPlan {
     index_t segment = 0;
     std::string engine;             ///< "gpu:0"
     double seconds = 0;             ///< predicted, from host memory to host memory
-    index_t stretch = 0;            ///< results computed at a time when streaming
+    index_t chunk = 0;              ///< results computed at a time when streaming
     index_t stream_bytes = 0;       ///< of host memory when streaming
     std::string to_string() const;  ///< a few lines for people
 };
@@ -85,7 +85,7 @@ class CONVOLUME_API FilterBank {
                             index_t* peak_positions = nullptr,
                             const ExecutionContext& context = {}) const;
 
-    /// The same from source to sink in stretches that fit the memory limit: reading, filtering and
+    /// The same from source to sink in chunks that fit the memory limit: reading, filtering and
     /// writing overlap. Source and sink are called from one thread each.
     ExecutionReport execute(SignalSource& source, ResultSink& sink,
                             const ExecutionContext& context = {}) const;

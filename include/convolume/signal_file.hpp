@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Files of 1D signals: arrays whose last axis is the samples, and whose other axes, if any, count
-// signals. NPY, HDF5, and files that are nothing but their little-endian elements ("raw"). Read and
-// written in stretches, so that no file has to fit memory.
+// signals. NPY, HDF5, and files that are nothing but their little-endian elements ("raw"). Some
+// samples are read or written at a time, so that no file has to fit memory.
 
 #include <memory>
 #include <optional>

@@ -255,7 +255,7 @@ def streaming(folder):
     done = run(["x.npy", "h0.npy", "h1.npy", "-o", "y.npy", "--json", "-q", "--device", "cpu", "--max-host-mem", "8M",
                 "--timeline", "trace.json"])
     report = json.loads(done.stdout)
-    check(report["plan"]["stretch"] < 1_000_000, "stretch", report["plan"])
+    check(report["plan"]["chunk"] < 1_000_000, "chunk", report["plan"])
     check(report["plan"]["stream_bytes"] <= limit, "stream_bytes", report["plan"])
     close("streamed", same(x.astype("f8"), filters), np.load("y.npy"))
     names = {event.get("name") for event in json.loads(Path("trace.json").read_text())["traceEvents"]}
@@ -268,7 +268,7 @@ def streaming(folder):
 
 
 def random_cases(folder):
-    """Batches, ragged banks, windows and ranges in stretches of every kind."""
+    """Batches, ragged banks, windows and ranges in chunks of every kind."""
     for case in range(40):
         x = numbers(*rng.integers(1, 4, rng.integers(0, 3)), rng.integers(1, 60000))
         filters = [numbers(rng.integers(1, 400)) for _ in range(rng.integers(1, 5))]

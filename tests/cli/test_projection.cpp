@@ -53,7 +53,7 @@ TEST_CASE("projections hold the largest value along each axis") {
         }
 }
 
-TEST_CASE("slices go through the middle voxel, slab by slab or whole") {
+TEST_CASE("slices go through the middle voxel, some planes at a time or whole") {
     const Shape3 shape{4, 5, 7};
     std::vector<float> values(140);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);

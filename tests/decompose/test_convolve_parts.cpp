@@ -42,14 +42,14 @@ void check(bool complex_data, Precision precision, int parts, const Shape3& grid
     const Array taps = random.array(kernel_shape, complex_data);
     const Volume kernel = to_volume(taps, pixel_type(precision, complex_data));
 
-    auto pieces = split_array(image, layout, precision);
+    auto image_parts = split_array(image, layout, precision);
     for (int p = 0; p < parts; ++p) {
         const Volume part =
             decompose::split_kernel(kernel.view(), complex_data, {p, parts, grid.z}, precision);
-        Array& piece = pieces[static_cast<std::size_t>(p)];
-        piece = circular(piece, to_array(part.view()));
+        Array& image_part = image_parts[static_cast<std::size_t>(p)];
+        image_part = circular(image_part, to_array(part.view()));
     }
-    const Array merged = merge_parts(pieces, layout, grid, precision);
+    const Array merged = merge_parts(image_parts, layout, grid, precision);
     CHECK(distance(circular(image, taps), merged) <
           (precision == Precision::float32 ? 1e-6 : 1e-14));
 }

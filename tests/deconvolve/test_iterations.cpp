@@ -156,10 +156,10 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
             likelihoods.push_back(iteration.likelihood);
         };
         const ExecutionContext context;
-        deconvolve::Monitor monitor(context, on_iteration, options.iterations);
+        deconvolve::IterationProgress progress(context, on_iteration, options.iterations);
         const deconvolve::LoadedImage loaded{20, 0, 0};
         const auto outcome =
-            deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded).run(monitor);
+            deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded).run(progress);
         INFO("spoiled " << spoiled);
         CHECK(outcome.report.restarts == (spoiled > 0));
         CHECK(arrays.calls == 12 + (spoiled > 0));

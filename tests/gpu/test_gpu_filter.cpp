@@ -45,7 +45,7 @@ TEST_CASE("GPU filters: conformance") {
     check_filter_engine(engine(), 1, static_cast<int>(case_count(600)));
 }
 
-TEST_CASE("GPU filters: small memory, many stretches") {
+TEST_CASE("GPU filters: small memory, many chunks") {
     NEEDS_GPU();
     const FilterEngineList engines = gpu::make_filter_engines(on_device(index_t{6} << 20));
     check_filter_engine(*engines.front(), 2, static_cast<int>(case_count(150)));

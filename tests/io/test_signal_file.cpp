@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal files: every format gives back what it was given, in stretches of any order; what cannot
+// Signal files: every format gives back what it was given, in ranges of any order; what cannot
 // be is refused with a sentence and leaves nothing.
 
 #include <array>
@@ -53,7 +53,7 @@ template <class T>
 std::vector<T> read_row(io::SignalReader& reader, index_t row) {
     REQUIRE(size_of(reader.info().type) == sizeof(T));
     std::vector<T> values(static_cast<std::size_t>(reader.info().samples()));
-    // Two stretches, the later one first.
+    // Two ranges, the later one first.
     const index_t middle = reader.info().samples() / 3;
     reader.read(row, middle, reader.info().samples() - middle, values.data() + middle);
     reader.read(row, 0, middle, values.data());
@@ -105,7 +105,7 @@ void check_round_trip(const std::string& path, io::SampleType type, const Dims& 
 
 }  // namespace
 
-TEST_CASE("signals come back as they were written, in stretches of any order", "[io][signal]") {
+TEST_CASE("signals come back as they were written, in ranges of any order", "[io][signal]") {
     const TempFolder folder;
     for (const std::string& format : writable_formats())
         for (const Dims& dims : {Dims{1}, Dims{1000}, Dims{3, 77}, Dims{2, 3, 50}}) {

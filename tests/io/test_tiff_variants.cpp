@@ -57,10 +57,10 @@ void write_page(TIFF* tiff, const Variant& v, int page) {
         TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
     }
     const int side_by_side = v.planar ? 1 : v.samples;
-    std::uint32_t piece = 0;
+    std::uint32_t strile = 0;
     for (int plane = 0; plane < (v.planar ? v.samples : 1); ++plane)
         for (int y0 = 0; y0 < height; y0 += rows)
-            for (int x0 = 0; x0 < width; x0 += columns, ++piece) {
+            for (int x0 = 0; x0 < width; x0 += columns, ++strile) {
                 std::vector<char> data;
                 for (int y = y0; y < y0 + rows && (v.tiled || y < height); ++y)
                     for (int x = x0; x < x0 + columns; ++x)
@@ -72,9 +72,9 @@ void write_page(TIFF* tiff, const Variant& v, int page) {
                         }
                 const auto count = static_cast<tmsize_t>(data.size());
                 if (v.tiled)
-                    REQUIRE(TIFFWriteEncodedTile(tiff, piece, data.data(), count) == count);
+                    REQUIRE(TIFFWriteEncodedTile(tiff, strile, data.data(), count) == count);
                 else
-                    REQUIRE(TIFFWriteEncodedStrip(tiff, piece, data.data(), count) == count);
+                    REQUIRE(TIFFWriteEncodedStrip(tiff, strile, data.data(), count) == count);
             }
     REQUIRE(TIFFWriteDirectory(tiff) == 1);
 }

@@ -146,12 +146,12 @@ TEST_CASE("neither threads nor grouping nor types change a pixel") {
         expose(camera, photons.view(), 5, again.view(), threads);
         CHECK(same_bits(whole, again));
     }
-    Volume pieces(shape, PixelType::uint16);
+    Volume in_groups(shape, PixelType::uint16);
     for (const auto& [begin, end] : {std::pair<index_t, index_t>{4, 6}, {0, 1}, {1, 4}}) {
         const Box3 box{{begin, 0, 0}, {end, shape.y, shape.x}};
-        expose(camera, subview(photons.view(), box), 5 + begin, subview(pieces.view(), box));
+        expose(camera, subview(photons.view(), box), 5 + begin, subview(in_groups.view(), box));
     }
-    CHECK(same_bits(whole, pieces));
+    CHECK(same_bits(whole, in_groups));
 
     Volume as_float(shape, PixelType::float32);
     expose(camera, photons.view(), 5, as_float.view());

@@ -182,7 +182,7 @@ TEST_CASE("a bank in one view, integer signals, strides and results with gaps") 
     CHECK(wrong_peaks.empty());
 }
 
-TEST_CASE("long signals are converted in stretches") {
+TEST_CASE("long signals are converted in chunks") {
     constexpr index_t count = 3000000, signals = 3;
     Volume bytes({1, signals, count}, PixelType::uint8);
     auto* const samples = bytes.elements<std::uint8_t>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
-#include "core/result_cut.hpp"
+#include "core/result_chunks.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
 #include "tests/support/random.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("filter options that do not parse say what would") {
         check_refusal(parse_sample_range, wrong, {"A:B"});
 }
 
-TEST_CASE("stretches of a range reunite, and hold whole windows or parts of one") {
+TEST_CASE("chunks of a range reunite, and hold whole windows or parts of one") {
     Random random(test_seed("result cut"));
     for (int n = 0; n < 3000; ++n) {
         const index_t begin = random.integer(-20, 50);
@@ -63,31 +63,31 @@ TEST_CASE("stretches of a range reunite, and hold whole windows or parts of one"
         if (window.kind != WindowPost::Kind::none) window.length = random.integer(1, 400);
         const index_t longest = random.integer(1, 350);
         const index_t step = window.kind == WindowPost::Kind::none ? 1 : window.length;
-        const ResultCut cut(range, window, longest);
+        const ResultChunks chunks(range, window, longest);
         INFO(range.begin << ":" << range.end << " window " << to_string(window) << " longest "
                          << longest);
         index_t result = range.begin;
         index_t stored = 0;
         bool good = true;
-        for (index_t i = 0; i < cut.stretches(); ++i) {
-            const ResultStretch stretch = cut[i];
-            good = good && stretch.results.count() >= 1 && stretch.results.count() <= longest &&
-                   stretch.results.end <= range.end && stretch.stored >= 1;
-            if (cut.parts() > 1) {
-                good = good && stretch.results.begin == result && stretch.stored == 1 &&
-                       stretch.first_stored == (result - range.begin) / step;
-                result = stretch.results.end;
-                stored = stretch.first_stored + 1;
+        for (index_t i = 0; i < chunks.count(); ++i) {
+            const ResultChunk chunk = chunks[i];
+            good = good && chunk.results.count() >= 1 && chunk.results.count() <= longest &&
+                   chunk.results.end <= range.end && chunk.stored >= 1;
+            if (chunks.parts() > 1) {
+                good = good && chunk.results.begin == result && chunk.stored == 1 &&
+                       chunk.first_stored == (result - range.begin) / step;
+                result = chunk.results.end;
+                stored = chunk.first_stored + 1;
                 continue;
             }
             // The samples that windows begin with are there, and all of them for peaks.
-            good = good && stretch.first_stored == stored &&
-                   stretch.results.begin == range.begin + stored * step;
-            stored += stretch.stored;
-            good = good && stretch.results.end > range.begin + (stored - 1) * step;
+            good = good && chunk.first_stored == stored &&
+                   chunk.results.begin == range.begin + stored * step;
+            stored += chunk.stored;
+            good = good && chunk.results.end > range.begin + (stored - 1) * step;
             if (window.kind != WindowPost::Kind::decimate)
-                good = good && stretch.results.begin == result;
-            result = stretch.results.end;
+                good = good && chunk.results.begin == result;
+            result = chunk.results.end;
         }
         good = good && stored == window.stored(range.count());
         if (window.kind != WindowPost::Kind::decimate) good = good && result == range.end;

@@ -68,7 +68,7 @@ class MemorySink : public ResultSink {
 
 TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
     const std::uint64_t seed = test_seed("filter stream");
-    int pieces = 0;
+    int divided = 0;
     for (std::uint64_t n = 0; n < 150; ++n) {
         Random random(seed, n);
         BankCase c =
@@ -112,7 +112,7 @@ TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
         const index_t used = memory_use().peak_bytes - before - Buffer::rounded_bytes(beside);
         CHECK(used <= *c.options.max_host_bytes + 4096);
         CHECK(bank.plan().stream_bytes <= *c.options.max_host_bytes);
-        if (bank.plan().stretch < bank.range().count()) ++pieces;
+        if (bank.plan().chunk < bank.range().count()) ++divided;
         const bool peaks = c.options.window.kind == WindowPost::Kind::peak;
         const std::string wrong =
             defect(c, sink.results.view(), peaks ? sink.positions.data() : nullptr);
@@ -121,7 +121,7 @@ TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
         // What overlaps is read once; decimation skips some.
         CHECK(source.samples_read <= c.shape().signals * c.shape().samples);
     }
-    CHECK(pieces > 10);
+    CHECK(divided > 10);
 }
 
 TEST_CASE("a limit that nothing fits is told before anything is read") {
@@ -237,7 +237,7 @@ TEST_CASE("samples of batches that are not finite are counted and named wherever
         }
 }
 
-TEST_CASE("peaks of windows longer than a stretch, in streams with NaN") {
+TEST_CASE("peaks of windows longer than a chunk, in streams with NaN") {
     // Each window has its largest in its first third, the second lower ones than the first.
     constexpr index_t count = 200000, window = 100000;
     Volume signal({1, 1, count}, PixelType::float32);
@@ -257,7 +257,7 @@ TEST_CASE("peaks of windows longer than a stretch, in streams with NaN") {
         options.max_host_bytes = 500000;
         const FilterBank bank =
             FilterBankFactory::make({1, count}, {one.view()}, options, cpu_filter_engines(1));
-        REQUIRE(bank.plan().stretch < window / 2);
+        REQUIRE(bank.plan().chunk < window / 2);
         MemorySource source(signal);
         MemorySink sink(bank);
         bank.execute(source, sink);
@@ -266,7 +266,7 @@ TEST_CASE("peaks of windows longer than a stretch, in streams with NaN") {
         CHECK(peaks[1] == -1);
         CHECK(sink.positions == std::vector<index_t>{nan_first ? 90999 : 1234, window + 4321});
 
-        // In memory, where an engine's own stretches are shorter.
+        // In memory, where an engine's own chunks are shorter.
         bank.execute(signal.view(), sink.results.view(), sink.positions.data());
         CHECK(peaks[0] == (nan_first ? 999 : 2000));
         CHECK(peaks[1] == -1);
@@ -274,7 +274,7 @@ TEST_CASE("peaks of windows longer than a stretch, in streams with NaN") {
     }
 }
 
-TEST_CASE("a function with a halo, in memory and in stretches") {
+TEST_CASE("a function with a halo, in memory and in chunks") {
     Random random(test_seed("stream function"));
     BankCase c = make_bank_case(random, 60000, {31, 8});
     c.options.precision = Precision::float64;
@@ -282,7 +282,7 @@ TEST_CASE("a function with a halo, in memory and in stretches") {
     c.options.function =
         sample_function<double>([](const double* y) { return y[-2] + 3 * y[0] - y[1]; }, 2, 1);
     const FilterBank bank = make_bank(c, cpu_filter_engines(1));
-    CHECK(bank.plan().stretch < 60000);
+    CHECK(bank.plan().chunk < 60000);
     const Volume signals = signals_of(c, PixelType::float64);
     MemorySource source(signals);
     MemorySink sink(bank), in_memory(bank);

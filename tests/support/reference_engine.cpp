@@ -36,8 +36,7 @@ ReferenceEngine::ReferenceEngine(ReferenceEngineOptions options) {
 }
 
 BlockCost ReferenceEngine::estimate(const Block& block) const {
-    const index_t sample_bytes =
-        (block.precision == Precision::float32 ? 4 : 8) * (block.complex_data ? 2 : 1);
+    const index_t sample_bytes = block.sample_bytes();
     const index_t loaded = element_count(block.loaded());
     const index_t kept = element_count(block.kept());
     const auto taps = static_cast<double>(element_count(block.kernel()));

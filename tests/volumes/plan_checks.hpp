@@ -9,7 +9,7 @@
 
 namespace convolume::testing {
 
-/// The first rule a plan breaks, or nothing: pieces are disjoint and reunite to the output, blocks
+/// The first rule a plan breaks, or nothing: tasks are disjoint and reunite to the output, blocks
 /// fit their windows, bytes stay within `engine_limit_bytes` (0: none) and the plan's host limit.
 std::string broken_rule(const TaskPlan& plan, const EngineList& engines,
                         index_t engine_limit_bytes = 0);

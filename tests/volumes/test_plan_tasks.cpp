@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of random problems: pieces, choices and explanations. No transform is run.
+// Plans of random problems: tasks, choices and explanations. No transform is run.
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +48,7 @@ std::string describe(const Problem& p, const Options& options) {
 
 }  // namespace
 
-TEST_CASE("pieces of random plans are disjoint and reunite to the output") {
+TEST_CASE("tasks of random plans are disjoint and reunite to the output") {
     const std::uint64_t seed = test_seed("random plans");
     for (std::uint64_t n = 0; n < 1500; ++n) {
         Random random(seed, n);

@@ -9,7 +9,7 @@ namespace convolume::gpu {
 struct DirectKernel {
     /// Takes a DirectJob with ConstantTaps where the layout says so, else with GlobalTaps.
     const void* kernel = nullptr;
-    index_t shared_bytes = 0;  ///< beside the totals of stretches
+    index_t shared_bytes = 0;  ///< beside the totals of tap groups
 };
 template <class T>
 DirectKernel direct_kernel_for(const TapLayout& layout);

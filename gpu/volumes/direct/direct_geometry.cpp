@@ -61,7 +61,7 @@ double direct_seconds(const Block& block, double multiply_adds) {
             static_cast<double>(ceil_div(block.axes[1].kept, index_t{DirectTile::thread_rows})) *
             static_cast<double>(block.axes[0].kept * block.axes[0].kernel);
         constexpr double products_a_cycle = 128;
-        return warps * piece_cycles<T>(taps) / (multiply_adds / products_a_cycle);
+        return warps * tap_plane_cycles<T>(taps) / (multiply_adds / products_a_cycle);
     });
 }
 

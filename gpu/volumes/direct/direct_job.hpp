@@ -25,7 +25,7 @@ CONVOLUME_CONSTEXPR index_t packs_of(index_t samples) {
     return (samples + pack_size<T> - 1) / pack_size<T>;
 }
 
-/// A block of threads computes a tile of outputs: each thread a pack in each of some rows of some
+/// A thread block computes a tile of outputs: each thread a pack in each of some rows of some
 /// planes, so that a sample in a register serves many sums. The packs of a warp follow each other.
 struct DirectTile {
     static constexpr int lanes = 32, warps = 8, threads = lanes * warps;
@@ -35,22 +35,22 @@ struct DirectTile {
     static constexpr index_t sums_bytes = index_t{threads} * thread_rows * planes * pack_bytes;
 };
 
-/// Taps, cut into pieces of `width` × `height` that are summed by one stretch of code. Zeros fill
-/// the last ones, so that a NaN spreads as far as they do. In memory: planes, pieces along y,
-/// pieces along x, a piece's rows of whole packs.
+/// Taps, divided into tap groups of `width` × `height` whose products are summed by unrolled code.
+/// Zeros fill the last groups, so that a NaN spreads as far as they do. In memory: planes, groups
+/// along y, groups along x, a group's rows of whole packs.
 struct TapLayout {
     int width = 1, height = 1;
-    index_t pieces_y = 1, pieces_x = 1, planes = 1;
+    index_t groups_y = 1, groups_x = 1, planes = 1;
 
     /// Rows and packs of samples that a sum reads beyond its own.
-    index_t reach_y() const { return height * pieces_y - 1; }
+    index_t reach_y() const { return height * groups_y - 1; }
     template <class T>
     index_t reach_packs() const {
-        return (pieces_x - 1) * (width / pack_size<T>)+packs_of<T>(width + pack_size<T> - 1) - 1;
+        return (groups_x - 1) * (width / pack_size<T>)+packs_of<T>(width + pack_size<T> - 1) - 1;
     }
     template <class T>
     index_t packs() const {
-        return planes * pieces_y * pieces_x * height * packs_of<T>(width);
+        return planes * groups_y * groups_x * height * packs_of<T>(width);
     }
     /// Whether they are ConstantTaps; else GlobalTaps.
     template <class T>
@@ -101,10 +101,10 @@ template <class T, class Taps = GlobalTaps<T>>
 struct DirectJob {
     DirectSamples<T> samples;
     Taps taps;
-    int kernel_planes = 1, pieces_y = 1, pieces_x = 1;
-    /// Pieces whose products are summed before they join the total, because the error of a sum
+    int kernel_planes = 1, groups_y = 1, groups_x = 1;
+    /// Tap groups whose products are summed before they join the total, because the error of a sum
     /// grows with its length; 0: all of them.
-    int stretch = 0;
+    int groups_per_sum = 0;
     index_t planes = 1, kept_y = 1, kept_x = 1;
     index_t tiles_y = 1, tiles_x = 1;
     PixelRows target;
@@ -120,11 +120,11 @@ template <class T, class Taps>
 void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, DirectJob<T, Taps>& job) {
     constexpr index_t longest_sum = 256;  // of products
     job.kernel_planes = static_cast<int>(layout.planes);
-    job.pieces_y = static_cast<int>(layout.pieces_y);
-    job.pieces_x = static_cast<int>(layout.pieces_x);
-    const index_t piece = index_t{layout.width} * layout.height;
-    if (piece * layout.pieces_y * layout.pieces_x * layout.planes > 2 * longest_sum)
-        job.stretch = static_cast<int>(ceil_div(longest_sum, piece));
+    job.groups_y = static_cast<int>(layout.groups_y);
+    job.groups_x = static_cast<int>(layout.groups_x);
+    const index_t group = index_t{layout.width} * layout.height;
+    if (group * layout.groups_y * layout.groups_x * layout.planes > 2 * longest_sum)
+        job.groups_per_sum = static_cast<int>(ceil_div(longest_sum, group));
     job.kept_y = kept_y;
     job.kept_x = kept_x;
     job.tiles_y = ceil_div(kept_y, index_t{DirectTile::rows});
@@ -135,7 +135,7 @@ void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, Direct
     job.samples.reach_packs = static_cast<int>(layout.reach_packs<T>());
 }
 
-/// Blocks that a job takes.
+/// Thread blocks that a job takes.
 template <class T, class Taps>
 index_t tiles(const DirectJob<T, Taps>& job) {
     return job.tiles_x * job.tiles_y * ceil_div(job.planes, index_t{DirectTile::planes});
@@ -157,12 +157,9 @@ using real_part_t = typename RealPart<T>::type;
 template <class T>
 bool takes_packs(const RowTarget& target) {
     using Real = real_part_t<T>;
-    constexpr PixelType real =
-        std::is_same_v<Real, float> ? PixelType::float32 : PixelType::float64;
-    constexpr PixelType complex =
-        std::is_same_v<Real, float> ? PixelType::complex64 : PixelType::complex128;
-    return target.pixels.type == (std::is_same_v<T, Real> ? real : complex) &&
-           target.kept_x % pack_size<T> == 0 && target.pixels.row_stride % pack_size<T> == 0 &&
+    using HostSample = std::conditional_t<std::is_same_v<T, Real>, Real, std::complex<Real>>;
+    return target.pixels.type == pixel_type_of_v<HostSample> && target.kept_x % pack_size<T> == 0 &&
+           target.pixels.row_stride % pack_size<T> == 0 &&
            target.pixels.plane_stride % pack_size<T> == 0 &&
            reinterpret_cast<std::uintptr_t>(target.pixels.data) % pack_bytes == 0;
 }

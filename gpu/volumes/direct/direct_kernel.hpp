@@ -60,10 +60,10 @@ struct ThreadSums {
     }
 };
 
-/// Adds the products of one piece with one plane of samples to the sums of the first plane of
-/// outputs, of the second, or of both. `tap(which, i)` is pack i of the piece that they meet there.
+/// Adds the products of one tap group with one plane of samples to the sums of the first plane of
+/// outputs, of the second, or of both. `tap(which, i)` is pack i of the group that they meet there.
 template <class T, int Width, int Height, bool first, bool second, class Source, class Tap>
-CONVOLUME_DEVICE void add_piece(ThreadSums<T>& sums, const Source& source, const Tap& tap) {
+CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, const Tap& tap) {
     constexpr int size = pack_size<T>, packs = static_cast<int>(packs_of<T>(Width + size - 1));
     constexpr int tap_packs = static_cast<int>(packs_of<T>(Width));
     constexpr int thread_rows = DirectTile::thread_rows;
@@ -145,56 +145,57 @@ CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const DirectPlac
     }
 }
 
-/// The part of a source that a piece sees.
+/// The part of a source that a tap group meets.
 template <class Source>
-struct PieceSource {
+struct TapGroupSource {
     const Source& source;
     int row, pack;
     CONVOLUME_DEVICE auto load(int r, int p) const { return source.load(row + r, pack + p); }
 };
 
-/// The body of the kernel for taps in pieces of Width × Height: sums for one tile. `Source` is one
-/// of sample_source.hpp; `shared` memory holds the totals of stretches, where there are any, and
-/// what the source takes.
+/// The body of the kernel for tap groups of Width × Height: sums for one tile. `Source` is one
+/// of sample_source.hpp; `shared` memory holds the totals of groups_per_sum groups each, where they
+/// are asked for, and what the source takes.
 template <int Width, int Height, template <class, class> class Source, class T, class Taps,
           class Context>
 CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Taps>& job) {
-    constexpr index_t piece_packs = Height * packs_of<T>(Width);
+    constexpr index_t group_packs = Height * packs_of<T>(Width);
     const DirectPlace place(context, job.tiles_x, job.tiles_y);
     const bool both = place.plane + 1 < job.planes;
     const int planes = job.kernel_planes + (both ? 1 : 0);
     char* const shared = context.shared();
-    Source<T, Context> source(context, shared + (job.stretch > 0 ? DirectTile::sums_bytes : 0),
+    Source<T, Context> source(context,
+                              shared + (job.groups_per_sum > 0 ? DirectTile::sums_bytes : 0),
                               job.samples, place, planes);
     auto* const total = reinterpret_cast<Pack<T>*>(shared) + context.thread();
 
     ThreadSums<T> sums;
     sums.clear();
-    int pieces = 0;
+    int groups = 0;
     bool flushed = false;
-    const index_t plane_packs = piece_packs * job.pieces_y * job.pieces_x;
+    const index_t plane_packs = group_packs * job.groups_y * job.groups_x;
     for (int plane = 0; plane < planes; ++plane) {
         source.enter(plane);
         const bool first = plane < job.kernel_planes, second = both && plane > 0;
         index_t at = plane * plane_packs;
-        for (int y = 0; y < job.pieces_y; ++y) {
-            for (int x = 0; x < job.pieces_x; ++x, at += piece_packs) {
-                const PieceSource<Source<T, Context>> piece{source, y * Height,
-                                                            x * (Width / pack_size<T>)};
+        for (int y = 0; y < job.groups_y; ++y) {
+            for (int x = 0; x < job.groups_x; ++x, at += group_packs) {
+                const TapGroupSource<Source<T, Context>> seen{source, y * Height,
+                                                              x * (Width / pack_size<T>)};
                 const auto tap = [&](int which, int i) {
                     return job.taps.load(context, (which == 0 ? at : at - plane_packs) + i);
                 };
                 if (first && second)
-                    add_piece<T, Width, Height, true, true>(sums, piece, tap);
+                    add_tap_group<T, Width, Height, true, true>(sums, seen, tap);
                 else if (first)
-                    add_piece<T, Width, Height, true, false>(sums, piece, tap);
+                    add_tap_group<T, Width, Height, true, false>(sums, seen, tap);
                 else
-                    add_piece<T, Width, Height, false, true>(sums, piece, tap);
-                if (job.stretch > 0 && ++pieces == job.stretch) {
+                    add_tap_group<T, Width, Height, false, true>(sums, seen, tap);
+                if (job.groups_per_sum > 0 && ++groups == job.groups_per_sum) {
                     sums.flush(total, !flushed);
                     sums.clear();
                     flushed = true;
-                    pieces = 0;
+                    groups = 0;
                 }
             }
         }

@@ -117,7 +117,8 @@ class DirectTransform : public BlockTransform {
     template <class Job>
     void launch(Job& job, cudaStream_t stream) const {
         const DirectKernel kernel = direct_kernel_for<T>(layout_);
-        const index_t shared = kernel.shared_bytes + (job.stretch > 0 ? DirectTile::sums_bytes : 0);
+        const index_t shared =
+            kernel.shared_bytes + (job.groups_per_sum > 0 ? DirectTile::sums_bytes : 0);
         constexpr index_t granted = 48 << 10;
         if (shared > granted)
             check(cudaFuncSetAttribute(kernel.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

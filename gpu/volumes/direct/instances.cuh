@@ -9,14 +9,15 @@
 namespace convolume::gpu {
 
 /// The fastest of sample_source.hpp by measurement (bench/gpu_direct.cu compares them): what a
-/// block reads again comes from the L1 cache as fast as from shared memory, without barriers.
+/// thread block reads again comes from the L1 cache as fast as from shared memory, without
+/// barriers.
 template <class T, class Context>
 using ChosenSamples = CachedSamples<T, Context>;
 
 template <class T>
 DirectKernel find_direct_kernel(const TapLayout& layout) {
     DirectKernel found;
-    with_piece<T>(layout, [&](auto width, auto height) {
+    with_tap_group<T>(layout, [&](auto width, auto height) {
         constexpr int w = decltype(width)::value, h = decltype(height)::value;
         const auto pointer = [](auto* kernel) { return reinterpret_cast<const void*>(kernel); };
         found.kernel = layout.are_constant<T>()

@@ -15,11 +15,11 @@ constexpr double product_cost = sizeof(real_part_t<T>) / 4.0 *
 }  // namespace
 
 template <class T>
-double piece_cycles(const TapLayout& layout) {
+double tap_plane_cycles(const TapLayout& layout) {
     constexpr double rows = DirectTile::thread_rows, size = pack_size<T>;
     constexpr double warp_products = 4;  // a cycle
     constexpr double pack_cycles = 4;    // a warp's packs, at 128 bytes a cycle
-    const auto pieces = static_cast<double>(layout.pieces_y * layout.pieces_x);
+    const auto groups = static_cast<double>(layout.groups_y * layout.groups_x);
     const auto width = static_cast<double>(layout.width);
     const double products = rows * size * width * layout.height * product_cost<T> / warp_products;
     const double loads = (rows + layout.height - 1) *
@@ -27,7 +27,7 @@ double piece_cycles(const TapLayout& layout) {
                          pack_cycles / DirectTile::planes;
     constexpr double not_hidden = 0.3;    // of what runs side by side
     constexpr double from_memory = 1.25;  // measured: taps in registers are in the way of others
-    return pieces * (std::max(products, loads) + not_hidden * std::min(products, loads)) *
+    return groups * (std::max(products, loads) + not_hidden * std::min(products, loads)) *
            (layout.are_constant<T>() ? 1 : from_memory);
 }
 
@@ -35,12 +35,12 @@ template <class T>
 TapLayout tap_layout(const Shape3& kernel) {
     TapLayout best;
     double least_cycles = -1;
-    for (const int width : piece_widths<T>)
-        for (const int height : piece_heights<T>) {
+    for (const int width : group_widths<T>())
+        for (const int height : group_heights<T>()) {
             const TapLayout layout{width, height, ceil_div(kernel.y, index_t{height}),
                                    ceil_div(kernel.x, index_t{width}), kernel.z};
-            if (layout.pieces_x > 1 && width % pack_size<T> != 0) continue;
-            const double cycles = piece_cycles<T>(layout);
+            if (layout.groups_x > 1 && width % pack_size<T> != 0) continue;
+            const double cycles = tap_plane_cycles<T>(layout);
             if (least_cycles >= 0 && cycles >= least_cycles) continue;
             least_cycles = cycles;
             best = layout;
@@ -56,18 +56,18 @@ std::vector<Pack<T>> arrange_taps(const TapLayout& layout, const void* taps, con
     for (index_t z = shape.z - 1; z >= 0; --z)
         for (index_t y = shape.y - 1; y >= 0; --y)
             for (index_t x = shape.x - 1; x >= 0; --x) {
-                const index_t piece =
-                    (z * layout.pieces_y + y / height) * layout.pieces_x + x / width;
+                const index_t group =
+                    (z * layout.groups_y + y / height) * layout.groups_x + x / width;
                 const index_t pack =
-                    (piece * height + y % height) * row_packs + x % width / pack_size<T>;
+                    (group * height + y % height) * row_packs + x % width / pack_size<T>;
                 packs[static_cast<std::size_t>(pack)].v[x % width % pack_size<T>] = *tap++;
             }
     return packs;
 }
 
-#define CONVOLUME_INSTANTIATE(T)                       \
-    template TapLayout tap_layout<T>(const Shape3&);   \
-    template double piece_cycles<T>(const TapLayout&); \
+#define CONVOLUME_INSTANTIATE(T)                           \
+    template TapLayout tap_layout<T>(const Shape3&);       \
+    template double tap_plane_cycles<T>(const TapLayout&); \
     template std::vector<Pack<T>> arrange_taps<T>(const TapLayout&, const void*, const Shape3&);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)

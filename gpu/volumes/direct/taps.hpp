@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which pieces a kernel's taps are cut into, and the taps in that order.
+// Which tap groups a kernel's taps are divided into, and the taps in that order.
 
 #include <array>
 #include <type_traits>
@@ -13,20 +13,26 @@
 
 namespace convolume::gpu {
 
-/// Widths and heights of pieces that kernels are compiled for: cubes of microscopy to the tap, and
-/// something near for all others. More than one piece along x takes whole packs.
+/// Widths and heights of tap groups that kernels are compiled for: cubes of microscopy to the tap,
+/// and something near for all others. More than one group along x takes whole packs.
 template <class T>
-inline constexpr std::array piece_widths{1, 3, 4};
+constexpr auto group_widths() {
+    if constexpr (std::is_same_v<T, float>)
+        return std::array{1, 3, 4, 5, 7, 8, 9};
+    else if constexpr (std::is_same_v<T, double>)
+        return std::array{1, 3, 4, 5, 7};
+    else
+        return std::array{1, 3, 4};
+}
 template <class T>
-inline constexpr std::array piece_heights{1, 3};
-template <>
-inline constexpr std::array piece_widths<float>{1, 3, 4, 5, 7, 8, 9};
-template <>
-inline constexpr std::array piece_heights<float>{1, 3, 4, 5, 7};
-template <>
-inline constexpr std::array piece_widths<double>{1, 3, 4, 5, 7};
-template <>
-inline constexpr std::array piece_heights<double>{1, 3, 5};
+constexpr auto group_heights() {
+    if constexpr (std::is_same_v<T, float>)
+        return std::array{1, 3, 4, 5, 7};
+    else if constexpr (std::is_same_v<T, double>)
+        return std::array{1, 3, 5};
+    else
+        return std::array{1, 3};
+}
 
 /// Calls f(T{}) with the type of a block's samples.
 template <class F>
@@ -38,9 +44,9 @@ decltype(auto) with_sample(const Block& block, const F& f) {
 
 /// Calls f(w, h) with the width and height as constants.
 template <class T, class F>
-void with_piece(const TapLayout& layout, const F& f) {
-    constexpr auto widths = piece_widths<T>;
-    constexpr auto heights = piece_heights<T>;
+void with_tap_group(const TapLayout& layout, const F& f) {
+    constexpr auto widths = group_widths<T>();
+    constexpr auto heights = group_heights<T>();
     bool found = false;
     const auto consider = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
         constexpr int width = widths[i % widths.size()], height = heights[i / widths.size()];
@@ -54,7 +60,7 @@ void with_piece(const TapLayout& layout, const F& f) {
     (std::make_index_sequence<widths.size() * heights.size()>{});
     if (!found)
         throw InternalError(
-            message("no kernel for taps in pieces of ", layout.height, " × ", layout.width));
+            message("no kernel for tap groups of ", layout.height, " × ", layout.width));
 }
 
 /// The layout that takes the fewest cycles for a kernel of that shape.
@@ -64,7 +70,7 @@ TapLayout tap_layout(const Shape3& kernel);
 /// Cycles of a multiprocessor that a warp takes for the sums of its tile's plane with one plane of
 /// taps. Within 15 % of what an H200 takes for cubes of 3 to 7 taps, memory apart.
 template <class T>
-double piece_cycles(const TapLayout& layout);
+double tap_plane_cycles(const TapLayout& layout);
 
 /// `taps` (contiguous samples of type T) flipped and in the layout's order.
 template <class T>

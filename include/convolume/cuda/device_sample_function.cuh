@@ -65,8 +65,8 @@ class DeviceSampleFunction : public SampleFunction {
             throw InvalidArgument("a function cannot look at fewer than 0 samples around its own");
         before = samples_before;
         after = samples_after;
-        sample_type = type_of(complex_data);
-        result_type = type_of(!std::is_same_v<Result, Real>);
+        sample_type = type_of<Sample>();
+        result_type = type_of<Result>();
         kernels_.segments =
             gpu::compile_segment_kernels<Real, complex_data, gpu::CallersFunction<Function>,
                                          Lengths...>();
@@ -90,10 +90,10 @@ class DeviceSampleFunction : public SampleFunction {
     const void* device_kernels() const override { return &kernels_; }
 
   private:
-    static PixelType type_of(bool is_complex) {
-        if (sizeof(Real) == sizeof(float))
-            return is_complex ? PixelType::complex64 : PixelType::float32;
-        return is_complex ? PixelType::complex128 : PixelType::float64;
+    template <class T>
+    static constexpr PixelType type_of() {
+        return pixel_type_of_v<
+            std::conditional_t<std::is_same_v<T, Real>, Real, std::complex<Real>>>;
     }
 
     gpu::CallersFunction<Function> function_;

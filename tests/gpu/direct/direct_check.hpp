@@ -90,9 +90,9 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
         job.whole_packs = takes_packs<T>(rows);
         unsigned long long clamped[2] = {0, 0};
         job.clamped = clamped;
-        const index_t shared =
-            Source<T, HostBlock>::bytes(layout) + (job.stretch > 0 ? DirectTile::sums_bytes : 0);
-        with_piece<T>(layout, [&](auto width, auto height) {
+        const index_t shared = Source<T, HostBlock>::bytes(layout) +
+                               (job.groups_per_sum > 0 ? DirectTile::sums_bytes : 0);
+        with_tap_group<T>(layout, [&](auto width, auto height) {
             run_on_host(tiles(job), DirectTile::threads, shared, [&](const HostBlock& block) {
                 direct_sums<decltype(width)::value, decltype(height)::value, Source>(block, job);
             });
@@ -122,7 +122,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
                     error += std::norm(got - want);
                     size += std::norm(want);
                 }
-        INFO("kernel " << to_string(kernel) << " kept " << to_string(kept) << " pieces "
+        INFO("kernel " << to_string(kernel) << " kept " << to_string(kept) << " tap groups "
                        << layout.height << " × " << layout.width << " spare " << spare);
         CHECK(std::sqrt(error / size) < (sizeof(real_part_t<T>) == 4 ? 5e-7 : 2e-15));
         CHECK(untouched == kept.z * kept.y * (row - kept.x));

@@ -5,8 +5,8 @@ namespace convolume::gpu {
 
 template <class T>
 void check_complex() {
-    for (const int height : piece_heights<T>)
-        for (const int width : piece_widths<T>) check_sources<T>({2, height, width}, {3, 5, 13});
+    for (const int height : group_heights<T>())
+        for (const int width : group_widths<T>()) check_sources<T>({2, height, width}, {3, 5, 13});
     check_sources<T>({3, 5, 6}, {3, 34, 67});
     check_sources<T>({9, 8, 9}, {2, 3, 5});
 }

@@ -3,12 +3,12 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("double sums of every piece") {
-    for (const int height : piece_heights<double>)
-        for (const int width : piece_widths<double>)
+TEST_CASE("double sums of every tap group") {
+    for (const int height : group_heights<double>())
+        for (const int width : group_widths<double>())
             check_sources<double>({2, height, width}, {3, 5, 13});
 }
-TEST_CASE("double sums of several pieces, tiles and planes") {
+TEST_CASE("double sums of several tap groups, tiles and planes") {
     check_sources<double>({5, 5, 5}, {3, 37, 70});
     check_sources<double>({3, 10, 11}, {2, 33, 7});
     check_sources<double>({9, 9, 9}, {2, 3, 5});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What kernels of filter banks ask of a block beside what HostBlock has.
+// What kernels of filter banks ask of a thread block beside what HostBlock has.
 
 #include <utility>
 

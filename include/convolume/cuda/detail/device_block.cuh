@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The block of threads that a device gives a kernel.
+// The thread block that a device gives a kernel.
 
 #include <type_traits>
 
@@ -9,7 +9,7 @@
 
 namespace convolume::gpu {
 
-/// A block on a device.
+/// A thread block on a device.
 struct DeviceBlock {
     __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
     __device__ __forceinline__ index_t block() const { return blockIdx.x; }

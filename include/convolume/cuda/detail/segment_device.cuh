@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernels over segments, and the block that a device gives them.
+// The kernels over segments, and the thread block that a device gives them.
 
 #include "convolume/cuda/detail/device_block.cuh"
 #include "convolume/cuda/detail/segment_kernel.hpp"

@@ -44,7 +44,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     char* const memory = context.shared() + lane * Shape::segment_bytes;
     const Memory exchange{context, memory};
 
-    // Blocks that follow each other share filters, and so the caches.
+    // Thread blocks that follow each other share filters, and so the caches.
     constexpr int together = complex_data ? 1 : 2, per_block = Shape::segments * together;
     const index_t blocks_per_filters = (job.segments + per_block - 1) / per_block;
     const index_t filters_block = context.block() / blocks_per_filters;

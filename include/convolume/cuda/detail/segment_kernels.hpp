@@ -11,12 +11,12 @@
 namespace convolume::gpu {
 
 /// The kernels of one segment length. `filter` takes a SegmentJob<Real> and the function object,
-/// `spectra` a SpectraJob<Real>; the blocks of both are alike. They are set up and launched where
-/// they were compiled: a caller's program may have another copy of the CUDA runtime.
+/// `spectra` a SpectraJob<Real>; the thread blocks of both are alike. They are set up and launched
+/// where they were compiled: a caller's program may have another copy of the CUDA runtime.
 struct SegmentKernel {
     int n = 0;
-    int threads = 0;   ///< of a block
-    int segments = 0;  ///< side by side in a block, or pairs of real ones
+    int threads = 0;   ///< of a thread block
+    int segments = 0;  ///< side by side in a thread block, or pairs of real ones
     int blocks_per_unit = 0;
     index_t shared_bytes = 0;
     const void* filter = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How a block transforms one segment: its radices, and who holds what.
+// How a thread block transforms one segment: its radices, and who holds what.
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/shape.hpp"
@@ -52,13 +52,14 @@ CONVOLUME_CONSTEXPR SegmentPlan segment_plan(int n) {
     }
 }
 
-/// The blocks of a kernel over segments of N samples. What is held where was measured on an H200.
+/// The thread blocks of a kernel over segments of N samples. What is held where was measured on an
+/// H200.
 template <class Real, int N, bool complex_data>
 struct SegmentShape {
     static constexpr SegmentPlan plan = segment_plan(N);
     static_assert(plan.valid());
     static constexpr int threads_each = plan.threads();
-    /// Segments side by side in a block, for two warps at least.
+    /// Segments side by side in a thread block, for two warps at least.
     static constexpr int segments = threads_each < 64 ? 64 / threads_each : 1;
     static constexpr int threads = threads_each * segments;
     static constexpr bool is_long = N > 4096;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The transform of a segment, held by the threads of a block: decimation in frequency, in place.
-// forward() takes samples t, t + threads, … of a thread and leaves frequencies in an order of its
-// own; back() is the transposed flow (the DFT matrix is symmetric), so that nothing is reordered:
-// it takes that order and leaves samples where forward() took them.
+// The transform of a segment, held by the threads of a thread block: decimation in frequency, in
+// place. forward() takes samples t, t + threads, … of a thread and leaves frequencies in an order
+// of its own; back() is the transposed flow (the DFT matrix is symmetric), so that nothing is
+// reordered: it takes that order and leaves samples where forward() took them.
 
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the results of a range are cut into stretches that are computed one after another: pure
-// arithmetic, for engines (blocks) and for streaming (pieces) alike.
+// How the results of a range are cut into chunks that are computed one after another: pure
+// arithmetic, for engines and for streaming alike.
 
 #include <cmath>
 
@@ -10,34 +10,34 @@
 namespace convolume {
 
 /// Results [results.begin, results.end), which leave `stored` windows from `first_stored` on.
-struct ResultStretch {
+struct ResultChunk {
     SampleRange results;
     index_t first_stored = 0;
     index_t stored = 0;
 };
 
-/// Stretches hold whole windows, or, where those are longer than a stretch may be, the parts of a
+/// Chunks hold whole windows, or, where those are longer than a chunk may be, the parts of a
 /// window (peaks) or the one sample of it that is stored (decimation).
-class ResultCut {
+class ResultChunks {
   public:
-    /// `longest`: results of a stretch, at least 1.
-    ResultCut(const SampleRange& range, const WindowPost& window, index_t longest);
+    /// `longest`: results of a chunk, at least 1.
+    ResultChunks(const SampleRange& range, const WindowPost& window, index_t longest);
 
-    index_t stretches() const { return stretches_; }
-    ResultStretch operator[](index_t i) const;
+    index_t count() const { return count_; }
+    ResultChunk operator[](index_t i) const;
 
-    /// Stretches of one window; above 1, their peaks are still to be combined.
+    /// Chunks of one window; above 1, their peaks are still to be combined.
     index_t parts() const { return parts_; }
 
   private:
     SampleRange range_;
     index_t window_;           ///< results from one window to the next
-    index_t windows_ = 1;      ///< of a stretch
+    index_t windows_ = 1;      ///< of a chunk
     index_t parts_ = 1;        ///< of a window
     index_t part_ = 0;         ///< results of a part
     bool first_only_ = false;  ///< of each window only the first result is computed
     index_t stored_;
-    index_t stretches_;
+    index_t count_;
 };
 
 /// Whether `value` takes the place of a window's largest so far: NaN never does, and gives way.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What happens to blocks of signals and their spectra between cuFFT's transforms. Rows are blocks,
-// one after another.
+// What happens to segments and their spectra between cuFFT's transforms. Rows are segments, one
+// after another.
 
 #include <cuda_runtime_api.h>
 
@@ -21,16 +21,16 @@ template <class Real>
 void scale_spectra(const Complex<double>* source, double scale, Complex<Real>* target,
                    index_t count, cudaStream_t stream);
 
-/// Spectra of signal blocks first … first+count-1; the others are zero.
+/// Spectra of signal segments first … first+count-1; the others are zero.
 template <class Real>
 struct SignalSpectra {
     const Complex<Real>* data = nullptr;
     index_t first = 0, count = 0;
 };
-/// sums[k][b] = Σ_j signal[k + parts - 1 - j][b] · filter[j][b] for k < outputs, b < bins.
+/// sums[k][b] = Σ_j signal[k + partitions - 1 - j][b] · filter[j][b] for k < outputs, b < bins.
 template <class Real>
 void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter, index_t bins,
-                  index_t parts, index_t outputs, Complex<Real>* sums, cudaStream_t stream);
+                  index_t partitions, index_t outputs, Complex<Real>* sums, cudaStream_t stream);
 
 /// Rows of results: `count` in all, `hop` of each row from `skip` on. `before` results come before
 /// them in their range.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/signals/filter_stretches.hpp"
+#include "gpu/signals/filter_chunks.hpp"
 
 #include <algorithm>
 
@@ -8,17 +8,17 @@ namespace convolume::gpu {
 namespace {
 
 // A multiple of `unit`, of `step` too where that does not grow it much, and about `outputs`.
-index_t stretch_length(index_t unit, index_t outputs, index_t step) {
+index_t chunk_length(index_t unit, index_t outputs, index_t step) {
     if (unit == 1) return std::max<index_t>(1, outputs >= step ? outputs / step * step : outputs);
     return std::max<index_t>(1, outputs / unit) * unit;
 }
 
 }  // namespace
 
-FilterStretches cut_into_stretches(WindowPost window, index_t pick, index_t signals,
-                                   const SampleRange& range, index_t outputs, index_t step) {
+FilterChunks cut_into_chunks(WindowPost window, index_t pick, index_t signals,
+                             const SampleRange& range, index_t outputs, index_t step) {
     using Kind = WindowPost::Kind;
-    FilterStretches result;
+    FilterChunks result;
     const index_t count = range.count();
     window.length = std::min(window.length, count);
     pick = std::min(pick, count);
@@ -35,7 +35,7 @@ FilterStretches cut_into_stretches(WindowPost window, index_t pick, index_t sign
     }
     if (window.kind == Kind::peak && pick < window.length) {
         result.parts = ceil_div(window.length, pick);
-        const index_t length = stretch_length(pick, outputs, step);
+        const index_t length = chunk_length(pick, outputs, step);
         for (index_t s = 0; s < signals; ++s)
             for (index_t w = 0; w < result.stored; ++w) {
                 const index_t end = std::min(range.end, range.begin + (w + 1) * window.length);
@@ -52,13 +52,13 @@ FilterStretches cut_into_stretches(WindowPost window, index_t pick, index_t sign
     }
 
     const index_t unit = window.kind == Kind::none ? 1 : window.length;
-    const index_t length = stretch_length(unit, outputs, step);
+    const index_t length = chunk_length(unit, outputs, step);
     const index_t together = std::clamp<index_t>(outputs / count, 1, signals);
     for (index_t s = 0; s < signals; s += together)
         for (index_t at = range.begin; at < range.end; at += length) {
-            const SampleRange piece{at, std::min(at + length, range.end)};
-            result.list.push_back({s, std::min(together, signals - s), piece,
-                                   (at - range.begin) / unit, window.stored(piece.count())});
+            const SampleRange results{at, std::min(at + length, range.end)};
+            result.list.push_back({s, std::min(together, signals - s), results,
+                                   (at - range.begin) / unit, window.stored(results.count())});
         }
     return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overlap-save with segments that cuFFT transforms, and partitioned convolution: filters too long
-// for one segment are cut into parts, and the products of all parts that meet in an output block
-// are summed before its one inverse transform.
+// for one segment are cut into partitions, and the products of all partitions that meet in an
+// output segment are summed before its one inverse transform.
 
 #include <algorithm>
 #include <map>
@@ -9,8 +9,8 @@
 
 #include "convolume/cuda/detail/segment_kernels.hpp"
 #include "gpu/runtime/check.hpp"
-#include "gpu/signals/block_kernels.hpp"
-#include "gpu/signals/block_layout.hpp"
+#include "gpu/signals/cufft_kernels.hpp"
+#include "gpu/signals/cufft_layout.hpp"
 #include "gpu/signals/row_plan.hpp"
 
 namespace convolume::gpu {
@@ -22,21 +22,21 @@ index_t aligned(index_t bytes) {
 }
 
 template <class Real, class Sample>
-class BlockFilters : public DeviceFilters {
+class CufftFilters : public DeviceFilters {
   public:
     static constexpr bool complex_data = !std::is_same_v<Sample, Real>;
 
-    BlockFilters(const FilterWork& work, const void* taps, const FilterRates& rates,
+    CufftFilters(const FilterWork& work, const void* taps, const FilterRates& rates,
                  DevicePool& pool, cudaStream_t stream)
         : work_(work), rates_(rates) {
-        const BlockLayout layout = layout_for(1, 1);
+        const CufftLayout layout = layout_for(1, 1);
         n_ = layout.n;
         hop_ = layout.hop;
         skip_ = layout.skip;
-        parts_ = layout.parts;
-        bins_ = block_bins(work, n_);
+        partitions_ = layout.partitions;
+        bins_ = segment_bins(work, n_);
         result_pitch_ = complex_data ? n_ : 2 * bins_;
-        bytes_ = checked_multiply(checked_multiply(work.filters, parts_), bins_) *
+        bytes_ = checked_multiply(checked_multiply(work.filters, partitions_), bins_) *
                  index_t{sizeof(Complex<Real>)};
         spectra_ = pool.take(bytes_, "the spectra of filters");
         transform_filters(taps, pool, stream);
@@ -63,8 +63,8 @@ class BlockFilters : public DeviceFilters {
             const auto* const source = static_cast<const Sample*>(signal.data) + s * signal.stride;
             for (index_t first = 0; first * hop_ < outputs; first += batch) {
                 const SignalSpectra<Real> there = transform_signal(
-                    source, signal, result.range.begin + (first - (parts_ - 1)) * hop_ - skip_,
-                    batch + parts_ - 1, padded, spectra, area, memory.area_bytes, stream);
+                    source, signal, result.range.begin + (first - (partitions_ - 1)) * hop_ - skip_,
+                    batch + partitions_ - 1, padded, spectra, area, memory.area_bytes, stream);
                 RowResults results;
                 results.hop = hop_;
                 results.skip = skip_;
@@ -74,10 +74,11 @@ class BlockFilters : public DeviceFilters {
                 results.power = work_.power;
                 results.window = work_.window;
                 for (index_t f = 0; f < work_.filters; ++f) {
-                    sum_products(
-                        there,
-                        reinterpret_cast<const Complex<Real>*>(spectra_.get()) + f * parts_ * bins_,
-                        bins_, parts_, batch, reinterpret_cast<Complex<Real>*>(rows), stream);
+                    sum_products(there,
+                                 reinterpret_cast<const Complex<Real>*>(spectra_.get()) +
+                                     f * partitions_ * bins_,
+                                 bins_, partitions_, batch, reinterpret_cast<Complex<Real>*>(rows),
+                                 stream);
                     inverse->execute(rows, rows, area, stream);
                     store(rows, area, results, result, s, f, stream);
                 }
@@ -92,12 +93,12 @@ class BlockFilters : public DeviceFilters {
         index_t spectra_at, results_at, area_at, area_bytes, total;
     };
 
-    BlockLayout layout_for(index_t signals, index_t outputs) const {
-        return *block_layout(work_, signals, outputs, rates_);
+    CufftLayout layout_for(index_t signals, index_t outputs) const {
+        return *cufft_layout(work_, signals, outputs, rates_);
     }
 
     Memory memory_for(index_t batch) const {
-        const index_t rows = batch + parts_ - 1;
+        const index_t rows = batch + partitions_ - 1;
         const index_t row_bytes = bins_ * index_t{sizeof(Complex<Real>)};
         Memory memory;
         memory.spectra_at = aligned(((rows - 1) * hop_ + n_) * index_t{sizeof(Sample)});
@@ -119,26 +120,26 @@ class BlockFilters : public DeviceFilters {
         copy_to_device(on_device.get(), taps, taps_bytes, stream);
         const index_t pitch = complex_data ? n_ : 2 * bins_;
         const DevicePool::Lease rows =
-            pool.take(checked_multiply(parts_, bins_) * index_t{sizeof(Complex<double>)},
+            pool.take(checked_multiply(partitions_, bins_) * index_t{sizeof(Complex<double>)},
                       "transforming filters");
         const auto plan =
-            RowPlan::make<double, Wide>(RowDirection::forward, n_, parts_, pitch, bins_);
+            RowPlan::make<double, Wide>(RowDirection::forward, n_, partitions_, pitch, bins_);
         const DevicePool::Lease area =
             pool.take(std::max<index_t>(1, plan.work_bytes()), "transforming filters");
         for (index_t f = 0; f < work_.filters; ++f) {
             cut_rows(reinterpret_cast<const Sample*>(on_device.get()) + f * work_.taps, 0,
-                     work_.taps, 0, hop_, parts_ == 1 ? work_.taps : hop_,
-                     reinterpret_cast<Wide*>(rows.get()), parts_, pitch, stream);
+                     work_.taps, 0, hop_, partitions_ == 1 ? work_.taps : hop_,
+                     reinterpret_cast<Wide*>(rows.get()), partitions_, pitch, stream);
             plan.execute(rows.get(), rows.get(), area.get(), stream);
-            scale_spectra(reinterpret_cast<const Complex<double>*>(rows.get()),
-                          1 / static_cast<double>(n_),
-                          reinterpret_cast<Complex<Real>*>(spectra_.get()) + f * parts_ * bins_,
-                          parts_ * bins_, stream);
+            scale_spectra(
+                reinterpret_cast<const Complex<double>*>(rows.get()), 1 / static_cast<double>(n_),
+                reinterpret_cast<Complex<Real>*>(spectra_.get()) + f * partitions_ * bins_,
+                partitions_ * bins_, stream);
         }
         check(cudaStreamSynchronize(stream), "transforming filters");
     }
 
-    /// The spectra of `rows` blocks, the first of which begins at sample `begin`: of those that
+    /// The spectra of `rows` segments, the first of which begins at sample `begin`: of those that
     /// meet the signal.
     SignalSpectra<Real> transform_signal(const Sample* source, const SignalView& signal,
                                          index_t begin, index_t rows, Sample* padded,
@@ -216,7 +217,7 @@ class BlockFilters : public DeviceFilters {
 
     FilterWork work_;
     FilterRates rates_;
-    index_t n_ = 0, hop_ = 0, skip_ = 0, parts_ = 1, bins_ = 0, result_pitch_ = 0;
+    index_t n_ = 0, hop_ = 0, skip_ = 0, partitions_ = 1, bins_ = 0, result_pitch_ = 0;
     DevicePool::Lease spectra_;
     index_t bytes_ = 0;
     mutable std::mutex mutex_;
@@ -225,15 +226,15 @@ class BlockFilters : public DeviceFilters {
 
 }  // namespace
 
-std::unique_ptr<DeviceFilters> make_block_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_cufft_filters(const FilterWork& work, const void* taps,
                                                   const FilterRates& rates, DevicePool& pool,
                                                   cudaStream_t stream) {
     const auto make = [&](auto real) -> std::unique_ptr<DeviceFilters> {
         using Real = decltype(real);
         if (work.complex_data)
-            return std::make_unique<BlockFilters<Real, Complex<Real>>>(work, taps, rates, pool,
+            return std::make_unique<CufftFilters<Real, Complex<Real>>>(work, taps, rates, pool,
                                                                        stream);
-        return std::make_unique<BlockFilters<Real, Real>>(work, taps, rates, pool, stream);
+        return std::make_unique<CufftFilters<Real, Real>>(work, taps, rates, pool, stream);
     };
     return work.precision == Precision::float32 ? make(float{}) : make(double{});
 }

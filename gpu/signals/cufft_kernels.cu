@@ -4,7 +4,7 @@
 
 #include "convolume/cuda/detail/codelets.hpp"
 #include "gpu/runtime/check.hpp"
-#include "gpu/signals/block_kernels.hpp"
+#include "gpu/signals/cufft_kernels.hpp"
 
 namespace convolume::gpu {
 
@@ -55,24 +55,24 @@ __global__ void scale_kernel(const Complex<double>* source, double scale, Comple
 /// For `Tile` outputs at once: each factor is read once for all their products.
 template <class Real, int Tile>
 __global__ void sum_kernel(SignalSpectra<Real> signal, const Complex<Real>* filter, index_t bins,
-                           index_t parts, index_t outputs, Complex<Real>* sums) {
+                           index_t partitions, index_t outputs, Complex<Real>* sums) {
     const index_t groups = (outputs + Tile - 1) / Tile;
     for (index_t i = first_item(); i < groups * bins; i += item_step()) {
         const index_t group = i / bins, bin = i - group * bins, k = group * Tile;
-        const auto block = [&](index_t b) {
+        const auto segment = [&](index_t b) {
             b -= signal.first;
             return b >= 0 && b < signal.count ? signal.data[b * bins + bin] : Complex<Real>{};
         };
-        // In step j, signal[k + o + parts - 1 - j] is in slot (o - j) modulo Tile: each step takes
-        // one block more and drops one.
+        // In step j, signal[k + o + partitions - 1 - j] is in slot (o - j) modulo Tile: each step
+        // takes one segment more and drops one.
         Complex<Real> sum[Tile] = {}, window[Tile] = {};
-        unroll<Tile - 1>([&](auto o) { window[o + 1] = block(k + o + 1 + parts - 1); });
-        for (index_t first = 0; first < parts; first += Tile) {
+        unroll<Tile - 1>([&](auto o) { window[o + 1] = segment(k + o + 1 + partitions - 1); });
+        for (index_t first = 0; first < partitions; first += Tile) {
             unroll<Tile>([&](auto step) {
                 const index_t j = first + step;
-                if (j >= parts) return;
+                if (j >= partitions) return;
                 constexpr int shift = decltype(step)::value;
-                window[(Tile - shift) % Tile] = block(k + parts - 1 - j);
+                window[(Tile - shift) % Tile] = segment(k + partitions - 1 - j);
                 const Complex<Real> h = filter[j * bins + bin];
                 unroll<Tile>([&](auto o) {
                     constexpr int slot = (decltype(o)::value + Tile - shift) % Tile;
@@ -112,7 +112,7 @@ __global__ void store_kernel(const Value* rows, RowResults results, void* target
         stored[i] = result_at<Real, Value, power>(rows, results, first + i * length);
 }
 
-/// A block of threads for each window, of whose results all are here.
+/// A thread block for each window, of whose results all are here.
 template <class Real, class Value, bool power>
 __global__ void pick_kernel(const Value* rows, RowResults results, Real* target, index_t* positions,
                             index_t begin_of_range) {
@@ -161,7 +161,7 @@ void cut_rows(const Source* source, index_t first, index_t available, index_t be
               index_t used, Target* target, index_t rows, index_t pitch, cudaStream_t stream) {
     cut_kernel<<<blocks_for(rows * pitch), threads, 0, stream>>>(source, first, available, begin,
                                                                  hop, used, target, rows, pitch);
-    check(cudaGetLastError(), "cutting samples into blocks");
+    check(cudaGetLastError(), "cutting samples into segments");
 }
 
 template <class Real>
@@ -173,19 +173,19 @@ void scale_spectra(const Complex<double>* source, double scale, Complex<Real>* t
 
 template <class Real>
 void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter, index_t bins,
-                  index_t parts, index_t outputs, Complex<Real>* sums, cudaStream_t stream) {
+                  index_t partitions, index_t outputs, Complex<Real>* sums, cudaStream_t stream) {
     const auto launch = [&](auto tile) {
         constexpr int count = decltype(tile)::value;
         sum_kernel<Real, count>
             <<<blocks_for(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
-                signal, filter, bins, parts, outputs, sums);
+                signal, filter, bins, partitions, outputs, sums);
     };
     // Larger tiles read less, as long as there are threads enough.
     constexpr index_t enough_threads = 1 << 17;
     const auto fits = [&](index_t tile) {
         return tile <= outputs && ceil_div(outputs, tile) * bins >= enough_threads;
     };
-    if (parts == 1 || outputs == 1) {
+    if (partitions == 1 || outputs == 1) {
         launch(Constant<1>{});
     } else if (fits(16)) {
         launch(Constant<16>{});

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a run tells while it runs, and whether it is to stop.
+// Reports the progress of iterations to the caller, and stops when the caller asks for it.
 
 #include "convolume/deconvolver.hpp"
 
 namespace convolume::deconvolve {
 
-class Monitor {
+class IterationProgress {
   public:
-    Monitor(const ExecutionContext& context,
-            const std::function<void(const Iteration&)>& on_iteration, int iterations)
+    IterationProgress(const ExecutionContext& context,
+                      const std::function<void(const Iteration&)>& on_iteration, int iterations)
         : context_(context), on_iteration_(on_iteration), iterations_(iterations) {}
 
     /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting work into stretches is arithmetic: they cover every result once.
+// Cutting work into chunks is arithmetic: they cover every result once.
 
 #include <algorithm>
 #include <vector>
 
-#include "gpu/signals/filter_stretches.hpp"
+#include "gpu/signals/filter_chunks.hpp"
 #include "tests/catch.hpp"
 
 namespace convolume::gpu {
@@ -16,28 +16,28 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
     INFO(to_string(window) << ", picked from " << pick << ", " << signals << " signals, "
                            << range.count() << " results by " << outputs << " in steps of "
                            << step);
-    const auto cut = cut_into_stretches(window, pick, signals, range, outputs, step);
-    std::vector<int> stored(static_cast<std::size_t>(signals * cut.stored));
+    const auto chunks = cut_into_chunks(window, pick, signals, range, outputs, step);
+    std::vector<int> stored(static_cast<std::size_t>(signals * chunks.stored));
     const bool sparse = window.kind == WindowPost::Kind::decimate && window.length > outputs;
     index_t covered = 0;
     bool inside = true, small = true, at_windows = true;
-    for (const FilterStretch& stretch : cut.list) {
-        inside = inside && stretch.range.begin >= range.begin && stretch.range.end <= range.end &&
-                 stretch.range.count() > 0;
+    for (const FilterChunk& chunk : chunks.list) {
+        inside = inside && chunk.range.begin >= range.begin && chunk.range.end <= range.end &&
+                 chunk.range.count() > 0;
         small = small &&
-                stretch.range.count() * stretch.signals <=
+                chunk.range.count() * chunk.signals <=
                     std::max(outputs, window.kind == WindowPost::Kind::none ? 1 : window.length);
-        if (window.kind != WindowPost::Kind::none && cut.parts == 1)
-            at_windows = at_windows && (stretch.range.begin - range.begin) % window.length == 0;
-        covered += stretch.range.count() * stretch.signals;
-        for (index_t s = stretch.signal; s < stretch.signal + stretch.signals; ++s)
-            for (index_t i = 0; i < stretch.stored; ++i)
-                ++stored[static_cast<std::size_t>(s * cut.stored + stretch.stored_begin + i)];
+        if (window.kind != WindowPost::Kind::none && chunks.parts == 1)
+            at_windows = at_windows && (chunk.range.begin - range.begin) % window.length == 0;
+        covered += chunk.range.count() * chunk.signals;
+        for (index_t s = chunk.signal; s < chunk.signal + chunk.signals; ++s)
+            for (index_t i = 0; i < chunk.stored; ++i)
+                ++stored[static_cast<std::size_t>(s * chunks.stored + chunk.stored_begin + i)];
     }
     CHECK(inside);
     CHECK(small);
     CHECK(at_windows);
-    CHECK(covered == (sparse ? signals * cut.stored : signals * range.count()));
+    CHECK(covered == (sparse ? signals * chunks.stored : signals * range.count()));
     index_t unused = 0, twice = 0;
     for (const int times : stored) {
         unused += times == 0;
@@ -45,12 +45,12 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
     }
     CHECK(twice == 0);
     // Partial peaks of a last window that is shorter need less room than they have.
-    CHECK(unused <= signals * (cut.parts - 1));
+    CHECK(unused <= signals * (chunks.parts - 1));
 }
 
 }  // namespace
 
-TEST_CASE("stretches cover every result once") {
+TEST_CASE("chunks cover every result once") {
     using Kind = WindowPost::Kind;
     for (const index_t signals : {1, 3, 50})
         for (const index_t count : {1, 99, 1000})
