@@ -49,32 +49,37 @@ struct alignas(2 * sizeof(S)) PixelPair {
     S first, second;
 };
 
+/// Pairs of pixels that a thread loads at a time: what fits a few registers. A kernel keeps its own
+/// values beside the registers of what it calls, or spills them.
+template <class S>
+inline constexpr int pairs_at_a_time = sizeof(S) <= 2 ? 8 : sizeof(S) == 4 ? 4 : 2;
+
 /// Real pixels, two a complex sample, as far as they fill whole batches of all threads. Returns the
 /// number of pixels loaded.
 template <class Real, class Context>
 CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
                                 const Row<Real>& row, const void* pixels, int loaded) {
     const LoadRule<Real> rule = job.rule;
-    const PixelType type = job.pixels.type;
-    const int batch = pixel_batch * row.threads;
     int done = 0;
-    CONVOLUME_NO_UNROLL
-    for (; done + batch <= loaded / 2; done += batch) {
-        // Forgotten, lest the compiler keeps the addresses of a batch in registers.
-        const int first = context.forget(done + row.thread), step = context.forget(row.threads);
-        with_real_pixel(type, [&](auto tag) {
-            using S = decltype(tag);
+    with_real_pixel(job.pixels.type, [&](auto tag) {
+        using S = decltype(tag);
+        constexpr int count = pairs_at_a_time<S>;
+        const int batch = count * row.threads;
+        CONVOLUME_NO_UNROLL
+        for (; done + batch <= loaded / 2; done += batch) {
+            // Forgotten, lest the compiler keeps the addresses of a batch in registers.
+            const int first = context.forget(done + row.thread), step = context.forget(row.threads);
             const auto* from = static_cast<const PixelPair<S>*>(pixels) + first;
-            PixelPair<S> pairs[pixel_batch];
+            PixelPair<S> pairs[static_cast<unsigned>(count)];
             CONVOLUME_UNROLL
-            for (int i = 0; i < pixel_batch; ++i) pairs[i] = from[i * step];
+            for (int i = 0; i < count; ++i) pairs[i] = from[i * step];
             CONVOLUME_UNROLL
-            for (int i = 0; i < pixel_batch; ++i) {
+            for (int i = 0; i < count; ++i) {
                 row.shared[first + i * step] = {load_sample<Real>(pairs[i].first, rule).re,
                                                 load_sample<Real>(pairs[i].second, rule).re};
             }
-        });
-    }
+        }
+    });
     return 2 * done;
 }
 
