@@ -2,6 +2,8 @@
 #pragma once
 // The type that data are computed in: real or complex samples of a precision.
 
+#include <complex>
+
 #include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
 
@@ -17,5 +19,20 @@ constexpr PixelType sample_type(Precision precision, bool complex_data) {
 inline index_t sample_bytes(Precision precision, bool complex_data) {
     return static_cast<index_t>(size_of(sample_type(precision, complex_data)));
 }
+
+namespace detail {
+template <class Sample>
+struct RealOf {
+    using type = Sample;
+};
+template <class Real>
+struct RealOf<std::complex<Real>> {
+    using type = Real;
+};
+}  // namespace detail
+
+/// The type of the parts of a sample: float of std::complex<float>, and of float.
+template <class Sample>
+using real_of = typename detail::RealOf<Sample>::type;
 
 }  // namespace convolume

@@ -19,7 +19,7 @@ struct BdvName {
     int level = 0;
 };
 
-std::optional<BdvName> parse_name(const std::string& name) {
+std::optional<BdvName> parse_bdv_name(const std::string& name) {
     BdvName parts;
     int length = -1;
     if (std::sscanf(name.c_str(), "t%9d/s%9d/%9d/cells%n", &parts.time, &parts.setup, &parts.level,
@@ -80,7 +80,7 @@ std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
     std::vector<PlacedDataset> placed;
     std::optional<BdvName> first;
     for (const std::string& name : datasets) {
-        const auto parts = parse_name(name);
+        const auto parts = parse_bdv_name(name);
         // Levels above 0 are smaller copies: read when one is asked for.
         if (!parts || (parts->level > 0 && datasets.size() > 1)) continue;
         placed.push_back({parts->time, parts->setup, name});

@@ -9,6 +9,9 @@
 
 namespace convolume::io {
 
+/// Bytes that a file may need besides its samples.
+inline constexpr index_t hdf5_header_bytes = 1 << 16;
+
 /// The type as it lies in this machine's memory.
 Hdf5Id memory_type(PixelType type);
 

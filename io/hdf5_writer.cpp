@@ -13,7 +13,6 @@ namespace {
 constexpr index_t chunk_bytes = index_t{1} << 20;
 constexpr index_t chunk_edge = 256;
 constexpr index_t plane_group_bytes = index_t{64} << 20;
-constexpr index_t header_bytes = 1 << 16;
 constexpr std::size_t longest_attribute = 60000;  // HDF5's own limit is 64 KiB
 
 /// Blocks of about 1 MiB and at most 256×256 in a plane, that divide the axes evenly.
@@ -55,7 +54,7 @@ class Hdf5Writer : public ImageWriter {
           stack_(metadata.frames > 1 || metadata.channels > 1),
           output_(spec.file, options.overwrite,
                   options.compression == Compression::none
-                      ? checked_add(bytes_in_chunks(metadata, chunk_), header_bytes)
+                      ? checked_add(bytes_in_chunks(metadata, chunk_), hdf5_header_bytes)
                       : 0) {
         const Hdf5Lock lock;
         try {

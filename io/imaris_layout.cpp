@@ -17,7 +17,7 @@ struct ImarisName {
     int channel = 0;
 };
 
-std::optional<ImarisName> parse_name(const std::string& name) {
+std::optional<ImarisName> parse_imaris_name(const std::string& name) {
     ImarisName parts;
     int length = -1;
     if (std::sscanf(name.c_str(), "DataSet/ResolutionLevel %9d/TimePoint %9d/Channel %9d/Data%n",
@@ -64,7 +64,7 @@ std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
                                       const std::vector<std::string>& datasets) {
     std::vector<PlacedDataset> placed;
     for (const std::string& name : datasets) {
-        const auto parts = parse_name(name);
+        const auto parts = parse_imaris_name(name);
         // Levels above 0 are smaller copies: read when one is asked for.
         if (!parts || (parts->level > 0 && datasets.size() > 1)) continue;
         placed.push_back({parts->time, parts->channel, name});
@@ -78,7 +78,8 @@ std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
     read_calibration(source, metadata);
     bool named = false;
     for (index_t c = 0; c < metadata.channels; ++c) {
-        const auto number = parse_name(series.datasets[static_cast<std::size_t>(c)])->channel;
+        const auto number =
+            parse_imaris_name(series.datasets[static_cast<std::size_t>(c)])->channel;
         const std::string group = "DataSetInfo/Channel " + std::to_string(number);
         metadata.channel_names.push_back(text_attribute_at(source.id, group, "Name").value_or(""));
         named = named || !metadata.channel_names.back().empty();

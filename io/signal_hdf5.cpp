@@ -11,8 +11,6 @@
 namespace convolume::io {
 namespace {
 
-constexpr index_t header_bytes = 1 << 16;
-
 std::vector<hsize_t> range_start(const std::vector<index_t>& dims, index_t row, index_t begin) {
     const std::vector<index_t> at = row_position(dims, row);
     std::vector<hsize_t> start(at.begin(), at.end());
@@ -93,7 +91,7 @@ class Hdf5SignalWriter : public SignalWriter {
                      const CreateSignalOptions& options)
         : dims_(std::move(dims)),
           output_(spec.file, options.overwrite,
-                  checked_add(total_bytes(dims_, type), header_bytes)) {
+                  checked_add(total_bytes(dims_, type), hdf5_header_bytes)) {
         const Hdf5Lock lock;
         try {
             file_ = Hdf5Id(

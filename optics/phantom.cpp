@@ -29,24 +29,24 @@ constexpr std::array<std::pair<PhantomKind, const char*>, 5> kind_names{
      {PhantomKind::cells, "cells"},
      {PhantomKind::mixed, "mixed"}}};
 
-/// Planes that an object reaches: [begin, end).
-struct Reach {
-    index_t begin;
-    index_t end;
-    index_t number;
-};
-
-/// A body that some of the planes to be drawn have a part of; lengths in voxels.
-struct DrawnBody {
-    const BodyLattice* lattice;
-    Point center;
-    double value;
-    bool textured;
-};
-
 }  // namespace
 
 struct Phantom::Impl {
+    /// Planes that an object reaches: [begin, end).
+    struct Reach {
+        index_t begin;
+        index_t end;
+        index_t number;
+    };
+
+    /// A body that some of the planes to be drawn have a part of; lengths in voxels.
+    struct DrawnBody {
+        const BodyLattice* lattice;
+        Point center;
+        double value;
+        bool textured;
+    };
+
     PhantomOptions options;
     std::vector<PhantomObject> objects;
     std::vector<Reach> reaches;  // of the objects, ascending by begin

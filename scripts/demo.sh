@@ -6,8 +6,7 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 scripts/install_packages.sh build
-cmake --preset release -B build/demo -DCONVOLUME_BUILD_TESTS=OFF -DCONVOLUME_BUILD_BENCH=OFF \
-    -DCONVOLUME_BUILD_EXAMPLES=OFF
+cmake -B build/demo -G Ninja
 cmake --build build/demo
 PATH=$root/build/demo/cli:$PATH
 mkdir -p demo

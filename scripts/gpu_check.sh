@@ -10,7 +10,7 @@ build=build/gpu
 out=${1:-$build/sanitizer}
 mkdir -p "$out"
 
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCONVOLUME_WITH_CUDA=ON \
+cmake --preset cuda -B "$build" \
     -DCMAKE_CUDA_ARCHITECTURES="${CUDA_ARCHITECTURES:-native}"
 cmake --build "$build" --target test_gpu example_filter_on_gpu convolume_gpu_bench
 "$build"/tests/gpu/test_gpu

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/run/exit_code.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -40,11 +41,6 @@ std::string translated(std::string_view sentence) {
     return text;
 }
 
-template <class T>
-bool is(const std::exception& error) {
-    return dynamic_cast<const T*>(&error) != nullptr;
-}
-
 struct Hint {
     std::string_view option;    ///< as in --help
     std::string_view argument;  ///< what to give it
@@ -57,11 +53,12 @@ std::vector<Hint> hints_for(const std::exception& error) {
         return text.find(word) != std::string_view::npos;
     };
     const bool gpu = mentions("GPU") || mentions("CUDA");
-    if (is<DeviceFailure>(error) || (is<Unavailable>(error) && gpu)) return {{"--device", " cpu"}};
-    if (is<OutputExists>(error)) return {{"--overwrite", ""}};
-    if (is<OutOfMemory>(error) && gpu && mentions("host"))
+    if (is_a<DeviceFailure>(error) || (is_a<Unavailable>(error) && gpu))
+        return {{"--device", " cpu"}};
+    if (is_a<OutputExists>(error)) return {{"--overwrite", ""}};
+    if (is_a<OutOfMemory>(error) && gpu && mentions("host"))
         return {{"--max-host-mem", ""}, {"--max-gpu-mem", ""}};
-    if (is<OutOfMemory>(error)) return {{gpu ? "--max-gpu-mem" : "--max-host-mem", ""}};
+    if (is_a<OutOfMemory>(error)) return {{gpu ? "--max-gpu-mem" : "--max-host-mem", ""}};
     return {};
 }
 

@@ -22,6 +22,12 @@ enum class ExitCode : int {
     interrupted = 130,
 };
 
+/// Whether an error of some type is a T.
+template <class T>
+bool is_a(const std::exception& error) {
+    return dynamic_cast<const T*>(&error) != nullptr;
+}
+
 ExitCode exit_code_of(const std::exception& error);
 
 /// The sentence shown to the user.

@@ -7,24 +7,16 @@
 #include "core/pixels/contiguous.hpp"
 #include "core/pixels/pixel.hpp"
 #include "core/pixels/row_span.hpp"
+#include "core/sample_type.hpp"
 
 namespace convolume::pixels {
 
 namespace {
 
-template <class T>
-struct real_of {
-    using type = T;
-};
-template <class T>
-struct real_of<std::complex<T>> {
-    using type = T;
-};
-
 /// One sample as T, minus `subtract`; counts and zeroes it when asked and not finite.
 template <class T, class S>
 T load_sample(const S& sample, const LoadOptions& options, index_t& replaced) {
-    using Real = typename real_of<T>::type;
+    using Real = real_of<T>;
     const auto subtract = static_cast<Real>(options.subtract);
     if constexpr (!std::is_integral_v<S>) {
         if (options.nonfinite_to_zero && !is_finite(sample)) {

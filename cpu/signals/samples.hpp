@@ -7,19 +7,10 @@
 #include <type_traits>
 
 #include "core/filter_engine.hpp"
+#include "core/sample_type.hpp"
 
 namespace convolume::cpu {
 
-template <class Sample>
-struct RealOf {
-    using type = Sample;
-};
-template <class Real>
-struct RealOf<std::complex<Real>> {
-    using type = Real;
-};
-template <class Sample>
-using real_of = typename RealOf<Sample>::type;
 template <class Sample>
 inline constexpr bool is_complex_sample = !std::is_same_v<Sample, real_of<Sample>>;
 

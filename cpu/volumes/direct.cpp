@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/rank1.hpp"
+#include "core/sample_type.hpp"
 #include "cpu/parallel_loop.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/vector_loops.hpp"
@@ -19,15 +20,6 @@ constexpr index_t ring_bytes = 512 << 10;
 // Sums longer than this are divided into those of tap groups, which are then added up: the error of
 // a long float sum grows with its length.
 constexpr index_t longest_sum = 256;
-
-template <class Sample>
-struct RealOf {
-    using type = Sample;
-};
-template <class Real>
-struct RealOf<std::complex<Real>> {
-    using type = Real;
-};
 
 // Positions kept_begin - (kernel-1) … kept_begin + kept - 1, as source indices.
 std::vector<index_t> widen(const std::vector<index_t>& gather, const BlockAxis& axis) {
@@ -80,7 +72,7 @@ DirectKernel<Sample>::DirectKernel(const ConstImageView& taps, Algorithm algorit
                                    Precision precision)
     : shape_(taps.shape), separable_(algorithm == Algorithm::separable) {
     if (separable_) {
-        using Real = typename RealOf<Sample>::type;
+        using Real = real_of<Sample>;
         const auto rank_one = factor_rank1(taps, precision);
         if (!rank_one) throw InternalError("a separable plan for a kernel that is not of rank 1");
         for (std::size_t a = 0; a < 3; ++a)

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds and installs shared libraries (unoptimized, to be quick), and programs against them.
+# Builds and installs shared libraries and the command, as someone who only uses them does, if
+# unoptimized, to be quick; and programs against them.
 #   shared.sh BUILD_FOLDER GENERATOR CXX
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 build=$1
 cmake -S "$here/../.." -B "$build/library" -G "$2" -DCMAKE_CXX_COMPILER="$3" \
     -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
-    -DCONVOLUME_WITH_CUDA=OFF -DCONVOLUME_BUILD_TESTS=OFF -DCONVOLUME_BUILD_BENCH=OFF \
-    -DCONVOLUME_BUILD_EXAMPLES=OFF -DCONVOLUME_BUILD_COMMAND=OFF >/dev/null
-cmake --build "$build/library" --target convolume convolume_io
+    -DCONVOLUME_WITH_CUDA=OFF >/dev/null
+cmake --build "$build/library"
 rm -rf "$build/installed"
 cmake --install "$build/library" --prefix "$build/installed" >/dev/null
+"$build/installed/bin/convolume" --version
 exec "$here/run.sh" "$build/installed" "$build" shared "$3"
