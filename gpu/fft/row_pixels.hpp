@@ -52,7 +52,9 @@ struct alignas(2 * sizeof(S)) PixelPair {
 /// Pairs of pixels that a thread loads at a time: what fits a few registers. A kernel keeps its own
 /// values beside the registers of what it calls, or spills them.
 template <class S>
-inline constexpr int pairs_at_a_time = sizeof(S) <= 2 ? 8 : sizeof(S) == 4 ? 4 : 2;
+inline constexpr int pairs_at_a_time = sizeof(S) <= 2   ? 8
+                                       : sizeof(S) == 4 ? 4
+                                                        : 2;
 
 /// Real pixels, two a complex sample, as far as they fill whole batches of all threads. Returns the
 /// number of pixels loaded.
