@@ -6,6 +6,7 @@
 #include "deconvolve/run.hpp"
 #include "deconvolve/runner.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/device_selection.hpp"
 
 namespace convolume::deconvolve {
 
@@ -17,27 +18,16 @@ constexpr double usable_share = 0.95;
 // large.
 constexpr index_t parts = 3;
 
-int device_of(const EngineChoice& choice) {
-    if (!choice.gpus.empty()) return choice.gpus.front();
-    for (const GpuDevice& device : gpu::list_devices())
-        if (device.usable) return device.number;
-    throw Unavailable("there is no usable GPU: use the CPU");
-}
-
 index_t memory_limit(int device, const EngineChoice& choice) {
-    for (const GpuDevice& known : gpu::list_devices()) {
-        if (known.number != device) continue;
-        const auto free_bytes =
-            static_cast<index_t>(usable_share * static_cast<double>(known.free_bytes));
-        return std::min(free_bytes, choice.max_gpu_bytes.value_or(free_bytes));
-    }
-    throw Unavailable(message("there is no GPU ", device, ": see convolume doctor"));
+    const auto free_bytes =
+        static_cast<index_t>(usable_share * static_cast<double>(gpu::free_device_bytes(device)));
+    return std::min(free_bytes, choice.max_gpu_bytes.value_or(free_bytes));
 }
 
 class DeviceRunner final : public Runner {
   public:
     DeviceRunner(const Problem& problem, const EngineChoice& choice)
-        : device_(device_of(choice)),
+        : device_(gpu::choose_devices(choice.gpus).front()),
           threads_(choice.threads > 0
                        ? choice.threads
                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
