@@ -29,14 +29,21 @@ index_t FftBlock<Real>::scratch_bytes(const SpectrumLayout& layout, bool complex
     const index_t row = complex_data ? row_distance<Complex>(layout.length_x) * 2
                                      : row_distance<Real>(layout.length_x);
     const index_t rows = layout.row_batch * row * static_cast<index_t>(sizeof(Real));
-    const index_t tiles = 2 * layout.planes * z_tile * static_cast<index_t>(sizeof(Complex));
-    return round_up(std::max(rows, tiles), static_cast<index_t>(Buffer::alignment));
+    const index_t columns = ColumnFft<Real>::scratch_samples(layout.rows);
+    const index_t tiles =
+        2 * layout.planes * z_tile + ColumnFft<Real>::scratch_samples(layout.planes);
+    return round_up(
+        std::max(rows, std::max(columns, tiles) * static_cast<index_t>(sizeof(Complex))),
+        static_cast<index_t>(Buffer::alignment));
 }
 
 template <class Real>
 FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort,
                          const PlanningMemory& memory)
-    : layout_(grid, complex_data), complex_data_(complex_data) {
+    : layout_(grid, complex_data),
+      complex_data_(complex_data),
+      columns_(layout_.rows),
+      z_(layout_.planes) {
     // What lies there may be anything, and measuring on denormal numbers would mislead.
     clear(memory.plane, layout_.plane);
     clear(static_cast<char*>(memory.scratch), scratch_bytes(layout_, complex_data));
@@ -58,14 +65,6 @@ FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort,
         rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, effort};
         rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, effort};
     }
-    const Transforms columns{
-        layout_.rows, layout_.column_batch, layout_.pitch, 1, layout_.pitch, 1};
-    columns_forward_ = {columns, spectrum, spectrum, Direction::forward, effort};
-    columns_inverse_ = {columns, spectrum, spectrum, Direction::inverse, effort};
-    const Transforms tile{layout_.planes, z_tile, z_tile, 1, z_tile, 1};
-    Complex* const samples = static_cast<Complex*>(memory.scratch);
-    z_forward_ = {tile, samples, samples, Direction::forward, effort};
-    z_inverse_ = {tile, samples, samples, Direction::inverse, effort};
 }
 
 template <class Real>
@@ -114,15 +113,21 @@ void FftBlock<Real>::forward_rows(const BlockInput& input, const pixels::RowGath
 }
 
 template <class Real>
-void FftBlock<Real>::forward_columns(Complex* plane, index_t batch) const {
-    Complex* const columns = plane + batch * layout_.column_batch;
-    columns_forward_.execute(columns, columns);
+void FftBlock<Real>::forward_columns(Complex* plane, index_t batch, void* scratch) const {
+    const index_t first = batch * SpectrumLayout::column_batch;
+    const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
+    columns_.forward({plane + first, layout_.pitch, layout_.rows},
+                     {plane + first, layout_.pitch, 0, layout_.rows}, columns,
+                     static_cast<Complex*>(scratch));
 }
 
 template <class Real>
-void FftBlock<Real>::inverse_columns(Complex* plane, index_t batch) const {
-    Complex* const columns = plane + batch * layout_.column_batch;
-    columns_inverse_.execute(columns, columns);
+void FftBlock<Real>::inverse_columns(Complex* plane, index_t batch, void* scratch) const {
+    const index_t first = batch * SpectrumLayout::column_batch;
+    const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
+    columns_.inverse({plane + first, layout_.pitch, layout_.rows},
+                     {plane + first, layout_.pitch, 0, layout_.rows}, columns,
+                     static_cast<Complex*>(scratch));
 }
 
 template <class Real>
@@ -155,20 +160,16 @@ void FftBlock<Real>::convolve_columns(Complex* spectrum, const BlockAxis& z_axis
                                       void* scratch) const {
     Complex* const image_tile = static_cast<Complex*>(scratch);
     Complex* const kernel_tile = image_tile + layout_.planes * z_tile;
-    const auto gather = [&](const Complex* planes, index_t count, Complex* columns) {
-        for (index_t z = 0; z < count; ++z)
-            std::memcpy(static_cast<void*>(columns + z * z_tile),
-                        planes + z * layout_.plane + tile * z_tile, z_tile * sizeof(Complex));
-        clear(columns + count * z_tile, (layout_.planes - count) * z_tile);
-        z_forward_.execute(columns, columns);
-    };
-    gather(spectrum, z_axis.loaded, image_tile);
-    gather(kernel, kernel_planes, kernel_tile);
+    Complex* const transform_scratch = kernel_tile + layout_.planes * z_tile;
+    const index_t first = tile * z_tile;
+    z_.forward({spectrum + first, layout_.plane, z_axis.loaded},
+               {image_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
+    z_.forward({kernel + first, layout_.plane, kernel_planes},
+               {kernel_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
     multiply(kernel_tile, image_tile, layout_.planes * z_tile);
-    z_inverse_.execute(image_tile, image_tile);
-    for (index_t z = 0; z < z_axis.kept; ++z)
-        std::memcpy(static_cast<void*>(spectrum + z * layout_.plane + tile * z_tile),
-                    image_tile + (z_axis.kept_begin + z) * z_tile, z_tile * sizeof(Complex));
+    z_.inverse({image_tile, z_tile, layout_.planes},
+               {spectrum + first, layout_.plane, z_axis.kept_begin, z_axis.kept}, z_tile,
+               transform_scratch);
 }
 
 template class FftBlock<float>;

@@ -9,6 +9,7 @@
 
 #include "convolume/volume.hpp"
 #include "core/pixels/rows.hpp"
+#include "cpu/column_fft.hpp"
 #include "cpu/fftw.hpp"
 #include "cpu/volumes/spectrum_layout.hpp"
 
@@ -37,8 +38,8 @@ class FftBlock {
     void forward_rows(const BlockInput& input, const pixels::RowGather& gather, index_t z,
                       index_t batch, Complex* plane, void* scratch) const;
     /// Transforms one batch of columns of a plane along y, in place.
-    void forward_columns(Complex* plane, index_t batch) const;
-    void inverse_columns(Complex* plane, index_t batch) const;
+    void forward_columns(Complex* plane, index_t batch, void* scratch) const;
+    void inverse_columns(Complex* plane, index_t batch, void* scratch) const;
     /// Transforms a batch of rows back and stores those of the `kept` range (y and x).
     ClampCount inverse_rows(Complex* plane, index_t z, index_t batch, const BlockAxis& kept_y,
                             const BlockAxis& kept_x, const BlockOutput& output,
@@ -50,7 +51,7 @@ class FftBlock {
                           index_t kernel_planes, index_t tile, void* scratch) const;
 
     index_t row_batches() const { return layout_.rows / layout_.row_batch; }
-    index_t column_batches() const { return layout_.pitch / layout_.column_batch; }
+    index_t column_batches() const { return ceil_div(layout_.pitch, SpectrumLayout::column_batch); }
     index_t z_tiles() const { return layout_.plane / SpectrumLayout::z_tile; }
 
   private:
@@ -62,8 +63,7 @@ class FftBlock {
     SpectrumLayout layout_;
     bool complex_data_;
     FftPlan<Real> rows_forward_, rows_inverse_;
-    FftPlan<Real> columns_forward_, columns_inverse_;
-    FftPlan<Real> z_forward_, z_inverse_;
+    ColumnFft<Real> columns_, z_;
 };
 
 }  // namespace convolume::cpu

@@ -99,7 +99,9 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
     const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
     for_each_plane(loop, block.axes[0].kept, threads, multiplied, 1,
                    {fft->column_batches(),
-                    [&](index_t z, index_t batch, int) { fft->inverse_columns(plane(z), batch); }},
+                    [&](index_t z, index_t batch, int thread) {
+                        fft->inverse_columns(plane(z), batch, scratch.of(thread));
+                    }},
                    {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
                         clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1],
                                                       block.axes[2], output, scratch.of(thread)));
@@ -121,8 +123,9 @@ void FftKernel<Real>::transform(const FftBlock<Real>& fft, const BlockInput& inp
                     [&](index_t z, index_t batch, int thread) {
                         fft.forward_rows(input, gather, z, batch, plane(z), scratch.of(thread));
                     }},
-                   {fft.column_batches(),
-                    [&](index_t z, index_t batch, int) { fft.forward_columns(plane(z), batch); }});
+                   {fft.column_batches(), [&](index_t z, index_t batch, int thread) {
+                        fft.forward_columns(plane(z), batch, scratch.of(thread));
+                    }});
 }
 
 template class FftKernel<float>;

@@ -10,17 +10,18 @@
 namespace convolume::cpu {
 
 struct SpectrumLayout {
-    index_t length_x;      ///< samples of a row in space
-    index_t half_x;        ///< complex samples of a row's spectrum
-    index_t rows;          ///< grid length along y
-    index_t planes;        ///< grid length along z
-    index_t row_batch;     ///< rows transformed at once: divides `rows`
-    index_t column_batch;  ///< columns transformed at once: divides `pitch`
-    index_t pitch;
-    index_t plane;  ///< complex samples from one plane to the next
+    index_t length_x;   ///< samples of a row in space
+    index_t half_x;     ///< complex samples of a row's spectrum
+    index_t rows;       ///< grid length along y
+    index_t planes;     ///< grid length along z
+    index_t row_batch;  ///< rows transformed at once: divides `rows`
+    index_t pitch;      ///< columns, a multiple of what a transform of columns takes
+    index_t plane;      ///< complex samples from one plane to the next
 
     /// Width of the tiles of the pass along z, in complex samples: two cache lines in float.
     static constexpr index_t z_tile = 16;
+    /// Columns along y that are transformed at once; the last ones of a plane may be half as many.
+    static constexpr index_t column_batch = 16;
 
     SpectrumLayout(const Shape3& grid, bool complex_data)
         : length_x(grid.x),
@@ -30,14 +31,7 @@ struct SpectrumLayout {
         row_batch = 1;
         for (index_t batch = 2; batch <= std::min<index_t>(16, rows); ++batch)
             if (rows % batch == 0) row_batch = batch;
-        // Even batches keep every one of them aligned for SIMD; of those the one that wastes least.
-        column_batch = round_up(std::min<index_t>(half_x, 16), 2);
-        pitch = round_up(half_x, column_batch);
-        for (index_t batch = 18; batch <= std::min<index_t>(48, round_up(half_x, 2)); batch += 2)
-            if (round_up(half_x, batch) <= pitch) {
-                column_batch = batch;
-                pitch = round_up(half_x, batch);
-            }
+        pitch = round_up(half_x, column_batch / 2);
         plane = round_up(rows * pitch, z_tile);
     }
 };
