@@ -11,10 +11,12 @@ namespace convolume::cpu {
 
 namespace {
 
-// Measured on one core of an AMD EPYC of family 26 (the times that matter are ratios):
-constexpr double fft_s = 1.27e-9;            // a complex float sample of a transform of length 1024
-constexpr double gather_s = 0.5e-9;          // a complex float sample into and out of a tile
-constexpr double row_s = 0.25e-9;            // a sample loaded from or stored to an image row
+// Measured on one core of an AMD EPYC of family 26 (the times that matter are ratios), of complex
+// float samples:
+constexpr double row_fft_s = 2.4e-9;     // in a row of length 1024, as FFTW estimates a plan for it
+constexpr double column_fft_s = 0.7e-9;  // in a column, of any length
+constexpr double strided_s = 0.5e-9;     // loaded from or stored to a column
+constexpr double row_s = 0.25e-9;        // loaded from or stored to an image row
 constexpr double multiply_add_s = 0.022e-9;  // a float product added in space
 constexpr double complex_multiply_add_s = 1e-9;
 constexpr double memory_bytes_per_s = 40e9;  // all threads together
@@ -29,12 +31,13 @@ double fft_seconds(const Block& block, double size_factor) {
     const auto plane_samples = static_cast<double>(layout.plane);
 
     const double x_pass =
-        rows * row_samples * (fft_cost_per_sample(layout.length_x) * fft_s + 2 * row_s);
-    const double y_pass = planes * plane_samples * fft_cost_per_sample(layout.rows) * fft_s;
+        rows * row_samples * (fft_cost_per_sample(layout.length_x) * row_fft_s + 2 * row_s);
+    const double y_pass = planes * plane_samples * (column_fft_s + 2 * strided_s);
+    const auto kernel_planes = static_cast<double>(std::min(z.kernel, z.grid));
+    // Two transforms forward, one back; the product costs a third of one.
     const double z_pass =
-        plane_samples * (static_cast<double>(layout.planes) *
-                             (3 * fft_cost_per_sample(layout.planes) * fft_s + gather_s) +
-                         planes * gather_s);
+        plane_samples * (static_cast<double>(layout.planes) * (3 + 1.0 / 3) * column_fft_s +
+                         (planes + kernel_planes) * strided_s);
     return (x_pass + y_pass + z_pass) * size_factor;
 }
 
