@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "io/atomic_output.hpp"
 #include "io/formats.hpp"
 #include "io/hdf5_attributes.hpp"
+#include "io/hdf5_output.hpp"
 #include "io/hdf5_types.hpp"
 #include "io/strided.hpp"
 
@@ -52,27 +52,13 @@ class Hdf5Writer : public ImageWriter {
         : metadata_(metadata),
           chunk_(chunk_shape(metadata.shape, metadata.type)),
           stack_(metadata.frames > 1 || metadata.channels > 1),
-          output_(spec.file, options.overwrite,
+          output_(spec, options.overwrite,
                   options.compression == Compression::none
                       ? checked_add(bytes_in_chunks(metadata, chunk_), hdf5_header_bytes)
                       : 0) {
         const Hdf5Lock lock;
-        try {
-            file_ = Hdf5Id(
-                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                H5Fclose);
-            check(static_cast<bool>(file_));
-            create_dataset(spec.dataset.empty() ? "/data" : spec.dataset, options);
-            write_attributes(options);
-        } catch (...) {
-            close();
-            throw;
-        }
-    }
-
-    ~Hdf5Writer() override {
-        const Hdf5Lock lock;
-        close();
+        create_dataset(options);
+        write_attributes(options);
     }
 
     void write_planes(index_t t, index_t c, index_t z_begin,
@@ -102,8 +88,6 @@ class Hdf5Writer : public ImageWriter {
 
     void commit() override {
         progress_.finish(metadata_);
-        const Hdf5Lock lock;
-        check(close());
         output_.commit();
     }
 
@@ -111,15 +95,6 @@ class Hdf5Writer : public ImageWriter {
     const ImageMetadata& metadata() const override { return metadata_; }
 
   private:
-    void check(bool done) const {
-        if (!done) throw IoError(output_.failure(hdf5_reason()));
-    }
-
-    bool close() {
-        const bool dataset_closed = dataset_.close();
-        return file_.close() && dataset_closed;
-    }
-
     std::vector<hsize_t> dims_of(index_t t, index_t c, const Shape3& shape) const {
         std::vector<hsize_t> dims;
         if (stack_) dims = {static_cast<hsize_t>(t), static_cast<hsize_t>(c)};
@@ -127,28 +102,20 @@ class Hdf5Writer : public ImageWriter {
         return dims;
     }
 
-    void create_dataset(const std::string& name, const CreateOptions& options) {
-        const std::vector<hsize_t> dims =
-            dims_of(metadata_.frames, metadata_.channels, metadata_.shape);
+    void create_dataset(const CreateOptions& options) {
         const std::vector<hsize_t> chunk = dims_of(1, 1, chunk_);
-        const int rank = static_cast<int>(dims.size());
-        const Hdf5Id space(H5Screate_simple(rank, dims.data(), nullptr), H5Sclose);
         const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-        const Hdf5Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-        check(space && properties && links);
-        check(H5Pset_chunk(properties.get(), rank, chunk.data()) >= 0);
-        check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER) >= 0);
-        check(H5Pset_create_intermediate_group(links.get(), 1) >= 0);
-        if (options.compression == Compression::deflate)
-            check(H5Pset_shuffle(properties.get()) >= 0 &&
-                  H5Pset_deflate(properties.get(), 4) >= 0);
         const Hdf5Id type = memory_type(metadata_.type);
-        dataset_ = Hdf5Id(H5Dcreate2(file_.get(), name.c_str(), type.get(), space.get(),
-                                     links.get(), properties.get(), H5P_DEFAULT),
-                          H5Dclose);
-        if (!dataset_)
-            throw CannotCreate(message("cannot create the dataset ", name, " in ", output_.target(),
-                                       ": ", hdf5_reason()));
+        output_.check(properties && type);
+        output_.check(
+            H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data()) >= 0);
+        output_.check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER) >= 0);
+        if (options.compression == Compression::deflate)
+            output_.check(H5Pset_shuffle(properties.get()) >= 0 &&
+                          H5Pset_deflate(properties.get(), 4) >= 0);
+        output_.create_dataset(type.get(),
+                               dims_of(metadata_.frames, metadata_.channels, metadata_.shape),
+                               properties.get());
     }
 
     void write_attributes(const CreateOptions& options) {
@@ -156,11 +123,11 @@ class Hdf5Writer : public ImageWriter {
         if (sizes[0] || sizes[1] || sizes[2]) {
             // 0 stands for an axis whose size is unknown.
             write_number_attribute(
-                dataset_.get(), "element_size_um", H5T_IEEE_F32LE,
+                output_.dataset(), "element_size_um", H5T_IEEE_F32LE,
                 {sizes[0].value_or(0), sizes[1].value_or(0), sizes[2].value_or(0)});
         }
         if (metadata_.frame_interval_s)
-            write_number_attribute(dataset_.get(), "frame_interval_s", H5T_IEEE_F64LE,
+            write_number_attribute(output_.dataset(), "frame_interval_s", H5T_IEEE_F64LE,
                                    {*metadata_.frame_interval_s});
         std::map<std::string, std::string> texts = metadata_.text;
         texts["axistags"] = axis_tags(stack_);
@@ -168,31 +135,21 @@ class Hdf5Writer : public ImageWriter {
         if (!options.software.empty()) texts["software"] = options.software;
         for (const auto& [name, text] : texts)
             if (!name.empty() && text.size() < longest_attribute &&
-                H5Aexists(dataset_.get(), name.c_str()) == 0)
-                write_text_attribute(dataset_.get(), name, text);
+                H5Aexists(output_.dataset(), name.c_str()) == 0)
+                write_text_attribute(output_.dataset(), name, text);
     }
 
     void write_plane_group(index_t t, index_t c, index_t z, const Shape3& shape, const void* data) {
-        std::vector<hsize_t> start = dims_of(t, c, {z, 0, 0});
-        const std::vector<hsize_t> count = dims_of(1, 1, shape);
-        const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
-        const Hdf5Id memory_space(
-            H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
         const Hdf5Id type = memory_type(metadata_.type);
-        check(file_space && memory_space &&
-              H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr,
-                                  count.data(), nullptr) >= 0 &&
-              H5Dwrite(dataset_.get(), type.get(), memory_space.get(), file_space.get(),
-                       H5P_DEFAULT, data) >= 0);
+        output_.check(static_cast<bool>(type));
+        output_.write(dims_of(t, c, {z, 0, 0}), dims_of(1, 1, shape), type.get(), data);
     }
 
     ImageMetadata metadata_;
     Shape3 chunk_;
     bool stack_;
-    AtomicOutput output_;
+    Hdf5Output output_;
     WriteProgress progress_;
-    Hdf5Id file_;
-    Hdf5Id dataset_;
 };
 
 }  // namespace

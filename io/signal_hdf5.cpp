@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals in datasets of HDF5 files.
 
-#include "io/atomic_output.hpp"
 #include "io/hdf5_attributes.hpp"
 #include "io/hdf5_dataset.hpp"
 #include "io/hdf5_names.hpp"
+#include "io/hdf5_output.hpp"
 #include "io/hdf5_types.hpp"
 #include "io/signal_formats.hpp"
 
@@ -90,85 +90,37 @@ class Hdf5SignalWriter : public SignalWriter {
     Hdf5SignalWriter(const PathSpec& spec, std::vector<index_t> dims, SampleType type,
                      const CreateSignalOptions& options)
         : dims_(std::move(dims)),
-          output_(spec.file, options.overwrite,
+          type_(type),
+          output_(spec, options.overwrite,
                   checked_add(total_bytes(dims_, type), hdf5_header_bytes)) {
         const Hdf5Lock lock;
-        try {
-            file_ = Hdf5Id(
-                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                H5Fclose);
-            check(static_cast<bool>(file_));
-            type_ = memory_type_of(type);
-            create_dataset(spec.dataset.empty() ? "/data" : spec.dataset);
-            if (!options.software.empty())
-                write_text_attribute(dataset_.get(), "software", options.software);
-        } catch (...) {
-            close();
-            throw;
-        }
-    }
-
-    ~Hdf5SignalWriter() override {
-        const Hdf5Lock lock;
-        close();
+        // Contiguous: rows are written some samples at a time, in any order.
+        const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+        const Hdf5Id memory = memory_type_of(type_);
+        output_.check(properties && memory &&
+                      H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER) >= 0);
+        output_.create_dataset(memory.get(), std::vector<hsize_t>(dims_.begin(), dims_.end()),
+                               properties.get());
+        if (!options.software.empty())
+            write_text_attribute(output_.dataset(), "software", options.software);
     }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
         check_range(dims_, row, begin, count);
         if (count == 0) return;
         const Hdf5Lock lock;
-        const std::vector<hsize_t> start = range_start(dims_, row, begin);
-        const std::vector<hsize_t> counts = range_counts(dims_, count);
-        const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
-        const Hdf5Id memory_space(
-            H5Screate_simple(static_cast<int>(counts.size()), counts.data(), nullptr), H5Sclose);
-        check(file_space && memory_space &&
-              H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr,
-                                  counts.data(), nullptr) >= 0 &&
-              H5Dwrite(dataset_.get(), type_.get(), memory_space.get(), file_space.get(),
-                       H5P_DEFAULT, from) >= 0);
+        const Hdf5Id memory = memory_type_of(type_);
+        output_.check(static_cast<bool>(memory));
+        output_.write(range_start(dims_, row, begin), range_counts(dims_, count), memory.get(),
+                      from);
     }
 
-    void commit() override {
-        const Hdf5Lock lock;
-        check(close());
-        output_.commit();
-    }
+    void commit() override { output_.commit(); }
 
   private:
-    void check(bool done) const {
-        if (!done) throw IoError(output_.failure(hdf5_reason()));
-    }
-
-    bool close() {
-        const bool type_closed = type_.close();
-        const bool dataset_closed = dataset_.close();
-        return file_.close() && dataset_closed && type_closed;
-    }
-
-    // Contiguous: rows are written some samples at a time, in any order.
-    void create_dataset(const std::string& name) {
-        const std::vector<hsize_t> dims(dims_.begin(), dims_.end());
-        const Hdf5Id space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
-                           H5Sclose);
-        const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-        const Hdf5Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-        check(space && properties && links && type_);
-        check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER) >= 0);
-        check(H5Pset_create_intermediate_group(links.get(), 1) >= 0);
-        dataset_ = Hdf5Id(H5Dcreate2(file_.get(), name.c_str(), type_.get(), space.get(),
-                                     links.get(), properties.get(), H5P_DEFAULT),
-                          H5Dclose);
-        if (!dataset_)
-            throw CannotCreate(message("cannot create the dataset ", name, " in ", output_.target(),
-                                       ": ", hdf5_reason()));
-    }
-
     std::vector<index_t> dims_;
-    AtomicOutput output_;
-    Hdf5Id file_;
-    Hdf5Id type_;
-    Hdf5Id dataset_;
+    SampleType type_;
+    Hdf5Output output_;
 };
 
 }  // namespace

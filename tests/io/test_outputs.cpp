@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <fstream>
 
+#include "convolume/signal_file.hpp"
 #include "tests/io/io_support.hpp"
 
 namespace convolume::testing {
@@ -182,5 +184,87 @@ TEST_CASE("a signal handler can remove what is unfinished", "[io]") {
     io::remove_uncommitted_outputs();
     CHECK(folder.files() == 1);
 }
+
+#ifdef CONVOLUME_HAVE_HDF5
+namespace {
+
+void write_dataset(const std::string& path, unsigned seed, bool overwrite) {
+    const auto writer =
+        io::create_image(path, small_image(), {overwrite, io::Compression::none, ""});
+    writer->write(0, 0, random_volume({2, 3, 4}, PixelType::uint8, seed).view());
+    writer->commit();
+}
+
+void check_dataset(const std::string& path, unsigned seed) {
+    INFO(path);
+    CHECK(same_bytes(read_channel(*io::open_image(path)),
+                     random_volume({2, 3, 4}, PixelType::uint8, seed)));
+}
+
+}  // namespace
+
+TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and others are kept",
+          "[io]") {
+    const TempFolder folder;
+    const std::string file = folder / "a.h5";
+    write_dataset(file + ":/run/1", 1, false);
+    CHECK_THROWS_AS(write_dataset(file + ":/run/2", 2, false), OutputExists);
+    write_dataset(file + ":/run/2", 2, true);
+    write_dataset(file + ":/other/deep/3", 3, true);
+    check_dataset(file + ":/run/1", 1);
+    check_dataset(file + ":/run/2", 2);
+    check_dataset(file + ":/other/deep/3", 3);
+
+    // Replaced, while what was there is read from; nothing else changes, nor does the file grow.
+    const auto size = std::filesystem::file_size(file);
+    const auto reader = io::open_image(file + ":/run/1");
+    write_dataset(file + ":/run/1", 4, true);
+    CHECK(same_bytes(read_channel(*reader), random_volume({2, 3, 4}, PixelType::uint8, 1)));
+    check_dataset(file + ":/run/1", 4);
+    check_dataset(file + ":/run/2", 2);
+    CHECK(std::filesystem::file_size(file) <= size + 4096);
+
+    // Signals likewise.
+    {
+        const auto writer =
+            io::create_signal(file + ":/traces", {2, 5}, io::SampleType::float32, {true, ""});
+        const std::vector<float> row{1, 2, 3, 4, 5};
+        for (const index_t r : {0, 1}) writer->write(r, 0, 5, row.data());
+        writer->commit();
+    }
+    check_dataset(file + ":/run/1", 4);
+    CHECK(io::open_signal(file + ":/traces")->info().dims == std::vector<index_t>{2, 5});
+
+    // A group is no dataset.
+    CHECK_THROWS_AS(write_dataset(file + ":/run", 5, true), CannotCreate);
+    check_dataset(file + ":/run/2", 2);
+    CHECK(folder.files() == 1);
+
+    // The whole file is replaced where no dataset is named.
+    write_dataset(file, 6, true);
+    check_dataset(file, 6);
+    CHECK_THROWS_AS(io::open_image(file + ":/run/2"), BadData);
+}
+
+TEST_CASE("a dataset is not added to what is not HDF5, nor to a file that others change", "[io]") {
+    const TempFolder folder;
+    const std::string text = folder / "text.h5";
+    std::ofstream(text) << "no HDF5";
+    CHECK_THROWS_AS(write_dataset(text + ":/run/1", 1, true), CannotCreate);
+    CHECK(std::filesystem::file_size(text) == 7);
+    CHECK(folder.files() == 1);
+
+    const std::string file = folder / "a.h5";
+    write_dataset(file + ":/run/1", 1, false);
+    const auto slow =
+        io::create_image(file + ":/run/2", small_image(), {true, io::Compression::none, ""});
+    slow->write(0, 0, random_volume({2, 3, 4}, PixelType::uint8, 2).view());
+    write_dataset(file + ":/run/3", 3, true);
+    CHECK_THROWS_AS(slow->commit(), IoError);
+    check_dataset(file + ":/run/1", 1);
+    check_dataset(file + ":/run/3", 3);
+    CHECK_THROWS_AS(io::open_image(file + ":/run/2"), BadData);
+}
+#endif
 
 }  // namespace convolume::testing

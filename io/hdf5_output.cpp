@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/hdf5_output.hpp"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "convolume/error.hpp"
+
+namespace convolume::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a file's change would change; empty where there is no file.
+std::string version_of(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    return message(status.st_dev, " ", status.st_ino, " ", status.st_size, " ",
+                   status.st_mtim.tv_sec, " ", status.st_mtim.tv_nsec);
+}
+
+index_t bytes_of(const std::string& path) {
+    std::error_code none;
+    const auto bytes = fs::file_size(path, none);
+    return none ? 0 : static_cast<index_t>(bytes);
+}
+
+}  // namespace
+
+Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes)
+    : name_(path.dataset.empty() ? "/data" : path.dataset),
+      keeps_others_(!path.dataset.empty() && overwrite && fs::exists(path.file)),
+      output_(path.file, overwrite,
+              keeps_others_ ? checked_add(expected_bytes, bytes_of(path.file)) : expected_bytes),
+      copied_(version_of(output_.target())) {
+    const Hdf5Lock lock;
+    try {
+        if (keeps_others_) {
+            copy_existing();
+            remove_dataset();
+        } else {
+            file_ = Hdf5Id(
+                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                H5Fclose);
+            check(static_cast<bool>(file_));
+        }
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+Hdf5Output::~Hdf5Output() {
+    close();
+}
+
+void Hdf5Output::copy_existing() {
+    std::error_code failed;
+    fs::copy_file(output_.target(), output_.temporary(), fs::copy_options::overwrite_existing,
+                  failed);
+    if (failed) throw IoError(output_.failure(failed.message()));
+    // The copy has the original's permissions, which may be read-only.
+    fs::permissions(output_.temporary(), fs::perms::owner_write, fs::perm_options::add, failed);
+    file_ = Hdf5Id(H5Fopen(output_.temporary().c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    if (!file_)
+        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",
+                                   hdf5_reason(),
+                                   "; leave the dataset's name out to replace the file"));
+}
+
+void Hdf5Output::remove_dataset() {
+    // Each group on the way must be asked for: HDF5 fails on names inside what is not there.
+    for (std::size_t end = name_.find('/', 1);; end = name_.find('/', end + 1)) {
+        const std::string part = name_.substr(0, end);
+        const htri_t there = part == "/" ? 1 : H5Lexists(file_.get(), part.c_str(), H5P_DEFAULT);
+        check(there >= 0);
+        if (there == 0) return;
+        if (end == std::string::npos) break;
+    }
+    const Hdf5Id found(H5Oopen(file_.get(), name_.c_str(), H5P_DEFAULT), H5Oclose);
+    if (found && H5Iget_type(found.get()) != H5I_DATASET)
+        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(),
+                                   ": it is a group there; name a dataset"));
+    check(H5Ldelete(file_.get(), name_.c_str(), H5P_DEFAULT) >= 0);
+}
+
+void Hdf5Output::create_dataset(hid_t type, const std::vector<hsize_t>& dims, hid_t properties) {
+    const Hdf5Lock lock;
+    const Hdf5Id space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+                       H5Sclose);
+    const Hdf5Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+    check(space && links && H5Pset_create_intermediate_group(links.get(), 1) >= 0);
+    dataset_ = Hdf5Id(H5Dcreate2(file_.get(), name_.c_str(), type, space.get(), links.get(),
+                                 properties, H5P_DEFAULT),
+                      H5Dclose);
+    if (!dataset_)
+        throw CannotCreate(message("cannot create the dataset ", name_, " in ", output_.target(),
+                                   ": ", hdf5_reason()));
+}
+
+void Hdf5Output::write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                       hid_t type, const void* data) {
+    const Hdf5Lock lock;
+    const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
+    const Hdf5Id memory_space(
+        H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+    check(file_space && memory_space &&
+          H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                              nullptr) >= 0 &&
+          H5Dwrite(dataset_.get(), type, memory_space.get(), file_space.get(), H5P_DEFAULT, data) >=
+              0);
+}
+
+void Hdf5Output::commit() {
+    {
+        const Hdf5Lock lock;  // the reason of a failure is the last one's
+        check(close());
+    }
+    if (keeps_others_ && version_of(output_.target()) != copied_)
+        throw IoError(
+            message(output_.target(), " was changed by another program while ", name_,
+                    " was written into a copy of it: nothing was replaced; run it again"));
+    output_.commit();
+}
+
+void Hdf5Output::check(bool done) const {
+    if (!done) throw IoError(output_.failure(hdf5_reason()));
+}
+
+bool Hdf5Output::close() {
+    const Hdf5Lock lock;
+    const bool dataset_closed = dataset_.close();
+    return file_.close() && dataset_closed;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// An HDF5 file in the making, for the dataset that is written to it.
+
+#include <string>
+#include <vector>
+
+#include "convolume/image_file.hpp"
+#include "io/atomic_output.hpp"
+#include "io/hdf5_handle.hpp"
+
+namespace convolume::io {
+
+/// Where the path names a dataset of a file that exists, everything else in the file is kept: the
+/// dataset is added to a copy, or replaced in it, and the copy takes the file's name. Otherwise the
+/// file is new. Members throw IoError, as AtomicOutput does.
+class Hdf5Output {
+  public:
+    /// Also throws CannotCreate where the file is not HDF5, or the name is a group's.
+    Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes);
+    ~Hdf5Output();
+    Hdf5Output(const Hdf5Output&) = delete;
+    Hdf5Output& operator=(const Hdf5Output&) = delete;
+
+    /// Creates the dataset, and the groups it lies in; `properties` are a dataset's.
+    void create_dataset(hid_t type, const std::vector<hsize_t>& dims, hid_t properties);
+    hid_t dataset() const { return dataset_.get(); }
+
+    /// Writes a box of the dataset, of samples of `type`.
+    void write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, hid_t type,
+               const void* data);
+
+    /// Closes the file and gives it its name. Throws IoError where another program has changed the
+    /// file since it was copied.
+    void commit();
+
+    /// Throws the IoError of a call that was not `done`.
+    void check(bool done) const;
+
+  private:
+    bool close();
+    void copy_existing();
+    void remove_dataset();
+
+    std::string name_;
+    bool keeps_others_;
+    AtomicOutput output_;
+    std::string copied_;  // the version of the file that was copied; empty where there was none
+    Hdf5Id file_;
+    Hdf5Id dataset_;
+};
+
+}  // namespace convolume::io
