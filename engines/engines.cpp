@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/engines.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "core/gpu_backend.hpp"
+#include "core/threads.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 #include "engines/engines.hpp"
 
@@ -17,9 +16,7 @@ EngineList make_engines(const EngineChoice& choice) {
     if (choice.cpu_engines < 1)
         throw InvalidArgument(
             message(choice.cpu_engines, " engines were asked for: at least 1 must work"));
-    if (choice.threads < 0)
-        throw InvalidArgument(
-            message(choice.threads, " threads were asked for: give at least 1, or 0 for all"));
+    check_threads(choice.threads);
     if (choice.max_cpu_engine_bytes && *choice.max_cpu_engine_bytes < 1)
         throw InvalidArgument("an engine without memory cannot work: give it at least 1 MiB");
     if (choice.max_gpu_bytes && *choice.max_gpu_bytes < 1)
@@ -39,7 +36,7 @@ EngineList make_engines(const EngineChoice& choice) {
     if (choice.device == Device::gpu) return engines;
 
     const auto gpus = static_cast<int>(engines.size());
-    const int threads = choice.threads > 0 ? choice.threads : omp_get_max_threads();
+    const int threads = thread_count(choice.threads);
     for (int i = 0; i < choice.cpu_engines; ++i)
         engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
                                            std::max(1, threads / choice.cpu_engines),

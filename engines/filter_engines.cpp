@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
-
 #include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
 #include "core/gpu_backend.hpp"
+#include "core/threads.hpp"
 #include "cpu/signals/cpu_filter_engine.hpp"
 #include "engines/engines.hpp"
 
 namespace convolume {
 
 FilterEngineList make_filter_engines(const EngineChoice& choice) {
-    if (choice.threads < 0)
-        throw InvalidArgument(
-            message(choice.threads, " threads were asked for: give at least 1, or 0 for all"));
+    check_threads(choice.threads);
 
     using Device = EngineChoice::Device;
     FilterEngineList engines;
@@ -29,7 +26,7 @@ FilterEngineList make_filter_engines(const EngineChoice& choice) {
 
     CpuFilterEngineOptions cpu;
     cpu.index = static_cast<int>(engines.size());
-    cpu.threads = choice.threads > 0 ? choice.threads : omp_get_max_threads();
+    cpu.threads = thread_count(choice.threads);
     engines.push_back(make_cpu_filter_engine(cpu));
     return engines;
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/camera.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/threads.hpp"
 #include "optics/random_draws.hpp"
 
 namespace convolume {
@@ -148,7 +147,7 @@ CameraReport expose(const Camera& camera, const ConstImageView& photons, index_t
                                       " cannot be recorded in an image of ", to_string(adu.shape)));
     check_memory(photons, "the image of photons");
     check_memory(adu, "the recorded image");
-    if (threads <= 0) threads = omp_get_max_threads();
+    threads = thread_count(threads);
     if (photons.type == PixelType::float32)
         return expose_from<float>(camera, photons, first_plane, adu, threads);
     if (photons.type == PixelType::float64)

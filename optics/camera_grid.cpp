@@ -8,6 +8,7 @@
 #include "convolume/camera.hpp"
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/threads.hpp"
 
 namespace convolume {
 
@@ -95,7 +96,7 @@ void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixe
     const index_t upper = std::min(static_cast<index_t>(depth), image_.z - 1);
     const index_t lower = std::min(upper + 1, image_.z - 1);
     const double below = depth - static_cast<double>(upper);
-    if (threads <= 0) threads = omp_get_max_threads();
+    threads = thread_count(threads);
     std::vector<double> rows(static_cast<std::size_t>(checked_multiply(threads, image_.x)));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (index_t j = 0; j < shape_.y; ++j) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optics/check.hpp"
 
-#include <omp.h>
-
 #include <cmath>
 #include <numbers>
 
 #include "convolume/error.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::optics {
 
@@ -125,7 +124,7 @@ double nyquist_um(const PsfOptions& options, int axis) {
 }
 
 int thread_count(const PsfOptions& options) {
-    return options.threads > 0 ? options.threads : omp_get_max_threads();
+    return convolume::thread_count(options.threads);
 }
 
 void check_points(double z_um, const std::vector<double>& radii_um) {
@@ -149,10 +148,7 @@ void check_grid(const PsfOptions& options) {
                                       " is not possible: give 1 (voxel centers) to 64"));
     if (options.center_z_um)
         check_range("the z of the middle plane", *options.center_z_um, -farthest_um, farthest_um);
-    if (options.threads < 0)
-        throw InvalidArgument(message(options.threads,
-                                      " threads are not possible: give a "
-                                      "positive number, or 0 for all"));
+    check_threads(options.threads);
 }
 
 }  // namespace convolume::optics

@@ -10,6 +10,7 @@
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/threads.hpp"
 #include "optics/phantom_object.hpp"
 #include "optics/phantom_texture.hpp"
 
@@ -177,7 +178,7 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
     const index_t band_rows = std::clamp<index_t>(band_voxels / shape.x, 1, shape.y);
     const index_t bands = ceil_div(shape.y, band_rows);
     const index_t tasks = checked_multiply(planes.shape.z, bands);
-    if (threads <= 0) threads = omp_get_max_threads();
+    threads = thread_count(threads);
     const index_t scratch_elems = 2 * band_rows * shape.x;
     std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)

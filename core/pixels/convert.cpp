@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
-
 #include <vector>
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/threads.hpp"
 
 namespace convolume {
 
@@ -58,7 +57,7 @@ ClampCount convert_pixels(const ConstImageView& from, const ImageView& to, int t
     if (overlap(from, to) && !same_elements(from, to))
         throw InvalidArgument(
             "source and target overlap in memory: convert into memory of its own");
-    if (threads < 1) threads = omp_get_max_threads();
+    threads = thread_count(threads);
     return is_complex(from.type) || is_complex(to.type)
                ? convert<std::complex<double>>(from, to, threads)
                : convert<double>(from, to, threads);

@@ -107,6 +107,8 @@ TEST_CASE("engines: counts that make no sense are refused, and named") {
         const std::string text = message_of<InvalidArgument>([&] { make(choice); });
         INFO(name << ": " << text);
         CHECK(contains(text, "-3 threads"));
+        CHECK(
+            contains(message_of<InvalidArgument>([&] { make(on_cpu(100000)); }), "100000 threads"));
         CHECK_NOTHROW(make(on_cpu(1)));
     }
     for (const char* name : {"Convolver", "Deconvolver"}) {
