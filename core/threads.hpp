@@ -4,6 +4,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
+
 #include "convolume/error.hpp"
 
 namespace convolume {
@@ -18,10 +20,10 @@ inline void check_threads(int threads) {
                                       ", or 0 for all"));
 }
 
-/// Threads for a number asked for: all for 0. Throws like check_threads.
+/// Threads for a number asked for; 0 means all. Throws like check_threads.
 inline int thread_count(int threads) {
     check_threads(threads);
-    return threads > 0 ? threads : omp_get_max_threads();
+    return threads > 0 ? threads : std::min(omp_get_max_threads(), most_threads);
 }
 
 }  // namespace convolume

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "convolume/error.hpp"
 
@@ -324,8 +325,9 @@ template <class Real>
 ColumnFft<Real>::ColumnFft(index_t length) : length_(length) {
     if (length > 0) radices_ = radices_of(length);
     if (radices_.empty())
-        throw InvalidArgument(message("no transform of columns of ", length,
-                                      " samples: prime factors above 7 are not supported"));
+        throw InvalidArgument(
+            message("no transform of columns of ", length,
+                    " samples: lengths are positive and have no prime factor above 7"));
     index_t rest = length;
     for (const int radix : radices_) {
         const index_t m = rest / radix;

@@ -23,7 +23,7 @@ class ColumnFft {
     static constexpr index_t most_columns = 16;
     static constexpr index_t column_multiple = 8;
 
-    /// Throws InvalidArgument where `length` has a prime factor above 7.
+    /// Throws InvalidArgument where `length` is not positive or has a prime factor above 7.
     explicit ColumnFft(index_t length);
 
     /// Complex samples of scratch memory that a transform needs, aligned as Buffer aligns.

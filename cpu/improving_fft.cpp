@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/improving_fft.hpp"
 
-#include <algorithm>
-
 namespace convolume::cpu {
 
 namespace {
@@ -10,10 +8,10 @@ namespace {
 constexpr index_t longest_measured = index_t{1} << 17;
 
 bool can_measure(const Shape3& grid) {
-    return std::max({grid.z, grid.y, grid.x}) <= longest_measured;
+    return grid.x <= longest_measured;
 }
 
-// Measuring six plans takes about 0.5 s and gains a quarter or more: it has paid soon after this.
+// Measuring the two plans of rows takes 0.1 to 0.4 s: it has paid soon after this.
 constexpr double worth_measuring_s = 3;
 }  // namespace
 

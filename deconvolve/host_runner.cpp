@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
-
 #include <optional>
 
 #include "convolume/error.hpp"
 #include "core/host_memory.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/host_arrays.hpp"
 #include "deconvolve/run.hpp"
 #include "deconvolve/runner.hpp"
@@ -23,7 +22,7 @@ index_t caller_bytes(const Problem& problem) {
 class HostRunner final : public Runner {
   public:
     HostRunner(const Problem& problem, const EngineChoice& choice)
-        : threads_(choice.threads > 0 ? choice.threads : omp_get_max_threads()) {
+        : threads_(thread_count(choice.threads)) {
         const index_t limit =
             problem.options.max_host_bytes.value_or(available_host_bytes() / 4 * 3);
         const index_t arrays = array_bytes(problem);

@@ -12,8 +12,8 @@ namespace {
 
 /// Deflate, the best of HDF5's own filters, makes at most this many bytes of one.
 constexpr index_t expansion_limit = 1032;
-constexpr index_t slack_bytes = 1 << 16;
-constexpr index_t bytes_at_a_time = index_t{64} << 20;
+constexpr index_t hdf5_slack_bytes = 1 << 16;
+constexpr index_t bytes_read_at_once = index_t{64} << 20;
 // One row of chunks (twice that for ragged ends) is read once; more than 256 MiB is not worth it.
 constexpr index_t least_cache_bytes = index_t{1} << 20;
 constexpr index_t largest_cache_bytes = index_t{256} << 20;
@@ -102,7 +102,7 @@ void Hdf5Dataset::check_storage(hid_t properties, const RawFile& file) {
     } catch (const InvalidArgument&) {
         least = INT64_MAX;
     }
-    if (least / limit > file.size() + (limit > 1 ? slack_bytes : 0))
+    if (least / limit > file.size() + (limit > 1 ? hdf5_slack_bytes : 0))
         throw BadData(
             message(full_name_, " claims ", dims_text(dims_), " ", to_string(type_),
                     " pixels in a file of ", file.size(),
@@ -170,7 +170,7 @@ void Hdf5Dataset::read(const AxisLayout& layout, std::vector<index_t> start,
     const index_t layer_bytes =
         element_count(target.shape) / extent * static_cast<index_t>(size_of(type_));
     const index_t chunk = chunk_[slowest];
-    const index_t layers = std::max<index_t>(bytes_at_a_time / layer_bytes / chunk, 1) * chunk;
+    const index_t layers = std::max<index_t>(bytes_read_at_once / layer_bytes / chunk, 1) * chunk;
     const auto origin = static_cast<index_t>(first[slowest]);
     std::vector<char> buffer;
     for (index_t at = 0; at < extent;) {

@@ -2,7 +2,10 @@
 #include "io/hdf5_output.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "convolume/error.hpp"
@@ -12,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a file's change would change; empty where there is no file.
-std::string version_of(const std::string& path) {
+/// Identifies the state of a file; empty where there is none.
+std::string state_of(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return {};
     return message(status.st_dev, " ", status.st_ino, " ", status.st_size, " ",
@@ -21,23 +24,24 @@ std::string version_of(const std::string& path) {
 }
 
 index_t bytes_of(const std::string& path) {
-    std::error_code none;
-    const auto bytes = fs::file_size(path, none);
-    return none ? 0 : static_cast<index_t>(bytes);
+    std::error_code failed;
+    const auto bytes = fs::file_size(path, failed);
+    return failed ? 0 : static_cast<index_t>(bytes);
 }
 
 }  // namespace
 
 Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes)
     : name_(path.dataset.empty() ? "/data" : path.dataset),
-      keeps_others_(!path.dataset.empty() && overwrite && fs::exists(path.file)),
+      adds_(overwrite && !path.dataset.empty()),
+      copied_(adds_ ? state_of(path.file) : std::string()),
       output_(path.file, overwrite,
-              keeps_others_ ? checked_add(expected_bytes, bytes_of(path.file)) : expected_bytes),
-      copied_(version_of(output_.target())) {
+              copied_.empty() ? expected_bytes : checked_add(expected_bytes, bytes_of(path.file))) {
+    if (!copied_.empty()) copy_existing();
     const Hdf5Lock lock;
     try {
-        if (keeps_others_) {
-            copy_existing();
+        if (!copied_.empty()) {
+            open_copy();
             remove_dataset();
         } else {
             file_ = Hdf5Id(
@@ -56,32 +60,46 @@ Hdf5Output::~Hdf5Output() {
 }
 
 void Hdf5Output::copy_existing() {
+    // Whoever may not write the file may not replace it by a copy either.
+    if (::access(output_.target().c_str(), W_OK) != 0)
+        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",
+                                   std::strerror(errno), "; write to another file"));
     std::error_code failed;
     fs::copy_file(output_.target(), output_.temporary(), fs::copy_options::overwrite_existing,
                   failed);
     if (failed) throw IoError(output_.failure(failed.message()));
-    // The copy has the original's permissions, which may be read-only.
-    fs::permissions(output_.temporary(), fs::perms::owner_write, fs::perm_options::add, failed);
+}
+
+void Hdf5Output::open_copy() {
     file_ = Hdf5Id(H5Fopen(output_.temporary().c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
     if (!file_)
         throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",
-                                   hdf5_reason(),
-                                   "; leave the dataset's name out to replace the file"));
+                                   hdf5_reason(), "; write to another file"));
 }
 
 void Hdf5Output::remove_dataset() {
-    // Each group on the way must be asked for: HDF5 fails on names inside what is not there.
+    const auto refuse = [&](const std::string& part, const char* reason) {
+        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ", part,
+                                   " ", reason, "; choose another name"));
+    };
+    // Each part of the name is looked at before what it leads to.
     for (std::size_t end = name_.find('/', 1);; end = name_.find('/', end + 1)) {
         const std::string part = name_.substr(0, end);
-        const htri_t there = part == "/" ? 1 : H5Lexists(file_.get(), part.c_str(), H5P_DEFAULT);
+        const htri_t there = H5Lexists(file_.get(), part.c_str(), H5P_DEFAULT);
         check(there >= 0);
         if (there == 0) return;
-        if (end == std::string::npos) break;
+        H5L_info_t link;
+        check(H5Lget_info(file_.get(), part.c_str(), &link, H5P_DEFAULT) >= 0);
+        // Behind an external link lies another file, which must not be touched.
+        if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT)
+            refuse(part, "is a link to another file");
+        const Hdf5Id found(H5Oopen(file_.get(), part.c_str(), H5P_DEFAULT), H5Oclose);
+        if (!found) refuse(part, "is a link that leads nowhere");
+        const bool last = end == std::string::npos;
+        if (last && H5Iget_type(found.get()) != H5I_DATASET) refuse(part, "is not a dataset");
+        if (!last && H5Iget_type(found.get()) != H5I_GROUP) refuse(part, "is not a group");
+        if (last) break;
     }
-    const Hdf5Id found(H5Oopen(file_.get(), name_.c_str(), H5P_DEFAULT), H5Oclose);
-    if (found && H5Iget_type(found.get()) != H5I_DATASET)
-        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(),
-                                   ": it is a group there; name a dataset"));
     check(H5Ldelete(file_.get(), name_.c_str(), H5P_DEFAULT) >= 0);
 }
 
@@ -114,12 +132,14 @@ void Hdf5Output::write(const std::vector<hsize_t>& start, const std::vector<hsiz
 
 void Hdf5Output::commit() {
     {
-        const Hdf5Lock lock;  // the reason of a failure is the last one's
-        check(close());
+        const Hdf5Lock lock;
+        check(dataset_.close());
+        check(file_.close());
     }
-    if (keeps_others_ && version_of(output_.target()) != copied_)
+    // What is left of a race: a change between this line and the renaming.
+    if (adds_ && state_of(output_.target()) != copied_)
         throw IoError(
-            message(output_.target(), " was changed by another program while ", name_,
+            message(output_.target(), " was changed while ", name_,
                     " was written into a copy of it: nothing was replaced; run it again"));
     output_.commit();
 }

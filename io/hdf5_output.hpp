@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// An HDF5 file in the making, for the dataset that is written to it.
+// An HDF5 output file and the one dataset that is written to it.
 
 #include <string>
 #include <vector>
@@ -16,7 +16,8 @@ namespace convolume::io {
 /// file is new. Members throw IoError, as AtomicOutput does.
 class Hdf5Output {
   public:
-    /// Also throws CannotCreate where the file is not HDF5, or the name is a group's.
+    /// Also throws CannotCreate where the file cannot be opened by HDF5, the name is that of
+    /// something else than a dataset, or the way to it leaves the file.
     Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes);
     ~Hdf5Output();
     Hdf5Output(const Hdf5Output&) = delete;
@@ -30,22 +31,23 @@ class Hdf5Output {
     void write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, hid_t type,
                const void* data);
 
-    /// Closes the file and gives it its name. Throws IoError where another program has changed the
-    /// file since it was copied.
+    /// Closes the file and gives it its name. Throws IoError where a dataset is named and the file
+    /// has changed, or appeared, since this began.
     void commit();
 
-    /// Throws the IoError of a call that was not `done`.
+    /// Throws IoError with HDF5's reason unless `done`. The caller holds an Hdf5Lock.
     void check(bool done) const;
 
   private:
     bool close();
     void copy_existing();
+    void open_copy();
     void remove_dataset();
 
     std::string name_;
-    bool keeps_others_;
+    bool adds_;           // a dataset to a file, if there is one
+    std::string copied_;  // the state of that file; empty where there was none
     AtomicOutput output_;
-    std::string copied_;  // the version of the file that was copied; empty where there was none
     Hdf5Id file_;
     Hdf5Id dataset_;
 };

@@ -9,7 +9,7 @@
 namespace convolume::io {
 namespace {
 
-constexpr index_t bytes_at_a_time = index_t{16} << 20;
+constexpr index_t gathered_bytes = index_t{16} << 20;
 
 template <std::size_t Bytes>
 void copy_row(const char* from, index_t from_stride, char* to, index_t to_stride, index_t count) {
@@ -107,7 +107,7 @@ void read_array(const RawFile& file, const FileArray& array, const ImageView& ta
     index_t span = 1;
     for (int axis = 0; axis < 3; ++axis) span += (shape[axis] - 1) * array.strides[axis];
     const int slowest = slowest_axis(shape, array.strides);
-    if (span * bytes_each > bytes_at_a_time && slowest >= 0) {
+    if (span * bytes_each > gathered_bytes && slowest >= 0) {
         Box3 low{{0, 0, 0}, shape};
         Box3 high = low;
         const index_t middle = shape[slowest] / 2;

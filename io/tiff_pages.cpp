@@ -10,7 +10,7 @@ namespace convolume::io {
 namespace {
 
 /// Tables and headers that a strip of few bytes may carry beyond its expansion.
-constexpr index_t slack_bytes = 1 << 16;
+constexpr index_t tiff_slack_bytes = 1 << 16;
 
 class PageScan {
   public:
@@ -90,7 +90,7 @@ class PageScan {
         }
 
         const index_t limit = expansion_limit(compression);
-        const index_t slack = compression == COMPRESSION_NONE ? 0 : slack_bytes;
+        const index_t slack = compression == COMPRESSION_NONE ? 0 : tiff_slack_bytes;
         page.least_file_bytes = page.bytes() / limit;
         if (compression == COMPRESSION_NONE && !tiled) {
             page.raw_offset = contiguous_strips(page, striles);
@@ -159,7 +159,7 @@ index_t expansion_limit(std::uint16_t compression) {
 
 std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
     std::vector<TiffPage> pages;
-    index_t room = file.size() + slack_bytes;
+    index_t room = file.size() + tiff_slack_bytes;
     while (true) {
         pages.push_back(PageScan(tiff, file, pages.size()).read());
         // Pages of a damaged file may share bytes; honest ones do not.

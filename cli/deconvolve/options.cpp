@@ -14,7 +14,7 @@ namespace convolume::cli {
 namespace {
 
 /// Nothing stands for "auto".
-std::optional<double> parse_background(std::string_view option, const std::string& text) {
+std::optional<double> parse_image_background(std::string_view option, const std::string& text) {
     if (text == "auto") return {};
     return parse_number(option, text);
 }
@@ -38,7 +38,7 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
                "biggs-andrews|none", "Acceleration of rl and rl-tv (default biggs-andrews)")
         ->group(group);
     add_parsed(
-        app, "--background", options.background, parse_background, "N|auto",
+        app, "--background", options.background, parse_image_background, "N|auto",
         "Level of the image without light; auto: the level that most pixels are near (default "
         "0)")
         ->group(group);

@@ -22,7 +22,7 @@ PsfResample parse_psf_resample(const std::string& text) {
                                   "\"; choose one of these"));
 }
 
-KernelBackground parse_background(std::string_view option, const std::string& text) {
+KernelBackground parse_kernel_background(std::string_view option, const std::string& text) {
     if (text == "auto") return {true, 0};
     return {false, parse_number(option, text)};
 }
@@ -88,7 +88,7 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
                "sample, its center of mass, or an index")
         ->group(group);
     add_parsed(
-        app, "--psf-background", options.background, parse_background, "N|auto",
+        app, "--psf-background", options.background, parse_kernel_background, "N|auto",
         "Background to subtract from the kernel; what is below 0 then is set to 0; auto: three "
         "standard deviations above the median of the outer faces (default 0)")
         ->group(group);

@@ -13,14 +13,14 @@ namespace convolume::cpu {
 namespace {
 
 // Measured on one core of an AMD EPYC of family 26, in seconds (the times that matter are ratios).
-constexpr double multiply_add_s = 0.018e-9;  // a real float product, summed up in time
-constexpr double product_s = 0.15e-9;        // a complex float product of two spectra
-constexpr double product_sum_s = 0.35e-9;    // the same of many, which come from far
-constexpr double sum_s = 0.1e-9;             // a float added to what is there
-constexpr double join_s = 0.2e-9;            // a real sample of a real transform, see there
-constexpr double store_s = 0.3e-9;           // a float from segment to memory
-constexpr double load_s = 0.2e-9;            // a float from memory to segment
-constexpr double far_byte_s = 0.2e-9;        // of spectra that a core's cache does not hold
+constexpr double signal_multiply_add_s = 0.018e-9;  // a real float product, summed up in time
+constexpr double product_s = 0.15e-9;               // a complex float product of two spectra
+constexpr double product_sum_s = 0.35e-9;           // the same of many, which come from far
+constexpr double sum_s = 0.1e-9;                    // a float added to what is there
+constexpr double join_s = 0.2e-9;                   // a real sample of a real transform, see there
+constexpr double store_s = 0.3e-9;                  // a float from segment to memory
+constexpr double load_s = 0.2e-9;                   // a float from memory to segment
+constexpr double far_byte_s = 0.2e-9;               // of spectra that a core's cache does not hold
 constexpr double near_bytes = 0.75 * (1 << 20);
 constexpr double memory_byte_s = 0.02e-9;  // all threads together
 constexpr double step_s = 0.1e-6;          // of one segment through one filter
@@ -85,7 +85,7 @@ std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, i
     const index_t groups = filter_groups(units, work.filters, threads);
     const double results =
         static_cast<double>(std::min(outputs, direct_chunk) + function_halo(work));
-    const double per_tap = multiply_add_s * (work.complex_data ? 4 : 1) * size_factor(work);
+    const double per_tap = signal_multiply_add_s * (work.complex_data ? 4 : 1) * size_factor(work);
     const double floats = floats_per_sample(work);
     const double each = (results + static_cast<double>(work.taps)) * floats * load_s +
                         static_cast<double>(work.filters) / static_cast<double>(groups) * results *

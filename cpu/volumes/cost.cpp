@@ -11,9 +11,8 @@ namespace convolume::cpu {
 
 namespace {
 
-// Measured on one core of an AMD EPYC of family 26 (the times that matter are ratios), of complex
-// float samples:
-constexpr double row_fft_s = 2.4e-9;     // in a row of length 1024, as FFTW estimates a plan for it
+// Measured on one core of an AMD EPYC of family 26, of complex float samples:
+constexpr double row_fft_s = 2.4e-9;     // in a row of length 1024, by an estimated plan of FFTW
 constexpr double column_fft_s = 0.7e-9;  // in a column, of any length
 constexpr double strided_s = 0.5e-9;     // loaded from or stored to a column
 constexpr double row_s = 0.25e-9;        // loaded from or stored to an image row
@@ -115,7 +114,7 @@ BlockCost estimate_cost(const Block& block, int threads) {
             checked_multiply(element_count(block.kernel()), static_cast<index_t>(bytes_each));
         cost.compute_s = space_seconds(block, threads, size_factor);
     }
-    // Work is shared by the threads, the way to memory is not.
+    // Threads share the work, but also the memory bandwidth.
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / memory_bytes_per_s);
     cost.seconds = cost.compute_s;
     return cost;

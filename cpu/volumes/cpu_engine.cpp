@@ -74,7 +74,7 @@ class CpuEngine : public Engine {
             is_complex(taps.type) || (block.complex_data && part.count == 1);
         const Volume part_kernel =
             decompose::split_kernel(taps, undivided_complex, part, block.precision);
-        // Planning and transforming play in a workspace like the one that executing will take.
+        // Planning and transforming use a workspace like the one that executing will take.
         const WorkspaceLayout memory = workspace_layout(block, info_.threads);
         const BufferPool::Lease workspace =
             workspaces_.take(memory.total_bytes, info_.threads, "a workspace");

@@ -10,6 +10,9 @@ namespace convolume::cpu {
 namespace {
 
 constexpr index_t z_tile = SpectrumLayout::z_tile;
+static_assert(z_tile == ColumnFft<float>::most_columns &&
+              SpectrumLayout::column_batch == ColumnFft<float>::most_columns &&
+              SpectrumLayout::column_batch / 2 == ColumnFft<float>::column_multiple);
 
 template <class T>
 void clear(T* data, index_t count) {
@@ -106,7 +109,8 @@ void FftBlock<Real>::forward_rows(const BlockInput& input, const pixels::RowGath
     if (!any) {
         clear(spectrum, layout_.row_batch * layout_.pitch);
     } else {
-        // Unused columns ride through the other passes: zeros are the cheapest passengers.
+        // The other passes also transform the unused columns. Zeros keep denormal numbers and NaN
+        // out of them.
         for (index_t i = 0; i < layout_.row_batch; ++i)
             clear(spectrum + i * layout_.pitch + layout_.half_x, layout_.pitch - layout_.half_x);
     }

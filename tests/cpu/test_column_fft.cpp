@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transforms of columns against direct sums in double precision.
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
