@@ -11,7 +11,7 @@ namespace convolume::io {
 namespace {
 
 /// Deflate, the best of HDF5's own filters, makes at most this many bytes of one.
-constexpr index_t expansion_limit = 1032;
+constexpr index_t deflate_expansion = 1032;
 constexpr index_t hdf5_slack_bytes = 1 << 16;
 constexpr index_t bytes_read_at_once = index_t{64} << 20;
 // One row of chunks (twice that for ragged ends) is read once; more than 256 MiB is not worth it.
@@ -95,7 +95,7 @@ void Hdf5Dataset::check_storage(hid_t properties, const RawFile& file) {
                 throw BadData(message(full_name_, " has damaged chunks: ", hdf5_reason()));
             for (std::size_t d = 0; d < chunk.size(); ++d)
                 chunk_[d] = std::max<index_t>(static_cast<index_t>(chunk[d]), 1);
-            limit = expansion_limit;
+            limit = deflate_expansion;
             least = std::max(least, bytes_of(chunk_, type_));
             check_filters(properties);
         }

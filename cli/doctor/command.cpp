@@ -40,7 +40,7 @@ Diagnosis diagnose() {
     return diagnosis;
 }
 
-nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
+nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     nlohmann::ordered_json features;
     for (const Feature& feature : diagnosis.features)
         features[feature.name] = {{"present", feature.present}, {"state", feature.state}};
@@ -90,7 +90,7 @@ void add_doctor_command(CLI::App& app, Action& action) {
     command->callback([json, &action] {
         action = [json] {
             const Diagnosis diagnosis = diagnose();
-            write_stdout(*json ? dump(to_json(diagnosis)) : to_text(diagnosis));
+            write_stdout(*json ? dump(diagnosis_json(diagnosis)) : to_text(diagnosis));
         };
     });
 }

@@ -44,7 +44,7 @@ void add_parameter(CLI::App& app, const char* group, Json& typed, const char* op
         ->group(group);
 }
 
-Json parse_voxel(const char* option, const std::string& text) {
+Json parse_voxel_json(const char* option, const std::string& text) {
     return parse_lengths_um(option, text);
 }
 std::string checked_model(const char*, const std::string& text) {
@@ -95,7 +95,7 @@ void add_layers(CLI::App& app, Json& typed) {
 void add_volume(CLI::App& app, PsfRequest& request) {
     const char* group = "The volume";
     Json& typed = request.typed;
-    add_parameter(app, group, typed, "--voxel", "voxel_um", parse_voxel, "Z,Y,X",
+    add_parameter(app, group, typed, "--voxel", "voxel_um", parse_voxel_json, "Z,Y,X",
                   "Edges of a voxel, e.g. 200,65,65nm");
     const auto size = [&request](const std::string& text) {
         request.auto_size = text == "auto";

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds and installs shared libraries and the command, as someone who only uses them does, if
-# unoptimized, to be quick; and programs against them.
+# Builds and installs shared libraries and the command, and programs against them. Without
+# optimization, to be quick, and each target as one file, to find names that clash.
 #   shared.sh BUILD_FOLDER GENERATOR CXX
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 build=$1
 cmake -S "$here/../.." -B "$build/library" -G "$2" -DCMAKE_CXX_COMPILER="$3" \
     -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
-    -DCONVOLUME_WITH_CUDA=OFF >/dev/null
+    -DCONVOLUME_WITH_CUDA=OFF -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 >/dev/null
 cmake --build "$build/library"
 rm -rf "$build/installed"
 cmake --install "$build/library" --prefix "$build/installed" >/dev/null
