@@ -8,6 +8,7 @@
 #include "convolume/deconvolver.hpp"
 #include "convolume/device.hpp"
 #include "convolume/filter_bank.hpp"
+#include "convolume/image_stream.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
 #include "convolume/version.hpp"
