@@ -53,6 +53,9 @@ struct Block {
         true;  ///< of the images: tiles along x take parts of them, which travel slower
     PixelType source_type = PixelType::float32;  ///< expected of inputs: decides transfer times
     PixelType target_type = PixelType::float32;  ///< expected of outputs
+    /// Bytes a second that a source gives and a sink takes; 0: the images are in memory.
+    double source_bytes_per_s = 0;
+    double target_bytes_per_s = 0;
 
     PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
     index_t sample_bytes() const { return convolume::sample_bytes(precision, complex_data); }
@@ -77,10 +80,10 @@ struct BlockCost {
     index_t workspace_bytes = 0;  ///< for each block in flight
     index_t kernel_bytes = 0;     ///< for each prepared kernel, kept between executions
     index_t staging_bytes = 0;    ///< of host memory that a GPU's block in flight passes through
-    double host_to_device_s = 0;
+    double host_to_device_s = 0;  ///< of streams on the CPU: reading
     double compute_s = 0;
-    double device_to_host_s = 0;
-    double seconds = 0;       ///< one block alone, from first read to last write
+    double device_to_host_s = 0;  ///< of streams on the CPU: writing
+    double seconds = 0;           ///< one block alone, from first read to last write
     index_t slab_planes = 0;  ///< outputs of each step along z of a block that is walked through
 
     /// Time between the ends of blocks that follow each other, several in flight: the slowest of
@@ -95,7 +98,7 @@ struct BlockCost {
 /// Samples of a block: position (z, y, x) of the grid holds
 /// source(gather[0][z], gather[1][y], gather[2][x]) - subtract, or 0 where an index is -1.
 struct BlockInput {
-    ConstImageView source;
+    ConstImageView source;  ///< without data where `read` is set
     std::array<std::vector<index_t>, 3> gather;
     double subtract = 0;  ///< constant boundary: f - v has a zero boundary
     bool nonfinite_to_zero = false;
@@ -105,6 +108,9 @@ struct BlockInput {
     /// Where the source is still being made: returns when its planes below the argument are there,
     /// or throws. Only engines whose info().is_gpu is set are given such a source.
     std::function<void(index_t)> await_planes = {};
+    /// Where the source is not in memory: reads a box of it. Thread-safe. Only engines whose
+    /// info().streams is set are given such a source, or such a target.
+    std::function<void(const Box3&, const ImageView&)> read = {};
 };
 
 /// 0, 1, …, count-1: an axis gathered as it is.
@@ -113,8 +119,10 @@ std::vector<index_t> identity_indices(index_t count);
 /// Where the kept positions go: `target` has the shape Block::kept(). `add` is added to every value
 /// before it is rounded and clamped to an integer target.
 struct BlockOutput {
-    ImageView target;
+    ImageView target;              ///< without data where `write` is set
     std::complex<double> add = 0;  ///< its real part alone where the data are real
+    /// Where the target is not in memory: takes a box of it. Thread-safe.
+    std::function<void(const Box3&, const ConstImageView&)> write = {};
 };
 
 /// A kernel as an engine keeps it: spectrum or taps, with what it needs to run. Immutable.
@@ -127,6 +135,7 @@ struct EngineInfo {
     std::string name;  ///< "cpu:0"
     int index = 0;     ///< in the list it belongs to: its row on timelines
     bool is_gpu = false;
+    bool streams = false;            ///< reads and writes images that are not in memory
     int threads = 1;                 ///< of the host
     index_t memory_limit_bytes = 0;  ///< 0: whatever the host has left
     int tasks_in_flight = 1;         ///< as many as keep it busy

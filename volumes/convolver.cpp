@@ -2,16 +2,13 @@
 #include "convolume/convolver.hpp"
 
 #include <chrono>
-#include <cmath>
-#include <mutex>
 
 #include "convolume/error.hpp"
 #include "core/rank1.hpp"
 #include "engines/engines.hpp"
 #include "volumes/convolver_factory.hpp"
+#include "volumes/convolver_impl.hpp"
 #include "volumes/fold.hpp"
-#include "volumes/plan_runner.hpp"
-#include "volumes/resolved_problem.hpp"
 
 namespace convolume {
 
@@ -28,149 +25,128 @@ void check_memory(const ConstImageView& input, const ImageView& output) {
 
 }  // namespace
 
-struct Convolver::Impl {
-    Options options;
-    ResolvedProblem resolved;
-    EngineList engines;  ///< all that may be used
-    mutable std::mutex runner_mutex;
-    mutable std::shared_ptr<const PlanRunner> current_runner;
+Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
+                      EngineList engine_list, PixelType image_type, PixelType output_type)
+    : options(opts),
+      resolved(resolve_problem(image, taps, opts, image_type, output_type)),
+      engines(std::move(engine_list)) {
+    resolved.problem.rank1_kernel =
+        may_sum_in_space() && !resolved.problem.complex_data &&
+        factor_rank1(resolved.taps->view(), options.precision).has_value();
+    current_runner = make_runner();
+}
 
-    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
-         EngineList engine_list, PixelType image_type, PixelType output_type)
-        : options(opts),
-          resolved(resolve_problem(image, taps, opts, image_type, output_type)),
-          engines(std::move(engine_list)) {
-        resolved.problem.rank1_kernel =
-            may_sum_in_space() && !resolved.problem.complex_data &&
-            factor_rank1(resolved.taps->view(), options.precision).has_value();
-        current_runner = make_runner();
+std::shared_ptr<const PlanRunner> Convolver::Impl::make_runner() const {
+    TaskPlan plan = make_plan(resolved.problem, options, engines);
+    EngineList chosen;
+    for (const int index : plan.engine_indices)
+        chosen.push_back(engines[static_cast<std::size_t>(index)]);
+    return std::make_shared<const PlanRunner>(std::move(plan), std::move(chosen), resolved.taps);
+}
+
+std::shared_ptr<const PlanRunner> Convolver::Impl::runner() const {
+    const std::lock_guard lock(runner_mutex);
+    return current_runner;
+}
+
+void Convolver::Impl::plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
+    const std::lock_guard lock(runner_mutex);
+    if (current_runner != failed) return;  // another execution has done so
+    failed->release();
+    current_runner = make_runner();
+}
+
+bool Convolver::Impl::may_sum_in_space() const {
+    return options.method == Method::direct ||
+           (options.method == Method::automatic && options.parts == 0);
+}
+
+void Convolver::Impl::check_shapes_and_types(const Shape3& input, PixelType input_type,
+                                             const Shape3& output, PixelType output_type) const {
+    const auto expect = [](const char* what, const Shape3& found, const Shape3& wanted) {
+        if (found != wanted)
+            throw InvalidArgument(message("the ", what, " has the shape ", to_string(found),
+                                          " (z×y×x), but this convolution was planned for ",
+                                          to_string(wanted), ": plan another one"));
+    };
+    expect("input", input, resolved.input_shape);
+    expect("output", output, resolved.output_shape);
+    const bool complex_data = resolved.problem.complex_data;
+    if (is_complex(input_type) && !complex_data)
+        throw InvalidArgument(
+            "the input is complex, but this convolution was planned for real images: give the "
+            "complex type when planning");
+    if (complex_data && !is_complex(output_type))
+        throw InvalidArgument(message("the result is complex and cannot be stored as ",
+                                      to_string(output_type), ": use complex64 or complex128"));
+}
+
+ExecutionReport Convolver::Impl::execute(const ConstImageView& input, const ImageView& output,
+                                         const ExecutionContext& context) const {
+    const auto start = std::chrono::steady_clock::now();
+    check_shapes_and_types(input.shape, input.type, output.shape, output.type);
+    check_memory(input, output);
+    ExecutionReport report;
+    if (!resolved.folds) {
+        report = run_views(input, output, context);
+    } else {
+        Volume extended(resolved.problem.output.shape(), natural_type());
+        report = run_views(input, extended.view(), context);
+        const ClampCount clamped =
+            fold(extended.view(), resolved.fold_sources, output, runner()->threads());
+        report.clamped_low = clamped.low;
+        report.clamped_high = clamped.high;
     }
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return report;
+}
 
-    std::shared_ptr<const PlanRunner> make_runner() const {
-        TaskPlan plan = make_plan(resolved.problem, options, engines);
-        EngineList chosen;
-        for (const int index : plan.engine_indices)
-            chosen.push_back(engines[static_cast<std::size_t>(index)]);
-        return std::make_shared<const PlanRunner>(std::move(plan), std::move(chosen),
-                                                  resolved.taps);
-    }
+// `output` is that of the plan: before anything is folded.
+ExecutionReport Convolver::Impl::run_views(const ConstImageView& input, const ImageView& output,
+                                           const ExecutionContext& context) const {
+    RunArguments arguments;
+    arguments.input = input;
+    arguments.output = output;
+    arguments.subtract = resolved.subtract;
+    arguments.add = resolved.add;
+    return run_with_retries([&](const PlanRunner& current) {
+        return current.plan().chosen.on_gpu ? run_on_gpu(current, arguments, context)
+                                            : run_on_cpu(current, arguments, context);
+    });
+}
 
-    std::shared_ptr<const PlanRunner> runner() const {
-        const std::lock_guard lock(runner_mutex);
-        return current_runner;
-    }
+ExecutionReport Convolver::Impl::run_on_cpu(const PlanRunner& current, RunArguments& arguments,
+                                            const ExecutionContext& context) const {
+    const index_t found =
+        may_hold_nonfinite(arguments.input.type) ? check_finite(arguments.input) : 0;
+    arguments.nonfinite_to_zero = found > 0;
+    ExecutionReport report = current.execute(arguments, context);
+    report.nonfinite_inputs = found;
+    return report;
+}
 
-    // A device had less memory than was planned with, and knows so now: a smaller plan.
-    void plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
-        const std::lock_guard lock(runner_mutex);
-        if (current_runner != failed) return;  // another execution has done so
-        failed->release();
-        current_runner = make_runner();
-    }
+// Devices look at every sample anyway: the host, whose memory is slower, only where they found
+// something.
+ExecutionReport Convolver::Impl::run_on_gpu(const PlanRunner& current, RunArguments& arguments,
+                                            const ExecutionContext& context) const {
+    arguments.find_nonfinite = may_hold_nonfinite(arguments.input.type);
+    arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
+    ExecutionReport report = current.execute(arguments, context);
+    if (report.nonfinite_inputs > 0) report.nonfinite_inputs = check_finite(arguments.input);
+    return report;
+}
 
-    ExecutionReport run(RunArguments arguments, const ExecutionContext& context) const {
-        constexpr int attempts = 4;
-        for (int attempt = 1;; ++attempt) {
-            const auto current = runner();
-            try {
-                return current->plan().chosen.on_gpu ? run_on_gpu(*current, arguments, context)
-                                                     : run_on_cpu(*current, arguments, context);
-            } catch (const OutOfMemory&) {
-                if (!current->plan().chosen.on_gpu || attempt == attempts) throw;
-            }
-            plan_again(current);
-        }
-    }
-
-    bool may_sum_in_space() const {
-        return options.method == Method::direct ||
-               (options.method == Method::automatic && options.parts == 0);
-    }
-
-    bool may_hold_nonfinite(const ConstImageView& input) const {
-        return options.nan != NanPolicy::propagate && !is_integer(input.type);
-    }
-
-    ExecutionReport run_on_cpu(const PlanRunner& current, RunArguments& arguments,
-                               const ExecutionContext& context) const {
-        const index_t found =
-            may_hold_nonfinite(arguments.input) ? check_finite(arguments.input) : 0;
-        arguments.nonfinite_to_zero = found > 0;
-        ExecutionReport report = current.execute(arguments, context);
-        report.nonfinite_inputs = found;
-        return report;
-    }
-
-    // Devices look at every sample anyway: the host, whose memory is slower, only where they found
-    // something.
-    ExecutionReport run_on_gpu(const PlanRunner& current, RunArguments& arguments,
-                               const ExecutionContext& context) const {
-        arguments.find_nonfinite = may_hold_nonfinite(arguments.input);
-        arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
-        ExecutionReport report = current.execute(arguments, context);
-        if (report.nonfinite_inputs > 0) report.nonfinite_inputs = check_finite(arguments.input);
-        return report;
-    }
-
-    ExecutionReport execute(const ConstImageView& input, const ImageView& output,
-                            const ExecutionContext& context) const {
-        const auto start = std::chrono::steady_clock::now();
-        check(input, output);
-        RunArguments arguments{input, output};
-        ExecutionReport report;
-        arguments.subtract = resolved.subtract;
-        arguments.add = resolved.add;
-
-        Volume extended;
-        if (resolved.folds) {
-            extended =
-                Volume(runner()->plan().problem.output.shape(),
-                       sample_type(options.precision, runner()->plan().problem.complex_data));
-            arguments.output = extended.view();
-        }
-        report = run(arguments, context);
-        if (resolved.folds) {
-            const ClampCount clamped =
-                fold(extended.view(), resolved.fold_sources, output, runner()->threads());
-            report.clamped_low = clamped.low;
-            report.clamped_high = clamped.high;
-        }
-        report.seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        return report;
-    }
-
-    void check(const ConstImageView& input, const ImageView& output) const {
-        const auto expect = [](const char* what, const Shape3& found, const Shape3& wanted) {
-            if (found != wanted)
-                throw InvalidArgument(message("the ", what, " has the shape ", to_string(found),
-                                              " (z×y×x), but this convolution was planned for ",
-                                              to_string(wanted), ": plan another one"));
-        };
-        expect("input", input.shape, resolved.input_shape);
-        expect("output", output.shape, resolved.output_shape);
-        check_memory(input, output);
-        const bool complex_data = runner()->plan().problem.complex_data;
-        if (is_complex(input.type) && !complex_data)
-            throw InvalidArgument(
-                "the input is complex, but this convolution was planned for real images: give the "
-                "complex type when planning");
-        if (complex_data && !is_complex(output.type))
-            throw InvalidArgument(message("the result is complex and cannot be stored as ",
-                                          to_string(output.type), ": use complex64 or complex128"));
-    }
-
-    // Returns the samples to be read as 0.
-    index_t check_finite(const ConstImageView& input) const {
-        const auto found = pixels::find_nonfinite(input, runner()->threads());
-        if (!found) return 0;
-        if (options.nan == NanPolicy::error)
-            throw BadData(message(
-                "the image holds ", found->value, " at z,y,x = ", to_string(found->index, ","),
-                ": repair it, or choose to read such samples as zero or to propagate them"));
-        return pixels::count_nonfinite(input, runner()->threads());
-    }
-};
+// Returns the samples to be read as 0.
+index_t Convolver::Impl::check_finite(const ConstImageView& input) const {
+    const auto found = pixels::find_nonfinite(input, runner()->threads());
+    if (!found) return 0;
+    if (options.nan == NanPolicy::error)
+        throw BadData(
+            message("the image holds ", found->value, " at z,y,x = ", to_string(found->index, ","),
+                    ": repair it, or choose to read such samples as zero or to propagate them"));
+    return pixels::count_nonfinite(input, runner()->threads());
+}
 
 Convolver::Convolver(const Shape3& image_shape, const ConstImageView& kernel,
                      const Options& options, const EngineChoice& engines, PixelType image_type,
@@ -189,7 +165,7 @@ const Shape3& Convolver::output_shape() const {
     return impl_->resolved.output_shape;
 }
 PixelType Convolver::natural_output_type() const {
-    return sample_type(impl_->options.precision, impl_->resolved.problem.complex_data);
+    return impl_->natural_type();
 }
 double Convolver::kernel_sum() const {
     return impl_->resolved.kernel.sum;
@@ -201,6 +177,11 @@ Plan Convolver::plan() const {
 ExecutionReport Convolver::execute(const ConstImageView& input, const ImageView& output,
                                    const ExecutionContext& context) const {
     return impl_->execute(input, output, context);
+}
+
+ExecutionReport Convolver::execute(ImageSource& source, ImageSink& sink,
+                                   const ExecutionContext& context) const {
+    return impl_->execute(source, sink, context);
 }
 
 Volume convolve(const ConstImageView& image, const ConstImageView& kernel, const Options& options,

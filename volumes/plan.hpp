@@ -20,6 +20,8 @@ struct Problem {
     PixelType image_type = PixelType::float32;   ///< decides host bytes only
     PixelType output_type = PixelType::float32;  ///< decides host bytes only
     index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
+    bool streamed = false;         ///< image and output are read and written box by box
+    index_t executions = 0;        ///< volumes to come; 0: many
     bool complex_data = false;     ///< complex image or complex kernel
     bool complex_kernel = false;
     bool rank1_kernel = false;

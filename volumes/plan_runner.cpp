@@ -132,15 +132,26 @@ ExecutionReport PlanRunner::execute(const RunArguments& arguments,
 
 ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
                                       const ExecutionContext& context) const {
+    Stream* const stream = arguments.stream;
+    const StackFormat image = stream ? stream->source->format() : StackFormat{};
+    const auto tasks = static_cast<index_t>(plan_.tasks.size());
+    const index_t all_tasks = checked_multiply(tasks, image.volumes());
+    const int engines = static_cast<int>(engines_.size());
+    const bool holds = stream && !engines_.front()->info().streams;
+    std::vector<HeldTasks> held(holds ? engines_.size() : 0);
     ReportSum report;
-    const auto tasks = static_cast<int>(plan_.tasks.size());
-    Progress progress(context, tasks, 0, 1);
-    run_on_engines(workers(), tasks, context, [&](int worker, int number) {
-        const int engine = worker % static_cast<int>(engines_.size());
-        const Task& task = plan_.tasks[static_cast<std::size_t>(number)];
-        BlockInput input{arguments.input,          {},
-                         arguments.subtract,       arguments.nonfinite_to_zero,
-                         arguments.find_nonfinite, {}};
+    Progress progress(context, all_tasks, 0, 1);
+    const auto run = [&](int worker, index_t number) {
+        const auto engine = static_cast<std::size_t>(worker % engines);
+        const int task_number = static_cast<int>(number % tasks);
+        const Task& task = plan_.tasks[static_cast<std::size_t>(task_number)];
+        BlockInput input{arguments.input,
+                         {},
+                         arguments.subtract,
+                         arguments.nonfinite_to_zero,
+                         arguments.find_nonfinite,
+                         {},
+                         {}};
         Box3 box;
         for (int a = 0; a < 3; ++a) {
             const AxisWindow& window = task.windows[static_cast<std::size_t>(a)];
@@ -149,13 +160,28 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
             box.begin[a] = window.out_begin - plan_.problem.output.begin[a];
             box.end[a] = window.out_end - plan_.problem.output.begin[a];
         }
-        const BlockOutput output{subview(arguments.output, box), arguments.add};
+        BlockOutput output{{}, arguments.add, {}};
+        if (stream)
+            connect(*stream, number / tasks / image.channels, number / tasks % image.channels, box,
+                    task_number, context.timeline, input, output);
+        else
+            output.target = subview(arguments.output, box);
+
         const ExecutionContext task_context = progress.of_task(number);
-        report.add(engines_[static_cast<std::size_t>(engine)]->convolve(
-            plan_.blocks[static_cast<std::size_t>(task.block)], *kernel(engine, task), input,
-            output, number, task_context));
+        const auto convolve = [&](const BlockInput& from, const BlockOutput& to) {
+            return engines_[engine]->convolve(plan_.blocks[static_cast<std::size_t>(task.block)],
+                                              *kernel(static_cast<int>(engine), task), from, to,
+                                              task_number, task_context);
+        };
+        const ExecutionReport done =
+            holds ? held[engine].run(input, output, engines_[engine]->info().threads, convolve)
+                  : convolve(input, output);
+        report.add(done);
+        if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
+            throw FoundNonfinite{};
         if (task_context.progress) task_context.progress(1);
-    });
+    };
+    run_on_engines(holds ? engines * HeldTasks::in_flight : workers(), all_tasks, context, run);
     return report.sum();
 }
 
@@ -185,6 +211,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
             arguments.subtract,
             arguments.nonfinite_to_zero,
             false,
+            {},
             {}};
         const index_t stride = plan_.chosen.on_gpu ? ceil_div(front.steps(), 16) : front.steps();
         for (index_t begin = 0; begin < front.steps(); begin += stride) {
@@ -206,7 +233,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
 
     const auto tasks = static_cast<int>(plan_.tasks.size());
     Progress progress(context, tasks, 0.1, 0.9);
-    run_on_engines(workers(), tasks, context, [&](int worker, int number) {
+    run_on_engines(workers(), tasks, context, [&](int worker, index_t number) {
         const int engine = worker % static_cast<int>(engines_.size());
         // Real data's part 0 is complete last.
         const Task& task = plan_.tasks[static_cast<std::size_t>((number + 1) % tasks)];
@@ -221,19 +248,21 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
                          0,
                          false,
                          arguments.find_nonfinite,
+                         {},
                          {}};
         const auto prepared = kernel(engine, task);
         if (!front.is_complete())
             input.await_planes = [&front](index_t planes) { front.await(planes); };
         const ExecutionContext task_context = progress.of_task(number);
         tasks_report.add(engines_[static_cast<std::size_t>(engine)]->convolve(
-            block, *prepared, input, {subview(part, kept_rows), 0}, task.part.index, task_context));
+            block, *prepared, input, {subview(part, kept_rows), 0, {}}, task.part.index,
+            task_context));
         if (task_context.progress) task_context.progress(1);
     });
     if (splitter.joinable()) splitter.join();
 
     const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, plan_.scratch_bytes);
-    const BlockOutput output{arguments.output, arguments.add};
+    const BlockOutput output{arguments.output, arguments.add, {}};
     const index_t first_plane = plan_.windows[0].kept_begin();
     const ClampCount clamped =
         single ? decompose::merge(static_cast<const float*>(scratch.data()), layout, first_plane,

@@ -8,18 +8,23 @@
 
 #include "core/buffer_pool.hpp"
 #include "volumes/plan.hpp"
+#include "volumes/stream_tasks.hpp"
 
 namespace convolume {
 
-/// What comes with the data of one execution, besides their place.
+/// The data of one execution, and what comes with them.
 struct RunArguments {
     ConstImageView input;
     ImageView output;
+    Stream* stream = nullptr;  ///< in place of `input` and `output`: all its volumes
     double subtract = 0;
     std::complex<double> add = 0;
     bool nonfinite_to_zero = false;
-    bool find_nonfinite = false;  ///< by GPU engines
+    bool find_nonfinite = false;  ///< by GPU engines, and in streams
 };
+
+/// A stream holds NaN or infinities that are not to be read as 0: where is still to be found.
+struct FoundNonfinite {};
 
 /// A plan with its engines and the kernels they keep. execute() may run concurrently.
 class PlanRunner {

@@ -7,6 +7,7 @@
 #include "convolume/error.hpp"
 #include "core/host_memory.hpp"
 #include "volumes/layout.hpp"
+#include "volumes/stream_tasks.hpp"
 
 namespace convolume {
 
@@ -18,6 +19,9 @@ constexpr double core_bytes_per_s = 30e9;
 constexpr int cores_to_fill_memory = 4;
 // What a thread holds while it splits or merges: the rows of a few butterflies.
 constexpr index_t split_bytes_per_thread = index_t{704} << 10;
+// What files give and take where nothing better is known: a local solid-state disk.
+constexpr double file_read_bytes_per_s = 3e9;
+constexpr double file_write_bytes_per_s = 1.2e9;
 // What handing out a task costs besides its work: keeps tiles from becoming grains.
 constexpr double task_overhead_s = 50e-6;
 // More tiles than this would only mean that the limit is absurd.
@@ -225,10 +229,18 @@ class Planner {
 
         const index_t image_bytes = bytes_of(problem_.image, problem_.image_type);
         const index_t output_bytes = bytes_of(problem_.output.shape(), problem_.output_type);
-        candidate.host_bytes = checked_add(checked_add(image_bytes, output_bytes),
-                                           checked_add(scratch, problem_.other_host_bytes));
-
         const index_t tasks = parts > 1 ? parts : element_count(tiles);
+        const bool streams = problem_.streamed && parts == 1;
+        const bool holds = streams && !engines_.front()->info().streams;
+        const index_t images =
+            !streams ? checked_add(image_bytes, output_bytes)
+            : holds
+                ? checked_multiply(static_cast<index_t>(engines_.size()),
+                                   HeldTasks::bytes(first, problem_.image,
+                                                    checked_multiply(tasks, problem_.executions)))
+                : 0;
+        candidate.host_bytes = checked_add(images, checked_add(scratch, problem_.other_host_bytes));
+
         int host_threads = 0;
         const auto engine_count = static_cast<index_t>(engines_.size());
         for (const auto& engine : engines_) {
@@ -270,7 +282,7 @@ class Planner {
                                                    engine->info().threads * split_bytes_per_thread);
             // Tasks are handed out as engines become free: the last one may end alone.
             const double alone_s = std::max(a.seconds, b.seconds) + task_overhead_s;
-            const double interval_s = in_flight > 1
+            const double interval_s = in_flight > 1 || holds
                                           ? std::max({a.interval_s(), b.interval_s(),
                                                       alone_s / static_cast<double>(in_flight)})
                                           : alone_s;
@@ -286,6 +298,10 @@ class Planner {
     // Tasks go to any engine: all lay them out for the one with least memory.
     Block within_limits(Block block) const {
         block.memory_bytes = limits_.engine_bytes.value_or(0);
+        if (problem_.streamed) {
+            block.source_bytes_per_s = file_read_bytes_per_s;
+            block.target_bytes_per_s = file_write_bytes_per_s;
+        }
         return block;
     }
 

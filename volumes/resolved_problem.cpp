@@ -31,6 +31,9 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
                                 PixelType output_type) {
     ResolvedProblem resolved;
     resolved.kernel = examine_kernel(kernel, options.normalization);
+    if (options.expected_executions && *options.expected_executions < 1)
+        throw InvalidArgument(message(*options.expected_executions,
+                                      " executions are expected: give 1 or more, or nothing"));
     for (int a = 0; a < 3; ++a)
         if (image[a] < 1)
             throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
@@ -51,6 +54,8 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     resolved.problem.complex_kernel = resolved.kernel.complex_taps;
     resolved.problem.complex_data = resolved.kernel.complex_taps || is_complex(image_type);
     resolved.problem.precision = options.precision;
+    resolved.problem.streamed = options.streamed;
+    resolved.problem.executions = options.expected_executions.value_or(0);
     resolved.folds = adjoint && continued;
     for (int a = 0; a < 3; ++a) {
         const OutputRange forward =
@@ -75,8 +80,9 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
         // What runs is a convolution into the continued image; the caller's output comes after.
         resolved.problem.output_type =
             sample_type(options.precision, resolved.problem.complex_data);
-        resolved.problem.other_host_bytes =
-            checked_multiply(element_count(image), static_cast<index_t>(size_of(output_type)));
+        if (!options.streamed)
+            resolved.problem.other_host_bytes =
+                checked_multiply(element_count(image), static_cast<index_t>(size_of(output_type)));
     }
 
     Box3 trimmed;

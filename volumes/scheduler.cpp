@@ -9,9 +9,9 @@
 
 namespace convolume {
 
-void run_on_engines(int engines, int tasks, const ExecutionContext& context,
-                    const std::function<void(int engine, int task)>& run) {
-    std::atomic<int> next{0};
+void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
+                    const std::function<void(int engine, index_t task)>& run) {
+    std::atomic<index_t> next{0};
     std::atomic<bool> failed{false};
     std::mutex error_mutex;
     std::exception_ptr first_error;
@@ -20,7 +20,7 @@ void run_on_engines(int engines, int tasks, const ExecutionContext& context,
         try {
             while (!failed) {
                 throw_if_stopped(context);
-                const int task = next.fetch_add(1);
+                const index_t task = next.fetch_add(1);
                 if (task >= tasks) return;
                 run(engine, task);
             }
@@ -31,7 +31,7 @@ void run_on_engines(int engines, int tasks, const ExecutionContext& context,
         }
     };
 
-    const int workers = std::min(engines, tasks);
+    const auto workers = static_cast<int>(std::min<index_t>(engines, tasks));
     {
         std::vector<std::jthread> threads;
         for (int engine = 1; engine < workers; ++engine) threads.emplace_back(work, engine);

@@ -10,7 +10,7 @@ namespace convolume {
 
 /// Calls `run(engine_index, task_index)` once for every task in [0, tasks), each engine from its
 /// own thread. The first exception stops the others from taking more tasks and is rethrown here.
-void run_on_engines(int engines, int tasks, const ExecutionContext& context,
-                    const std::function<void(int engine, int task)>& run);
+void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
+                    const std::function<void(int engine, index_t task)>& run);
 
 }  // namespace convolume

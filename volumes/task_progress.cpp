@@ -5,14 +5,14 @@
 
 namespace convolume {
 
-ExecutionContext Progress::of_task(int task) {
+ExecutionContext Progress::of_task(index_t task) {
     ExecutionContext context = context_;
     if (context.progress)
         context.progress = [this, task](double fraction) { update(task, fraction); };
     return context;
 }
 
-void Progress::update(int task, double fraction) {
+void Progress::update(index_t task, double fraction) {
     const std::lock_guard lock(mutex_);
     double& done = done_[static_cast<std::size_t>(task)];
     if (fraction <= done) return;

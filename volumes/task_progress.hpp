@@ -12,17 +12,17 @@ namespace convolume {
 class Progress {
   public:
     /// Reports into `context` the range [begin, end], shared evenly by `tasks`.
-    Progress(const ExecutionContext& context, int tasks, double begin, double end)
+    Progress(const ExecutionContext& context, index_t tasks, double begin, double end)
         : context_(context),
           begin_(begin),
           end_(end),
           done_(static_cast<std::size_t>(tasks), 0.0) {}
 
     /// A context like the caller's whose progress counts for `task`. Refers to this object.
-    ExecutionContext of_task(int task);
+    ExecutionContext of_task(index_t task);
 
   private:
-    void update(int task, double fraction);
+    void update(index_t task, double fraction);
 
     const ExecutionContext& context_;
     double begin_;

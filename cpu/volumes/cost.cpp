@@ -116,7 +116,16 @@ BlockCost estimate_cost(const Block& block, int threads) {
     }
     // Threads share the work, but also the memory bandwidth.
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / memory_bytes_per_s);
-    cost.seconds = cost.compute_s;
+    if (block.source_bytes_per_s > 0) {
+        const auto bytes_of = [](const Shape3& shape, PixelType type) {
+            return static_cast<double>(element_count(shape)) * static_cast<double>(size_of(type));
+        };
+        cost.host_to_device_s =
+            bytes_of(block.loaded(), block.source_type) / block.source_bytes_per_s;
+        cost.device_to_host_s =
+            bytes_of(block.kept(), block.target_type) / block.target_bytes_per_s;
+    }
+    cost.seconds = cost.host_to_device_s + cost.compute_s + cost.device_to_host_s;
     return cost;
 }
 

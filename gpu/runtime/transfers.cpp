@@ -110,6 +110,32 @@ void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cu
     }
 }
 
+// Threads that give pieces of a result to what is not memory: several writes at a time fill a disk.
+constexpr int most_writers = 4;
+
+// Cuts `box` into pieces of at most `count` samples whose samples follow each other in the compact
+// box: whole planes, rows of one plane, or samples of one row. `use(piece, first)` is told the
+// place of its first sample.
+template <class Use>
+void for_each_piece(const Box3& box, index_t count, const Use& use) {
+    const Shape3 shape = box.shape();
+    const index_t plane = shape.y * shape.x;
+    if (element_count(shape) == 0) return;
+    const index_t planes = std::max<index_t>(count / plane, 1);
+    const index_t rows = planes > 1 ? shape.y : std::clamp<index_t>(count / shape.x, 1, shape.y);
+    const index_t columns = rows > 1 || shape.x <= count ? shape.x : count;
+    for (index_t z = 0; z < shape.z; z += planes)
+        for (index_t y = 0; y < shape.y; y += rows)
+            for (index_t x = 0; x < shape.x; x += columns) {
+                Box3 piece;
+                piece.begin = {box.begin.z + z, box.begin.y + y, box.begin.x + x};
+                piece.end = {std::min(piece.begin.z + planes, box.end.z),
+                             std::min(piece.begin.y + rows, box.end.y),
+                             std::min(piece.begin.x + columns, box.end.x)};
+                use(piece, (z * shape.y + y) * shape.x + x);
+            }
+}
+
 void fail_if_asked() {
     if (fault_due(Fault::transfer)) check(cudaErrorUnknown, "copying");
 }
@@ -173,31 +199,48 @@ void Uploader::upload(const ConstImageView& source, char* target) {
     if (pass) check(cudaStreamSynchronize(stream_), "copying to the GPU");
 }
 
+template <class Fill>
+void Uploader::upload_filled(index_t bytes, char* target, const Fill& fill) {
+    reclaim(3);
+    StagingPool::Lease buffer = context_.staging->try_take();
+    if (!buffer) {
+        reclaim(0);  // who waits holds nothing that others wait for
+        buffer = context_.staging->take();
+    }
+    Staged staged{std::move(buffer), Event()};
+    fill(staged.buffer.get());
+    const Gate::Pass pass = context_.gate->step();
+    context_.timeline->phase(Phase::host_to_device, stream_, bytes, [&] {
+        check(cudaMemcpyAsync(target, staged.buffer.get(), static_cast<std::size_t>(bytes),
+                              cudaMemcpyHostToDevice, stream_),
+              "copying to the GPU");
+    });
+    staged.copied.record(stream_);
+    if (pass) staged.copied.wait();
+    in_flight_.push_back(std::move(staged));
+}
+
 void Uploader::upload_staged(const ConstImageView& source, char* target) {
     const index_t bytes = sample_bytes(source);
     const index_t count = element_count(source.shape);
     const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
-        reclaim(3);
         const index_t here = std::min(at_once, count - first);
-        StagingPool::Lease buffer = context_.staging->try_take();
-        if (!buffer) {
-            reclaim(0);  // who waits holds nothing that others wait for
-            buffer = context_.staging->take();
-        }
-        Staged staged{std::move(buffer), Event()};
-        copy_from_view(source, first, here, staged.buffer.get(), context_.host_threads);
-        const Gate::Pass pass = context_.gate->step();
-        context_.timeline->phase(Phase::host_to_device, stream_, here * bytes, [&] {
-            check(cudaMemcpyAsync(target + first * bytes, staged.buffer.get(),
-                                  static_cast<std::size_t>(here * bytes), cudaMemcpyHostToDevice,
-                                  stream_),
-                  "copying to the GPU");
+        upload_filled(here * bytes, target + first * bytes, [&](char* buffer) {
+            copy_from_view(source, first, here, buffer, context_.host_threads);
         });
-        staged.copied.record(stream_);
-        if (pass) staged.copied.wait();
-        in_flight_.push_back(std::move(staged));
     }
+}
+
+void Uploader::upload(const BoxReader& read, const Box3& box, PixelType type, char* target) {
+    fail_if_asked();
+    const auto bytes = static_cast<index_t>(size_of(type));
+    for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
+        const Shape3 shape = piece.shape();
+        upload_filled(element_count(shape) * bytes, target + first * bytes, [&](char* buffer) {
+            read(piece, {buffer, type, shape, contiguous_strides(shape)});
+        });
+    });
 }
 
 void Uploader::reclaim(std::size_t keep) {
@@ -213,7 +256,7 @@ Downloader::~Downloader() {
         ends_ = true;
     }
     changed_.notify_all();
-    if (drainer_.joinable()) drainer_.join();
+    drainers_.clear();  // joins
 }
 
 void Downloader::download(const char* source, const ImageView& target) {
@@ -227,28 +270,55 @@ void Downloader::download(const char* source, const ImageView& target) {
 }
 
 void Downloader::download_staged(const char* source, const ImageView& target) {
-    if (!drainer_.joinable()) drainer_ = std::jthread([this] { drain(); });
+    start_drainers(1);
     const index_t bytes = sample_bytes(target);
     const index_t count = element_count(target.shape);
     const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
         const index_t here = std::min(at_once, count - first);
-        Staged staged{context_.staging->take(), Event(), target, first, here};
-        const Gate::Pass pass = context_.gate->step();
-        context_.timeline->phase(Phase::device_to_host, stream_, here * bytes, [&] {
-            check(cudaMemcpyAsync(staged.buffer.get(), source + first * bytes,
-                                  static_cast<std::size_t>(here * bytes), cudaMemcpyDeviceToHost,
-                                  stream_),
-                  "copying from the GPU");
+        stage(source + first * bytes, here * bytes, [this, target, first, here](const char* from) {
+            copy_to_view(from, first, here, target, context_.host_threads);
         });
-        staged.copied.record(stream_);
-        if (pass) staged.copied.wait();
-        {
-            const std::lock_guard lock(mutex_);
-            in_flight_.push_back(std::move(staged));
-        }
-        changed_.notify_all();
     }
+}
+
+void Downloader::download(const char* source, const BoxWriter& write, const Box3& box,
+                          PixelType type) {
+    fail_if_asked();
+    start_drainers(std::min(context_.host_threads, most_writers));
+    const auto bytes = static_cast<index_t>(size_of(type));
+    for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
+        const Shape3 shape = piece.shape();
+        stage(source + first * bytes, element_count(shape) * bytes,
+              [&write, piece, shape, type](const char* from) {
+                  write(piece, {from, type, shape, contiguous_strides(shape)});
+              });
+    });
+}
+
+void Downloader::stage(const char* source, index_t bytes,
+                       std::function<void(const char*)> deliver) {
+    Staged staged{context_.staging->take(), Event(), std::move(deliver)};
+    const Gate::Pass pass = context_.gate->step();
+    context_.timeline->phase(Phase::device_to_host, stream_, bytes, [&] {
+        check(cudaMemcpyAsync(staged.buffer.get(), source, static_cast<std::size_t>(bytes),
+                              cudaMemcpyDeviceToHost, stream_),
+              "copying from the GPU");
+    });
+    staged.copied.record(stream_);
+    if (pass) staged.copied.wait();
+    {
+        const std::lock_guard lock(mutex_);
+        in_flight_.push_back(std::move(staged));
+        // What has failed on the way out ends the work, long before all of it is done.
+        if (error_) std::rethrow_exception(error_);
+    }
+    changed_.notify_all();
+}
+
+void Downloader::start_drainers(int count) {
+    while (static_cast<int>(drainers_.size()) < std::max(count, 1))
+        drainers_.emplace_back([this] { drain(); });
 }
 
 void Downloader::finish() {
@@ -257,7 +327,7 @@ void Downloader::finish() {
         ends_ = true;
     }
     changed_.notify_all();
-    if (drainer_.joinable()) drainer_.join();
+    drainers_.clear();  // joins
     if (error_) std::rethrow_exception(error_);
     check(cudaStreamSynchronize(stream_), "copying from the GPU");
 }
@@ -269,12 +339,12 @@ void Downloader::drain() {
         if (in_flight_.empty()) return;
         Staged staged = std::move(in_flight_.front());
         in_flight_.pop_front();
+        const bool failed = error_ != nullptr;
         lock.unlock();
         try {
             const DeviceScope scope(context_.device);
             staged.copied.wait();
-            copy_to_view(staged.buffer.get(), staged.first, staged.count, staged.target,
-                         context_.host_threads);
+            if (!failed) staged.deliver(staged.buffer.get());
         } catch (...) {
             const std::lock_guard error_lock(mutex_);
             if (!error_) error_ = std::current_exception();

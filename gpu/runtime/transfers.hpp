@@ -6,7 +6,9 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "convolume/image_view.hpp"
 #include "gpu/runtime/device_timeline.hpp"
@@ -21,6 +23,10 @@ void copy_from_view(const ConstImageView& view, index_t first, index_t count, ch
                     int threads);
 void copy_to_view(const char* source, index_t first, index_t count, const ImageView& view,
                   int threads);
+
+/// Images that are not in memory: reads a box to a view of its shape, or takes it from there.
+using BoxReader = std::function<void(const Box3&, const ImageView&)>;
+using BoxWriter = std::function<void(const Box3&, const ConstImageView&)>;
 
 /// What the transfers of one task share.
 struct TransferContext {
@@ -41,11 +47,16 @@ class Uploader {
     /// The samples of `source`, compact, to `target`. Returns when `source` was read or will be by
     /// the device itself.
     void upload(const ConstImageView& source, char* target);
+    /// The samples in `box`, read to staging buffers. Returns when they were read.
+    void upload(const BoxReader& read, const Box3& box, PixelType type, char* target);
     /// Gives back the staging buffers when everything has left them.
     void finish() { reclaim(0); }
 
   private:
     void upload_staged(const ConstImageView& source, char* target);
+    /// `fill(buffer)` writes `bytes` to a staging buffer, from where they travel to `target`.
+    template <class Fill>
+    void upload_filled(index_t bytes, char* target, const Fill& fill);
     void reclaim(std::size_t keep);
 
     struct Staged {
@@ -57,7 +68,8 @@ class Uploader {
     std::deque<Staged> in_flight_;
 };
 
-/// Copies from the device into views, in order. Ordinary memory is written by a thread of its own.
+/// Copies from the device into views, in order. What goes through staging buffers leaves them by
+/// threads of its own: one for ordinary memory, several for images that are not in memory.
 class Downloader {
   public:
     Downloader(const TransferContext& context, cudaStream_t stream)
@@ -66,18 +78,23 @@ class Downloader {
 
     /// The compact samples at `source` into `target`, on the stream.
     void download(const char* source, const ImageView& target);
+    /// The compact samples at `source`, which are those in `box`, to `write`, which must outlive
+    /// this.
+    void download(const char* source, const BoxWriter& write, const Box3& box, PixelType type);
     /// Returns when all targets are written. Throws what went wrong on the way.
     void finish();
 
   private:
     void download_staged(const char* source, const ImageView& target);
+    /// `deliver(buffer)` takes `bytes` from a staging buffer, on a thread of this downloader's.
+    void stage(const char* source, index_t bytes, std::function<void(const char*)> deliver);
+    void start_drainers(int count);
     void drain();
 
     struct Staged {
         StagingPool::Lease buffer;
         Event copied;
-        ImageView target;
-        index_t first, count;
+        std::function<void(const char*)> deliver;
     };
     TransferContext context_;
     cudaStream_t stream_;
@@ -86,7 +103,7 @@ class Downloader {
     std::deque<Staged> in_flight_;
     bool ends_ = false;
     std::exception_ptr error_;
-    std::jthread drainer_;
+    std::vector<std::jthread> drainers_;
 };
 
 }  // namespace convolume::gpu

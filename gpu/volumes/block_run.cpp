@@ -67,9 +67,10 @@ ExecutionReport BlockRun::run() {
     upload_lists();
     const std::vector<ZWindow> windows = task_.geometry.windows(task_.block.axes[0]);
     const index_t planes = task_.block.axes[0].loaded;
-    // A source that is still being made comes too slowly to keep others from the way.
+    // A source that is still being made, or read, comes too slowly to keep others from the way.
     Gate::Pass up;
-    if (!task_.input.await_planes) up = resources_.gate->hold(resources_.device, Way::to_device);
+    if (!task_.input.await_planes && !task_.input.read)
+        up = resources_.gate->hold(resources_.device, Way::to_device);
     Gate::Pass down;
     index_t loaded = 0;
     const ZWindow* before = nullptr;
@@ -148,10 +149,13 @@ void BlockRun::load(index_t begin, index_t end) {
         }
         if (source_z >= 0) {
             if (task_.input.await_planes) task_.input.await_planes(source_z + count);
-            const ConstImageView box =
-                subview(task_.input.source, {{source_z, gather_y_.begin, gather_x_.begin},
-                                             {source_z + count, gather_y_.end, gather_x_.end}});
-            uploader_.upload(box, buffer + (plane - begin) * source_.plane_bytes);
+            const Box3 box{{source_z, gather_y_.begin, gather_x_.begin},
+                           {source_z + count, gather_y_.end, gather_x_.end}};
+            char* const target = buffer + (plane - begin) * source_.plane_bytes;
+            if (task_.input.read)
+                uploader_.upload(task_.input.read, box, task_.input.source.type, target);
+            else
+                uploader_.upload(subview(task_.input.source, box), target);
         }
         plane += count;
     }
@@ -235,10 +239,12 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     if (resources_.gate->policy() == TransferGate::global) events.full.wait();  // not on the bus
     events.full.hold_back(streams_.down);
     const index_t first = window.kept_begin + begin;
-    downloader_.download(
-        buffer, subview(task_.output.target, {{first, 0, 0},
-                                              {window.kept_begin + end, task_.output.target.shape.y,
-                                               task_.output.target.shape.x}}));
+    const ImageView& image = task_.output.target;
+    const Box3 box{{first, 0, 0}, {window.kept_begin + end, image.shape.y, image.shape.x}};
+    if (task_.output.write)
+        downloader_.download(buffer, task_.output.write, box, image.type);
+    else
+        downloader_.download(buffer, subview(image, box));
     events.free.record(streams_.down);
 }
 

@@ -64,7 +64,7 @@ GpuEngine::GpuEngine(int device, int index, index_t limit_bytes, int host_thread
     const TransferRates transfers = transfer_rates(device);
     info_.name = message("gpu:", device);
     info_.index = index;
-    info_.is_gpu = true;
+    info_.is_gpu = info_.streams = true;
     info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
     info_.memory_limit_bytes = limit_bytes;
     info_.tasks_in_flight = tasks_in_flight;

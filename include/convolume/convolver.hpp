@@ -10,6 +10,7 @@
 #include "convolume/engines.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/export.hpp"
+#include "convolume/image_stream.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 
@@ -85,6 +86,14 @@ class CONVOLUME_API Convolver {
     /// done. Throws InvalidArgument (null pointers, shapes, types, overlap), BadData (NaN under
     /// NanPolicy::error), OutOfMemory, Cancelled.
     ExecutionReport execute(const ConstImageView& input, const ImageView& output,
+                            const ExecutionContext& context = {}) const;
+
+    /// Convolves every channel and time of `source` into `sink`: of shapes input_shape() and
+    /// output_shape(), of as many channels and times. Reading, convolving and writing overlap. With
+    /// Options::streamed the image is not held in memory as a whole, unless Method::dif was asked
+    /// for. Blocks until all is written. Throws as the other, and what source and sink throw; the
+    /// sink has then been given a part of the result.
+    ExecutionReport execute(ImageSource& source, ImageSink& sink,
                             const ExecutionContext& context = {}) const;
 
   private:

@@ -97,6 +97,14 @@ struct Options {
     /// Bytes that the image, the output, scratch volumes and CPU engines may take together;
     /// nothing: three quarters of the memory that is free when the plan is made.
     std::optional<index_t> max_host_bytes;
+    /// The image comes from an ImageSource and the result goes to an ImageSink: neither is held in
+    /// memory as a whole, unless the plan says so.
+    bool streamed = false;
+    /// Folder of the scratch files of streamed images; empty: the system's for temporary files.
+    std::string scratch_directory;
+    /// Images (channels × times × calls) that will be convolved; nothing: so many that preparing
+    /// the kernel does not count.
+    std::optional<index_t> expected_executions;
 };
 
 /// Names as on the command line; parsers throw InvalidArgument that lists the choices.

@@ -5,6 +5,7 @@
 
 #include "convolume/error.hpp"
 #include "engines/engines.hpp"
+#include "tests/support/streams.hpp"
 #include "volumes/convolver_factory.hpp"
 
 namespace convolume::testing {
@@ -124,8 +125,8 @@ std::string defect(const ConvolverCase& c, const Convolver& convolver, double* e
     if (!(convolver.output_shape() == want.shape))
         return "output_shape() is " + to_string(convolver.output_shape());
     const Volume image = to_volume(c.image, c.image_type);
+    Volume output(want.shape, c.output_type());
     for (int execution = 1; execution <= 2; ++execution) {
-        Volume output(want.shape, c.output_type());
         poison(output.view());
         convolver.execute(image.view(), output.view());
         const auto comparison = compare(want, to_array(output.view()), c.norm_floor(want.count()));
@@ -135,6 +136,18 @@ std::string defect(const ConvolverCase& c, const Convolver& convolver, double* e
                            convolver.plan().to_string());
     }
     if (compare(c.image, to_array(image.view())).error != 0) return "the input was changed";
+
+    // The same plan from a source to a sink.
+    TestSource source({&image});
+    TestSink sink({want.shape, c.output_type()});
+    convolver.execute(source, sink);
+    if (const std::string wrong = sink.defect(); !wrong.empty()) return "streamed: " + wrong;
+    if (!same_bytes(output, sink.volume(0))) {
+        const auto comparison =
+            compare(want, to_array(sink.volume(0).view()), c.norm_floor(want.count()));
+        return message("streamed, it differs from the result in memory: ", comparison.report, "\n",
+                       convolver.plan().to_string());
+    }
     return {};
 }
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scratch_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "convolume/options.hpp"
+
+namespace convolume {
+
+namespace {
+
+std::string temporary_directory() {
+    std::error_code failed;
+    const auto path = std::filesystem::temp_directory_path(failed);
+    return failed ? "/tmp" : path.string();
+}
+
+// A file that no one else sees, or -1.
+int open_nameless(const std::string& directory) {
+    const int descriptor = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (descriptor >= 0) return descriptor;
+    // File systems without it: named for a moment.
+    std::string name = directory + "/.convolume-scratch-XXXXXX";
+    const int named = ::mkostemp(name.data(), O_CLOEXEC);
+    if (named >= 0) ::unlink(name.c_str());
+    return named;
+}
+
+// `move(at, bytes)` reads or writes at most `bytes` from `at` on, and returns how many.
+template <class Move>
+void move_all(const std::string& directory, const char* doing, index_t bytes, const Move& move) {
+    for (index_t done = 0; done < bytes;) {
+        const auto wanted = static_cast<std::size_t>(std::min(bytes - done, index_t{1} << 30));
+        const ssize_t moved = move(done, wanted);
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved <= 0)
+            throw IoError(message(doing, " a scratch file in ", directory, " failed: ",
+                                  moved < 0 ? std::strerror(errno) : "the file ends too early"));
+        done += moved;
+    }
+}
+
+}  // namespace
+
+ScratchFile::ScratchFile(const std::string& directory, index_t bytes)
+    : directory_(directory.empty() ? temporary_directory() : directory),
+      descriptor_(open_nameless(directory_)) {
+    if (descriptor_ < 0)
+        throw CannotCreate(message("cannot create a scratch file in ", directory_, ": ",
+                                   std::strerror(errno), "; choose another folder"));
+    const int error = ::posix_fallocate(descriptor_, 0, std::max<index_t>(bytes, 1));
+    if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return;
+    ::close(descriptor_);
+    throw IoError(message("a scratch file of ", format_bytes(bytes), " cannot be made in ",
+                          directory_, ": ", std::strerror(error),
+                          "; free some space or choose another folder"));
+}
+
+ScratchFile::~ScratchFile() {
+    ::close(descriptor_);
+}
+
+void ScratchFile::read(index_t offset, void* target, index_t bytes) const {
+    move_all(directory_, "reading", bytes, [&](index_t done, std::size_t wanted) {
+        return ::pread(descriptor_, static_cast<char*>(target) + done, wanted, offset + done);
+    });
+}
+
+void ScratchFile::write(index_t offset, const void* source, index_t bytes) {
+    move_all(directory_, "writing", bytes, [&](index_t done, std::size_t wanted) {
+        return ::pwrite(descriptor_, static_cast<const char*>(source) + done, wanted,
+                        offset + done);
+    });
+}
+
+ScratchVolume::ScratchVolume(const std::string& directory, const Shape3& shape, PixelType type)
+    : shape_(shape),
+      type_(type),
+      file_(directory,
+            checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)))) {}
+
+template <class Use>
+void ScratchVolume::for_each_run(const Box3& box, const ConstImageView& view,
+                                 const Use& use) const {
+    const Shape3 shape = box.shape();
+    const Index3 strides = contiguous_strides(shape_);
+    const bool rows_follow =
+        shape.x == shape_.x && view.strides.x == 1 && view.strides.y == shape.x;
+    const index_t rows = rows_follow ? shape.y : 1;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; y += rows) {
+            const index_t first = (box.begin.z + z) * strides.z + (box.begin.y + y) * strides.y +
+                                  box.begin.x * strides.x;
+            use(first * static_cast<index_t>(size_of(type_)), z, y, rows);
+        }
+}
+
+void ScratchVolume::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
+    check_box(format(), t, c, box, target);
+    const Shape3 shape = box.shape();
+    std::vector<char> row;
+    for_each_run(box, target, [&](index_t offset, index_t z, index_t y, index_t rows) {
+        const index_t bytes = rows * shape.x * static_cast<index_t>(size_of(type_));
+        if (target.strides.x == 1) return file_.read(offset, target.at(z, y, 0), bytes);
+        row.resize(static_cast<std::size_t>(bytes));
+        file_.read(offset, row.data(), bytes);
+        const Box3 line{{z, y, 0}, {z + 1, y + 1, shape.x}};
+        convert_pixels({row.data(), type_, {1, 1, shape.x}, {shape.x, shape.x, 1}},
+                       subview(target, line));
+    });
+}
+
+void ScratchVolume::write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) {
+    check_box(format(), t, c, box, source);
+    const Shape3 shape = box.shape();
+    std::vector<char> row;
+    for_each_run(box, source, [&](index_t offset, index_t z, index_t y, index_t rows) {
+        const index_t bytes = rows * shape.x * static_cast<index_t>(size_of(type_));
+        if (source.strides.x == 1) return file_.write(offset, source.at(z, y, 0), bytes);
+        row.resize(static_cast<std::size_t>(bytes));
+        const Box3 line{{z, y, 0}, {z + 1, y + 1, shape.x}};
+        convert_pixels(subview(source, line),
+                       {row.data(), type_, {1, 1, shape.x}, {shape.x, shape.x, 1}});
+        file_.write(offset, row.data(), bytes);
+    });
+}
+
+}  // namespace convolume
