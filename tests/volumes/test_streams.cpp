@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images that are read and written box by box: memory, several volumes, failures on either side.
+
+#include <thread>
+
+#include "tests/catch.hpp"
+#include "tests/support/convolver_case.hpp"
+#include "tests/support/streams.hpp"
+#include "volumes/convolver_factory.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+constexpr index_t mib = index_t{1} << 20;
+
+EngineList cpu_engines(int count) {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::cpu;
+    choice.cpu_engines = count;
+    choice.threads = 2;
+    return make_engines(choice);
+}
+
+Volume ramp(const Shape3& shape, PixelType type, index_t period) {
+    Volume volume(shape, type);
+    Volume floats(shape, PixelType::float32);
+    for (index_t i = 0; i < element_count(shape); ++i)
+        floats.elements<float>()[i] = static_cast<float>(i % period);
+    convert_pixels(floats.view(), volume.view());
+    return volume;
+}
+
+Options streamed_options(index_t memory) {
+    Options options;
+    options.streamed = true;
+    options.max_host_bytes = memory;
+    return options;
+}
+
+/// Of b from a, as a fraction of the largest value of a.
+double largest_difference(const Volume& a, const Volume& b) {
+    double largest = 0, value = 0;
+    for (index_t i = 0; i < element_count(a.shape()); ++i) {
+        const double expected = a.elements<float>()[i];
+        largest = std::max(largest, std::abs(expected - b.elements<float>()[i]));
+        value = std::max(value, std::abs(expected));
+    }
+    return largest / value;
+}
+
+}  // namespace
+
+TEST_CASE("streams: an image larger than the limit is convolved within it") {
+    const Shape3 shape{160, 192, 200}, kernel_shape{9, 11, 13};
+    const Volume image = ramp(shape, PixelType::uint16, 997);
+    const Volume kernel = ramp(kernel_shape, PixelType::float32, 7);
+    for (const BoundaryKind boundary :
+         {BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap})
+        for (const Operation operation : {Operation::convolve, Operation::adjoint})
+            for (const int engines : {1, 2}) {
+                Options options;
+                options.boundary.kind = boundary;
+                options.operation = operation;
+                const Convolver in_memory = ConvolverFactory::make(
+                    shape, kernel.view(), options, cpu_engines(engines), image.type());
+                Volume expected(shape, PixelType::float32);
+                in_memory.execute(image.view(), expected.view());
+
+                // Image and result alone take 35 MiB.
+                const index_t limit = 20 * mib;
+                options.streamed = true;
+                options.max_host_bytes = limit;
+                options.expected_executions = 1;
+                TestSource source({&image});
+                TestSink sink({shape, PixelType::float32});
+                const index_t before = memory_use().current_bytes;
+                reset_memory_peak();
+                const Convolver convolver = ConvolverFactory::make(
+                    shape, kernel.view(), options, cpu_engines(engines), image.type());
+                convolver.execute(source, sink);
+                INFO(to_string(boundary) << " " << to_string(operation) << "\n"
+                                         << convolver.plan().to_string());
+                CHECK(sink.defect() == "");
+                // Another plan: either result may be off by 1e-6.
+                CHECK(largest_difference(expected, sink.volume(0)) < 2e-6);
+                CHECK(convolver.plan().chosen.host_bytes <= limit);
+                const index_t folding = operation == Operation::adjoint ? 64 * mib : 0;
+                CHECK(memory_use().peak_bytes - before <=
+                      convolver.plan().chosen.host_bytes + folding);
+                CHECK(convolver.plan().tasks > 1);
+            }
+}
+
+TEST_CASE("streams: channels and times are convolved one after the other") {
+    const Shape3 shape{6, 20, 24};
+    std::vector<Volume> volumes;
+    std::vector<const Volume*> pointers;
+    for (index_t i = 0; i < 6; ++i) volumes.push_back(ramp(shape, PixelType::float32, 90 + i));
+    for (const Volume& volume : volumes) pointers.push_back(&volume);
+    const Volume kernel = ramp({3, 5, 5}, PixelType::float32, 11);
+    const Convolver convolver =
+        ConvolverFactory::make(shape, kernel.view(), streamed_options(8 * mib), cpu_engines(1));
+    TestSource source(pointers, 2);
+    TestSink sink({shape, PixelType::float32, 3, 2});
+    double last = 0;
+    ExecutionContext context;
+    context.progress = [&](double fraction) {
+        CHECK(fraction >= last);
+        last = fraction;
+    };
+    convolver.execute(source, sink, context);
+    CHECK(last == 1);
+    CHECK(sink.defect() == "");
+    for (index_t i = 0; i < 6; ++i) {
+        Volume expected(shape, PixelType::float32);
+        convolver.execute(volumes[static_cast<std::size_t>(i)].view(), expected.view());
+        CHECK(same_bytes(expected, sink.volume(i)));
+    }
+
+    TestSink fewer({shape, PixelType::float32, 2, 2});
+    CHECK_THROWS_AS(convolver.execute(source, fewer), InvalidArgument);
+    TestSink larger({{6, 20, 25}, PixelType::float32, 3, 2});
+    CHECK_THROWS_AS(convolver.execute(source, larger), InvalidArgument);
+}
+
+TEST_CASE("streams: the next volume is read while one is convolved") {
+    const Shape3 shape{4, 64, 64};
+    const Volume image = ramp(shape, PixelType::float32, 100);
+    const Volume kernel = ramp({3, 5, 5}, PixelType::float32, 11);
+    Options options = streamed_options(8 * mib);
+    options.method = Method::in_core;
+    const Convolver convolver =
+        ConvolverFactory::make(shape, kernel.view(), options, cpu_engines(1));
+    TestSource source({&image, &image, &image, &image});
+    TestSink sink({shape, PixelType::float32, 4});
+    // The first result is not taken before the next image is read.
+    std::atomic<index_t> reads{0};
+    bool waited_in_vain = false;
+    source.before_read = [&](index_t) { ++reads; };
+    sink.before_write = [&](index_t number) {
+        for (int i = 0; number == 0 && reads < 2; ++i) {
+            if (i == 2000) {
+                waited_in_vain = true;
+                return;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+    };
+    convolver.execute(source, sink);
+    CHECK(!waited_in_vain);
+    CHECK(sink.defect() == "");
+}
+
+TEST_CASE("streams: what sources and sinks throw ends the execution") {
+    const Shape3 shape{80, 64, 64};
+    const Volume image = ramp(shape, PixelType::float32, 100);
+    const Volume kernel = ramp({3, 5, 5}, PixelType::float32, 11);
+    for (const int engines : {1, 2}) {
+        const Convolver convolver = ConvolverFactory::make(
+            shape, kernel.view(), streamed_options(1 * mib), cpu_engines(engines));
+        REQUIRE(convolver.plan().tasks > 4);
+        for (const index_t number : {0, 1, 3}) {
+            TestSource failing({&image});
+            failing.before_read = [&](index_t read) {
+                if (read == number) throw IoError("the disk is gone");
+            };
+            TestSink sink({shape, PixelType::float32});
+            CHECK_THROWS_WITH(convolver.execute(failing, sink), "the disk is gone");
+
+            TestSource source({&image});
+            TestSink full({shape, PixelType::float32});
+            full.before_write = [&](index_t write) {
+                if (write == number) throw IoError("the disk is full");
+            };
+            CHECK_THROWS_WITH(convolver.execute(source, full), "the disk is full");
+            // Nothing more is read than what was on its way.
+            CHECK(source.samples_read() <
+                  element_count(shape) * (number + 6) * 2 / convolver.plan().tasks);
+        }
+        std::stop_source stop;
+        TestSource source({&image});
+        TestSink sink({shape, PixelType::float32});
+        sink.before_write = [&](index_t) { stop.request_stop(); };
+        ExecutionContext context;
+        context.stop = stop.get_token();
+        CHECK_THROWS_AS(convolver.execute(source, sink, context), Cancelled);
+        // And it can be used again.
+        TestSink again({shape, PixelType::float32});
+        convolver.execute(source, again);
+        CHECK(again.defect() == "");
+    }
+}
+
+TEST_CASE("streams: NaN is named, read as zero and counted once, or kept") {
+    const Shape3 shape{80, 64, 64};
+    std::vector<Volume> images;
+    images.push_back(ramp(shape, PixelType::float32, 100));
+    images.push_back(ramp(shape, PixelType::float32, 100));
+    const auto at = [&](index_t z, index_t y, index_t x) -> float& {
+        return images[1].elements<float>()[(z * 64 + y) * 64 + x];
+    };
+    at(17, 30, 31) = std::numeric_limits<float>::quiet_NaN();
+    at(20, 0, 63) = std::numeric_limits<float>::infinity();
+    const Volume kernel = ramp({9, 5, 5}, PixelType::float32, 11);
+    Options options = streamed_options(1 * mib);
+    const auto run = [&](TestSink& sink) {
+        const Convolver convolver =
+            ConvolverFactory::make(shape, kernel.view(), options, cpu_engines(2));
+        REQUIRE(convolver.plan().tasks > 4);
+        TestSource source({&images[0], &images[1]}, 2);
+        return convolver.execute(source, sink);
+    };
+    TestSink refused({shape, PixelType::float32, 1, 2});
+    CHECK_THROWS_WITH(run(refused),
+                      "in frame 0, channel 1 (from 0): the image holds nan at z,y,x = 17,30,31: "
+                      "repair it, or choose to read such samples as zero or to propagate them");
+    options.nan = NanPolicy::zero;
+    TestSink zeroed({shape, PixelType::float32, 1, 2});
+    CHECK(run(zeroed).nonfinite_inputs == 2);
+    CHECK(zeroed.defect() == "");
+    at(17, 30, 31) = at(20, 0, 63) = 0;
+    TestSink clean({shape, PixelType::float32, 1, 2});
+    CHECK(run(clean).nonfinite_inputs == 0);
+    CHECK(same_bytes(clean.volume(1), zeroed.volume(1)));
+}
+
+TEST_CASE("streams: clamped values are counted, and bad options are refused") {
+    const Shape3 shape{10, 16, 16};
+    const Volume image = ramp(shape, PixelType::uint16, 300);
+    Volume kernel({1, 1, 1}, PixelType::float32);
+    kernel.elements<float>()[0] = 1;
+    Options options = streamed_options(64 * mib);
+    TestSource source({&image});
+    TestSink sink({shape, PixelType::uint8});
+    const Convolver convolver = ConvolverFactory::make(
+        shape, kernel.view(), options, cpu_engines(1), PixelType::uint16, PixelType::uint8);
+    index_t above = 0;
+    for (index_t i = 0; i < element_count(shape); ++i) above += i % 300 > 255;
+    const ExecutionReport report = convolver.execute(source, sink);
+    CHECK(report.clamped_high == above);
+    CHECK(report.clamped_low == 0);
+
+    options.expected_executions = 0;
+    CHECK_THROWS_AS(ConvolverFactory::make(shape, kernel.view(), options, cpu_engines(1)),
+                    InvalidArgument);
+
+    // The adjoint of a continued image needs a scratch file.
+    options = streamed_options(64 * mib);
+    options.boundary.kind = BoundaryKind::nearest;
+    options.operation = Operation::adjoint;
+    options.scratch_directory = "/nowhere/at/all";
+    const Volume wide = ramp({3, 3, 3}, PixelType::float32, 5);
+    const Convolver adjoint =
+        ConvolverFactory::make(shape, wide.view(), options, cpu_engines(1), PixelType::uint16);
+    TestSink floats({shape, PixelType::float32});
+    CHECK_THROWS_AS(adjoint.execute(source, floats), CannotCreate);
+}
