@@ -84,6 +84,8 @@ struct BlockCost {
     double compute_s = 0;
     double device_to_host_s = 0;  ///< of streams on the CPU: writing
     double seconds = 0;           ///< one block alone, from first read to last write
+    double kernel_s = 0;          ///< preparing a kernel
+    double first_use_s = 0;       ///< once: memory that is used for the first time, FFT plans
     index_t slab_planes = 0;  ///< outputs of each step along z of a block that is walked through
 
     /// Time between the ends of blocks that follow each other, several in flight: the slowest of

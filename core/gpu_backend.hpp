@@ -41,6 +41,7 @@ struct GpuBackend {
                                   Precision precision);
     // As in convolume/engines.hpp
     std::string (*unavailable)();
+    double (*start_seconds)();
     std::vector<GpuDevice> (*devices)();
     std::string (*driver_version)();
     std::string (*runtime_version)();

@@ -41,6 +41,11 @@ std::string gpu_unavailable() {
     return backend ? backend->unavailable() : absent;
 }
 
+double gpu_start_seconds() {
+    const GpuBackend* const backend = gpu_backend();
+    return backend ? backend->start_seconds() : 0;
+}
+
 std::vector<GpuDevice> gpu_devices() {
     const GpuBackend* const backend = gpu_backend();
     return backend ? backend->devices() : std::vector<GpuDevice>();

@@ -13,6 +13,7 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .make_device_filter_program = gpu::make_device_filter_program,
     .good_device_length = gpu::good_device_length,
     .unavailable = gpu::unavailable,
+    .start_seconds = gpu::start_seconds,
     .devices = gpu::list_devices,
     .driver_version = gpu::driver_version,
     .runtime_version = gpu::runtime_version,

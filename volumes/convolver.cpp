@@ -26,14 +26,43 @@ void check_memory(const ConstImageView& input, const ImageView& output) {
 }  // namespace
 
 Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
-                      EngineList engine_list, PixelType image_type, PixelType output_type)
-    : options(opts),
-      resolved(resolve_problem(image, taps, opts, image_type, output_type)),
-      engines(std::move(engine_list)) {
+                      PixelType image_type, PixelType output_type)
+    : options(opts), resolved(resolve_problem(image, taps, opts, image_type, output_type)) {
     resolved.problem.rank1_kernel =
         may_sum_in_space() && !resolved.problem.complex_data &&
         factor_rank1(resolved.taps->view(), options.precision).has_value();
+}
+
+Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
+                      EngineList engine_list, PixelType image_type, PixelType output_type)
+    : Impl(image, taps, opts, image_type, output_type) {
+    engines = std::move(engine_list);
     current_runner = make_runner();
+}
+
+Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
+                      const EngineChoice& choice, PixelType image_type, PixelType output_type)
+    : Impl(image, taps, opts, image_type, output_type) {
+    if (may_end_before_gpus_start(choice)) return;
+    engines = make_engines(choice);
+    current_runner = make_runner();
+}
+
+// Where few executions are expected: plans them on the CPU, if it ends before a GPU could begin.
+bool Convolver::Impl::may_end_before_gpus_start(const EngineChoice& choice) {
+    const double start_s = gpu_start_seconds();
+    if (choice.device != EngineChoice::Device::automatic || !options.expected_executions ||
+        start_s == 0)
+        return false;
+    EngineChoice cpu = choice;
+    cpu.device = EngineChoice::Device::cpu;
+    engines = make_engines(cpu);
+    try {
+        current_runner = make_runner();
+    } catch (const OutOfMemory&) {
+        return false;  // GPUs may need less
+    }
+    return current_runner->plan().chosen.seconds <= start_s;
 }
 
 std::shared_ptr<const PlanRunner> Convolver::Impl::make_runner() const {
@@ -151,8 +180,8 @@ index_t Convolver::Impl::check_finite(const ConstImageView& input) const {
 Convolver::Convolver(const Shape3& image_shape, const ConstImageView& kernel,
                      const Options& options, const EngineChoice& engines, PixelType image_type,
                      PixelType output_type)
-    : Convolver(ConvolverFactory::make(image_shape, kernel, options, make_engines(engines),
-                                       image_type, output_type)) {}
+    : Convolver(
+          std::make_unique<Impl>(image_shape, kernel, options, engines, image_type, output_type)) {}
 Convolver::Convolver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Convolver::~Convolver() = default;
 Convolver::Convolver(Convolver&&) noexcept = default;

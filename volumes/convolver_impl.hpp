@@ -21,6 +21,11 @@ struct Convolver::Impl {
 
     Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
          EngineList engine_list, PixelType image_type, PixelType output_type);
+    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
+         const EngineChoice& choice, PixelType image_type, PixelType output_type);
+    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts, PixelType image_type,
+         PixelType output_type);
+    bool may_end_before_gpus_start(const EngineChoice& choice);
 
     std::shared_ptr<const PlanRunner> make_runner() const;
     std::shared_ptr<const PlanRunner> runner() const;

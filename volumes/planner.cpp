@@ -19,6 +19,7 @@ constexpr double core_bytes_per_s = 30e9;
 constexpr int cores_to_fill_memory = 4;
 // What a thread holds while it splits or merges: the rows of a few butterflies.
 constexpr index_t split_bytes_per_thread = index_t{704} << 10;
+constexpr double first_touch_bytes_per_s = 5e9;  // new memory, a core
 // What files give and take where nothing better is known: a local solid-state disk.
 constexpr double file_read_bytes_per_s = 3e9;
 constexpr double file_write_bytes_per_s = 1.2e9;
@@ -232,14 +233,15 @@ class Planner {
         const index_t tasks = parts > 1 ? parts : element_count(tiles);
         const bool streams = problem_.streamed && parts == 1;
         const bool holds = streams && !engines_.front()->info().streams;
-        const index_t images =
+        const index_t held_bytes =
             !streams ? checked_add(image_bytes, output_bytes)
             : holds
                 ? checked_multiply(static_cast<index_t>(engines_.size()),
                                    HeldTasks::bytes(first, problem_.image,
                                                     checked_multiply(tasks, problem_.executions)))
                 : 0;
-        candidate.host_bytes = checked_add(images, checked_add(scratch, problem_.other_host_bytes));
+        candidate.host_bytes =
+            checked_add(held_bytes, checked_add(scratch, problem_.other_host_bytes));
 
         int host_threads = 0;
         const auto engine_count = static_cast<index_t>(engines_.size());
@@ -286,14 +288,34 @@ class Planner {
                                           ? std::max({a.interval_s(), b.interval_s(),
                                                       alone_s / static_cast<double>(in_flight)})
                                           : alone_s;
+            // Of every image where only few are expected, kernels and first use included.
+            const double prepare_s =
+                problem_.executions > 0
+                    ? a.first_use_s + a.kernel_s + static_cast<double>(parts - 1) * b.kernel_s
+                    : 0;
+            const index_t all_tasks = checked_multiply(tasks, images_counted());
             candidate.seconds = std::max(
                 candidate.seconds,
-                alone_s + interval_s * static_cast<double>(ceil_div(tasks, engine_count) - 1));
+                prepare_s + alone_s +
+                    interval_s * static_cast<double>(ceil_div(all_tasks, engine_count) - 1));
         }
-        if (scratch > 0)
-            candidate.seconds += static_cast<double>(image_bytes + 2 * scratch + output_bytes) /
-                                 (core_bytes_per_s * std::min(host_threads, cores_to_fill_memory));
+        if (scratch > 0) {
+            const auto images = static_cast<double>(images_counted());
+            const int cores = std::min(host_threads, cores_to_fill_memory);
+            candidate.seconds += images *
+                                 static_cast<double>(image_bytes + 2 * scratch + output_bytes) /
+                                 (core_bytes_per_s * cores);
+            if (problem_.streamed)
+                candidate.seconds +=
+                    images * (static_cast<double>(image_bytes) / file_read_bytes_per_s +
+                              static_cast<double>(output_bytes) / file_write_bytes_per_s);
+            if (problem_.executions > 0)
+                candidate.seconds +=
+                    static_cast<double>(scratch) / (first_touch_bytes_per_s * cores);
+        }
     }
+
+    index_t images_counted() const { return std::max<index_t>(problem_.executions, 1); }
 
     // Tasks go to any engine: all lay them out for the one with least memory.
     Block within_limits(Block block) const {

@@ -70,6 +70,7 @@ void parse_device(std::string_view text, EngineChoice& engines) {
 void warn_of_idle_gpu(const Console& console, const EngineChoice& engines) {
     const bool built_with_cuda = !cuda_runtime_version().empty();
     if (engines.device != EngineChoice::Device::automatic || !built_with_cuda) return;
+    if (gpu_start_seconds() > 0) return;  // none was asked for
     const std::string why_not = gpu_unavailable();
     if (!why_not.empty() && has_nvidia_gpu())
         console.warning(message("computing on the CPU, since ", why_not));

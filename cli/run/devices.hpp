@@ -14,7 +14,7 @@ namespace convolume::cli {
 void parse_device(std::string_view text, EngineChoice& engines);
 
 /// Warns where `auto` computes on the CPU although the machine has an NVIDIA GPU that this build
-/// could use. Silent on machines and in builds without GPUs.
+/// could use, and was asked to. Silent on machines and in builds without GPUs.
 void warn_of_idle_gpu(const Console& console, const EngineChoice& engines);
 
 /// Calls `run`; where a device fails in it and the choice of devices was left to convolume, warns

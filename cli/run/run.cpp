@@ -26,7 +26,7 @@ std::string json_text(const RunSteps& steps, const RunTimes* times) {
 }
 
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
-               std::stop_token stop) {
+               std::stop_token stop, const std::function<void()>& planned) {
     Timeline timeline;
     ExecutionContext context;
     context.timeline = &timeline;
@@ -36,6 +36,7 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
     const double begin_s = timeline.now_s();
     steps.plan(context);
     const RunTimes times{timeline.now_s() - begin_s, timeline};
+    planned();
     steps.report_plan(console);
     if (options.dry_run) {
         if (options.json) write_stdout(json_text(steps, nullptr));

@@ -4,6 +4,7 @@
 // commit, report. A subcommand gives the steps; options, console, signals, progress, timeline,
 // JSON and the change from GPU to CPU are here.
 
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stop_token>
@@ -57,9 +58,9 @@ class RunSteps {
 /// The text of --json.
 std::string json_text(const RunSteps& steps, const RunTimes* times);
 
-/// Takes `steps` through a run.
+/// Takes `steps` through a run. `planned` is called when it is planned.
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
-               std::stop_token stop);
+               std::stop_token stop, const std::function<void()>& planned);
 
 /// Runs `Steps(request)`. A request has `run` (RunOptions), `files()` (RunFiles) and, where GPUs
 /// can be used, `engines` (EngineChoice): then a GPU that fails is followed by a run on the CPU.
@@ -70,10 +71,11 @@ void run_steps(const Request& request) {
     check_outputs(request.files());
     const auto run_once = [&](const Request& chosen) {
         Steps steps(chosen);
-        carry_out(steps, chosen.run, console, interrupt.stop());
+        carry_out(steps, chosen.run, console, interrupt.stop(), [&] {
+            if constexpr (requires { chosen.engines; }) warn_of_idle_gpu(console, chosen.engines);
+        });
     };
     if constexpr (requires { request.engines; }) {
-        warn_of_idle_gpu(console, request.engines);
         run_with_fallback(console, request, run_once);
     } else {
         run_once(request);

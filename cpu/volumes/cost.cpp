@@ -19,6 +19,9 @@ constexpr double row_s = 0.25e-9;        // loaded from or stored to an image ro
 constexpr double multiply_add_s = 0.022e-9;  // a float product added in space
 constexpr double complex_multiply_add_s = 1e-9;
 constexpr double memory_bytes_per_s = 40e9;  // all threads together
+// At first use:
+constexpr double first_touch_bytes_per_s = 5e9;  // of new memory, a thread
+constexpr double planning_s = 3e-3;              // of FFTW's estimates for rows
 
 double fft_seconds(const Block& block, double size_factor) {
     const SpectrumLayout layout(block.grid(), block.complex_data);
@@ -38,6 +41,17 @@ double fft_seconds(const Block& block, double size_factor) {
         plane_samples * (static_cast<double>(layout.planes) * (3 + 1.0 / 3) * column_fft_s +
                          (planes + kernel_planes) * strided_s);
     return (x_pass + y_pass + z_pass) * size_factor;
+}
+
+// The 2D spectra of the kernel's own planes.
+double fft_kernel_seconds(const Block& block, double size_factor) {
+    const SpectrumLayout layout(block.grid(), block.complex_data);
+    const auto planes = static_cast<double>(std::min(block.axes[0].kernel, block.axes[0].grid));
+    const auto rows = planes * static_cast<double>(block.axes[1].kernel);
+    return size_factor *
+           (rows * static_cast<double>(layout.half_x) *
+                (fft_cost_per_sample(layout.length_x) * row_fft_s + 2 * row_s) +
+            planes * static_cast<double>(layout.plane) * (column_fft_s + 2 * strided_s));
 }
 
 double space_seconds(const Block& block, int threads, double size_factor) {
@@ -109,6 +123,8 @@ BlockCost estimate_cost(const Block& block, int threads) {
         bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes) +
                        static_cast<double>(cost.kernel_bytes);
         cost.compute_s = fft_seconds(block, size_factor);
+        cost.kernel_s = fft_kernel_seconds(block, size_factor) / threads;
+        cost.first_use_s = planning_s;
     } else {
         cost.kernel_bytes =
             checked_multiply(element_count(block.kernel()), static_cast<index_t>(bytes_each));
@@ -125,6 +141,8 @@ BlockCost estimate_cost(const Block& block, int threads) {
         cost.device_to_host_s =
             bytes_of(block.kept(), block.target_type) / block.target_bytes_per_s;
     }
+    cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
+                        (first_touch_bytes_per_s * threads);
     cost.seconds = cost.host_to_device_s + cost.compute_s + cost.device_to_host_s;
     return cost;
 }

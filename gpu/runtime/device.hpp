@@ -43,6 +43,7 @@ int device_count(std::string* why = nullptr);
 /// What the functions of convolume/engines.hpp tell: gpu_unavailable(), gpu_devices(),
 /// cuda_driver_version() and cuda_runtime_version().
 std::string unavailable();
+double start_seconds();
 std::vector<GpuDevice> list_devices();
 std::string driver_version();
 std::string runtime_version();

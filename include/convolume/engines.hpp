@@ -45,6 +45,9 @@ CONVOLUME_API EngineChoice::Device parse_device(std::string_view);  ///< "auto",
 /// One sentence on why there are no GPU engines here; empty when there are.
 CONVOLUME_API std::string gpu_unavailable();
 
+/// Seconds until this process could use a GPU: 0 where it has begun to, or can never.
+CONVOLUME_API double gpu_start_seconds();
+
 /// A device as `convolume doctor` reports it.
 struct GpuDevice {
     int number = 0;
