@@ -2,7 +2,6 @@
 #include "io/hdf5_chunks.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "io/jobs.hpp"
 #include "io/strided.hpp"
@@ -39,10 +38,7 @@ class ChunkReader {
         unsigned skipped = 0;
         const std::vector<char> stored = dataset_.read_stored_chunk(place, skipped);
         if (stored.empty()) {
-            const std::size_t each = storage.fill.size();
-            for (index_t i = 0; i < samples_; ++i)
-                std::memcpy(samples.get() + i * static_cast<index_t>(each), storage.fill.data(),
-                            each);
+            dataset_.read_chunk(place, samples.get());
             return samples;
         }
         const std::string wrong = decode_chunk(storage.filters, skipped, stored, samples.get(),

@@ -46,9 +46,12 @@ class Hdf5Dataset {
     /// Reads a box of `count` elements along every dimension to `target`, contiguous.
     void read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                   void* target) const;
-    /// The bytes of the chunk at that place among the chunks, none where it was never written, and
-    /// the filters that it did not go through.
+    /// The bytes of the chunk at that place among the chunks, and the filters that it did not go
+    /// through; no bytes where HDF5 does not give them, mostly since it was never written.
     std::vector<char> read_stored_chunk(const std::vector<index_t>& place, unsigned& skipped) const;
+
+    /// Reads that chunk through HDF5. What lies beyond the end of the dataset stays as it is.
+    void read_chunk(const std::vector<index_t>& place, char* samples) const;
 
     /// Throws BadData, or IoError when the file was changed since it was opened.
     [[noreturn]] void refuse(const std::string& reason) const;

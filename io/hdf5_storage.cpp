@@ -32,16 +32,6 @@ std::optional<ChunkFilters> known_filters(hid_t properties, PixelType type) {
     return filters;
 }
 
-std::vector<char> fill_sample(hid_t properties, PixelType type) {
-    std::vector<char> sample(size_of(type), 0);
-    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-    const Hdf5Id memory = memory_type(type);
-    if (H5Pfill_value_defined(properties, &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
-        H5Pget_fill_value(properties, memory.get(), sample.data()) < 0)
-        std::fill(sample.begin(), sample.end(), '\0');
-    return sample;
-}
-
 }  // namespace
 
 Hdf5Storage find_storage(hid_t dataset, hid_t properties, PixelType type, index_t bytes,
@@ -66,7 +56,6 @@ Hdf5Storage find_storage(hid_t dataset, hid_t properties, PixelType type, index_
         auto filters = known_filters(properties, type);
         if (!filters) return storage;
         storage.filters = *std::move(filters);
-        storage.fill = fill_sample(properties, type);
         storage.kind = Hdf5Storage::Kind::chunks;
     }
     return storage;

@@ -19,10 +19,9 @@ struct Hdf5Storage {
         chunks,      ///< filtered by shuffle and deflate at the most
     };
     Kind kind = Kind::library;
-    bool swapped = false;    ///< bytes in the other order than this machine's
-    index_t offset = 0;      ///< in the file, of contiguous samples
-    ChunkFilters filters;    ///< of chunks
-    std::vector<char> fill;  ///< a sample of chunks that were never written
+    bool swapped = false;  ///< bytes in the other order than this machine's
+    index_t offset = 0;    ///< in the file, of contiguous samples
+    ChunkFilters filters;  ///< of chunks
 };
 
 /// `properties` are those the dataset was created with; `bytes` are those of its samples.
