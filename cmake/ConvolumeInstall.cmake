@@ -22,7 +22,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/convolume-config-version.
     COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
     ${PROJECT_BINARY_DIR}/convolume-config-version.cmake cmake/FindFFTW3.cmake
-    cmake/FindHDF5C.cmake
+    cmake/FindHDF5C.cmake cmake/FindDeflate.cmake
     DESTINATION ${config_dir})
 
 # The packages find themselves, wherever the prefix is.
@@ -33,7 +33,7 @@ if(CONVOLUME_HAVE_TIFF)
     string(APPEND CONVOLUME_IO_REQUIRES "libtiff-4 ")
 endif()
 if(CONVOLUME_HAVE_HDF5)
-    string(APPEND CONVOLUME_IO_REQUIRES "hdf5 ")
+    string(APPEND CONVOLUME_IO_REQUIRES "hdf5 libdeflate ")
 endif()
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "pugixml ")

@@ -23,6 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The disk gets to work whenever so much was written.
+constexpr index_t writeback_bytes = index_t{64} << 20;
+
 std::string folder_of(const std::string& path) {
     const std::string parent = fs::path(path).parent_path().string();
     return parent.empty() ? "." : parent;
@@ -107,8 +110,18 @@ std::string AtomicOutput::failure(const std::string& reason) const {
                    available >= 0 ? format_bytes(available) : "an unknown space", " free");
 }
 
+void AtomicOutput::reserve(index_t offset, index_t bytes) {
+    // The size stays: some writers find the end of the file by it.
+    while (::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, offset, bytes) != 0) {
+        if (errno == EINTR) continue;
+        if (errno == ENOSPC || errno == EDQUOT) throw IoError(failure(std::strerror(errno)));
+        return;  // this file system cannot; space is taken as it is written
+    }
+}
+
 void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
     const auto* from = static_cast<const char*>(data);
+    const index_t all_bytes = bytes;
     while (bytes > 0) {
         const auto wanted = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
         const ssize_t done = ::pwrite(descriptor_, from, wanted, offset);
@@ -118,6 +131,14 @@ void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
         offset += done;
         bytes -= done;
     }
+    count_written(all_bytes);
+}
+
+void AtomicOutput::count_written(index_t bytes) {
+    const index_t before = written_bytes_.fetch_add(bytes);
+    if (before / writeback_bytes == (before + bytes) / writeback_bytes) return;
+    // Only begins it. What goes wrong is seen by fsync.
+    static_cast<void>(::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE));
 }
 
 void AtomicOutput::commit() {

@@ -2,6 +2,7 @@
 #pragma once
 // A file that gets its name only when it is complete.
 
+#include <atomic>
 #include <string>
 
 #include "convolume/shape.hpp"
@@ -22,8 +23,18 @@ class AtomicOutput {
     const std::string& target() const { return target_; }
     const std::string& temporary() const { return temporary_; }
 
-    /// Throws IoError that names the space left when the system does not write.
+    /// Takes the space of bytes that will be written there, where the file system can, so that a
+    /// full disk is known before. Throws IoError where it is full.
+    void reserve(index_t offset, index_t bytes);
+
+    /// May be called by several threads at once. Throws IoError that names the space left when the
+    /// system does not write.
     void write(index_t offset, const void* data, index_t bytes);
+
+    /// For writers that use the temporary path themselves: so many bytes more were written. From
+    /// time to time the system is told to begin to move them to disk, so that commit() has not to
+    /// wait for all of them.
+    void count_written(index_t bytes);
 
     /// Everything on disk, then the final name. Throws IoError or OutputExists.
     void commit();
@@ -38,6 +49,7 @@ class AtomicOutput {
     index_t expected_bytes_;
     int descriptor_ = -1;
     int slot_ = -1;
+    std::atomic<index_t> written_bytes_{0};
 };
 
 }  // namespace convolume::io

@@ -2,6 +2,7 @@
 #pragma once
 // The readers and writers behind open_image() and create_image(), and what they share.
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -20,19 +21,18 @@ std::unique_ptr<ImageWriter> create_hdf5(const PathSpec& spec, const ImageMetada
 std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMetadata& metadata,
                                         const CreateOptions& options);
 
-/// Throws InvalidArgument when the planes asked for do not exist or `target` cannot hold them.
-void check_request(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
-                   const ImageView& target);
+/// Samples as the file holds them, in pieces of at most that shape.
+StackFormat stack_format(const ImageMetadata& metadata, const Shape3& piece = {1, 1, 1});
 
-/// Holds writers to "every plane once, in order".
-class WriteProgress {
+/// Counts the samples that were written. May be used by several threads.
+class WriteCount {
   public:
-    void accept(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
-                const ConstImageView& source);
+    void add(const ConstImageView& written) { samples_ += element_count(written.shape); }
+    /// Throws InvalidArgument unless as many were written as the image has.
     void finish(const ImageMetadata& metadata) const;
 
   private:
-    index_t written_ = 0;  // planes
+    std::atomic<index_t> samples_{0};
 };
 
 }  // namespace convolume::io

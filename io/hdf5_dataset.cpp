@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
-#include "io/hdf5_types.hpp"
 #include "io/strided.hpp"
 
 namespace convolume::io {
@@ -38,7 +38,8 @@ Hdf5Id open_dataset(hid_t file, const std::string& name, index_t cache_bytes) {
 
 Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
                          bool allow_wide)
-    : dataset_(open_dataset(file_id, name, 0)),
+    : file_(file),
+      dataset_(open_dataset(file_id, name, 0)),
       full_name_(file.path() + ":" + (name[0] == '/' ? "" : "/") + name) {
     if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
     const Hdf5Id file_type(H5Dget_type(id()), H5Tclose);
@@ -67,7 +68,9 @@ Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& 
         dims_.push_back(static_cast<index_t>(std::min<hsize_t>(extent, INT64_MAX)));
     }
     chunk_.assign(dims_.size(), 1);
-    check_storage(properties.get(), file);
+    check_storage(properties.get());
+    if (!allow_wide)
+        storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, type_), file);
 
     double row_bytes = static_cast<double>(size_of(type_)) * static_cast<double>(chunk_[0]);
     for (std::size_t d = 1; d < dims_.size(); ++d)
@@ -78,7 +81,12 @@ Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& 
     if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
 }
 
-void Hdf5Dataset::check_storage(hid_t properties, const RawFile& file) {
+Hdf5Dataset::~Hdf5Dataset() {
+    const Hdf5Lock lock;
+    dataset_.close();
+}
+
+void Hdf5Dataset::check_storage(hid_t properties) {
     const H5D_layout_t layout = H5Pget_layout(properties);
     if (layout == H5D_VIRTUAL || H5Pget_external_count(properties) > 0)
         throw BadData(message(full_name_,
@@ -102,10 +110,10 @@ void Hdf5Dataset::check_storage(hid_t properties, const RawFile& file) {
     } catch (const InvalidArgument&) {
         least = INT64_MAX;
     }
-    if (least / limit > file.size() + (limit > 1 ? hdf5_slack_bytes : 0))
+    if (least / limit > file_.size() + (limit > 1 ? hdf5_slack_bytes : 0))
         throw BadData(
             message(full_name_, " claims ", dims_text(dims_), " ", to_string(type_),
-                    " pixels in a file of ", file.size(),
+                    " pixels in a file of ", file_.size(),
                     " bytes, which cannot hold them; it is damaged or was never written"));
 }
 
@@ -137,33 +145,106 @@ void Hdf5Dataset::read_box(const std::vector<hsize_t>& start, const std::vector<
         H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
                             nullptr) < 0 ||
         H5Dread(id(), type.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, target) < 0)
-        throw BadData(message(full_name_, " cannot be read: ", hdf5_reason(),
-                              "; the file is damaged, copy it again"));
+        refuse(hdf5_reason());
 }
 
-void Hdf5Dataset::read(const AxisLayout& layout, std::vector<index_t> start,
-                       const ImageView& target) const {
-    // The layout may have more or fewer leading dimensions of 1 than the dataset.
+std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& place,
+                                                 unsigned& skipped) const {
+    std::vector<hsize_t> start(place.size());
+    for (std::size_t d = 0; d < place.size(); ++d)
+        start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
+    const Hdf5Lock lock;
+    hsize_t bytes = 0;
+    // HDF5 1.10 gives some size for chunks that were never written.
+    if (H5Dget_chunk_storage_size(id(), start.data(), &bytes) < 0 || bytes == 0 ||
+        bytes > static_cast<hsize_t>(file_.size()))
+        return {};
+    std::vector<char> stored(bytes);
+    std::uint32_t mask = 0;
+    if (H5Dread_chunk(id(), H5P_DEFAULT, start.data(), &mask, stored.data()) < 0) return {};
+    skipped = mask;
+    return stored;
+}
+
+void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) const {
+    const std::size_t rank = place.size();
+    std::vector<hsize_t> start(rank);
+    std::vector<hsize_t> count(rank);
+    std::size_t there = 1;
+    for (std::size_t d = 0; d < rank; ++d) {
+        const index_t begin = place[d] * chunk_[d];
+        start[d] = static_cast<hsize_t>(begin);
+        count[d] = static_cast<hsize_t>(std::min(chunk_[d], dims_[d] - begin));
+        there *= count[d];
+    }
+    std::vector<char> rows(there * size_of(type_));
+    {
+        const Hdf5Lock lock;
+        read_box(start, count, rows.data());
+    }
+    const std::size_t row_bytes = count.back() * size_of(type_);
+    for (std::size_t row = 0; row < there / count.back(); ++row) {
+        std::size_t rest = row;
+        std::size_t to = 0;
+        std::size_t stride = static_cast<std::size_t>(chunk_.back());
+        for (std::size_t d = rank - 1; d-- > 0;) {
+            to += rest % count[d] * stride;
+            rest /= count[d];
+            stride *= static_cast<std::size_t>(chunk_[d]);
+        }
+        std::memcpy(samples + to * size_of(type_), rows.data() + row * row_bytes, row_bytes);
+    }
+}
+
+void Hdf5Dataset::refuse(const std::string& reason) const {
+    file_.check_unchanged();
+    throw BadData(
+        message(full_name_, " cannot be read: ", reason, "; the file is damaged, copy it again"));
+}
+
+Hdf5Volume Hdf5Dataset::volume(const AxisLayout& layout, index_t t, index_t c) const {
     const std::size_t rank = dims_.size();
     const std::size_t added = layout.dims.size() > rank ? layout.dims.size() - rank : 0;
     const std::size_t dropped = rank > layout.dims.size() ? rank - layout.dims.size() : 0;
-    std::vector<hsize_t> first(rank, 0);
-    std::vector<hsize_t> count(rank, 1);
+    const std::vector<index_t> start = layout.position(t, c, 0);
+    Hdf5Volume volume;
+    volume.first.assign(rank, 0);
+    for (std::size_t d = dropped; d < rank; ++d) {
+        const std::size_t in_layout = d + added - dropped;
+        volume.first[d] = start[in_layout];
+        const auto axis = std::string("ZYX").find(layout.axes[in_layout]);
+        if (axis != std::string::npos) volume.dimension[axis] = static_cast<int>(d);
+    }
+    return volume;
+}
+
+void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const {
+    std::vector<hsize_t> first(volume.first.begin(), volume.first.end());
+    std::vector<hsize_t> count(first.size(), 1);
+    for (int axis = 0; axis < 3; ++axis) {
+        const int d = volume.dimension[static_cast<std::size_t>(axis)];
+        if (d < 0) continue;
+        first[static_cast<std::size_t>(d)] += static_cast<hsize_t>(box.begin[axis]);
+        count[static_cast<std::size_t>(d)] = static_cast<hsize_t>(target.shape[axis]);
+    }
+    // HDF5 gives the box in the order of its dimensions.
     Index3 strides{0, 0, 0};
     index_t stride = 1;
-    std::size_t slowest = rank - 1;
-    for (std::size_t d = rank; d-- > dropped;) {
-        const std::size_t in_layout = d + added - dropped;
-        first[d] = static_cast<hsize_t>(start[in_layout]);
-        const auto axis = std::string("ZYX").find(layout.axes[in_layout]);
-        if (axis == std::string::npos) continue;
-        count[d] = static_cast<hsize_t>(target.shape[static_cast<int>(axis)]);
-        strides[static_cast<int>(axis)] = stride;
-        stride *= target.shape[static_cast<int>(axis)];
-        if (count[d] > 1) slowest = d;
+    int split = 2;
+    for (std::size_t d = first.size(); d-- > 0;)
+        for (int axis = 0; axis < 3; ++axis)
+            if (volume.dimension[static_cast<std::size_t>(axis)] == static_cast<int>(d)) {
+                strides[axis] = stride;
+                stride *= target.shape[axis];
+                if (target.shape[axis] > 1) split = axis;
+            }
+    if (volume.dimension[static_cast<std::size_t>(split)] < 0) {
+        // One sample.
+        read_box(first, count, target.data);
+        return;
     }
-    const auto letter = layout.axes[slowest + added - dropped];
-    const int split = letter == 'Z' ? 0 : letter == 'Y' ? 1 : 2;
+    const auto slowest =
+        static_cast<std::size_t>(volume.dimension[static_cast<std::size_t>(split)]);
 
     // Whole rows of chunks, about 64 MiB at a time.
     const index_t extent = target.shape[split];
@@ -175,14 +256,14 @@ void Hdf5Dataset::read(const AxisLayout& layout, std::vector<index_t> start,
     std::vector<char> buffer;
     for (index_t at = 0; at < extent;) {
         const index_t end = std::min(extent, (origin + at) / chunk * chunk + layers - origin);
-        Box3 box{{0, 0, 0}, target.shape};
-        box.begin[split] = at;
-        box.end[split] = end;
-        const ImageView to = subview(target, box);
+        Box3 part{{0, 0, 0}, target.shape};
+        part.begin[split] = at;
+        part.end[split] = end;
+        const ImageView to = subview(target, part);
         first[slowest] = static_cast<hsize_t>(origin + at);
         count[slowest] = static_cast<hsize_t>(end - at);
         const bool in_place =
-            is_contiguous(to) && letter == 'Z' && strides == contiguous_strides(target.shape);
+            is_contiguous(to) && split == 0 && strides == contiguous_strides(target.shape);
         if (in_place) {
             read_box(first, count, to.data);
         } else {

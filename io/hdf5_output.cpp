@@ -130,6 +130,22 @@ void Hdf5Output::write(const std::vector<hsize_t>& start, const std::vector<hsiz
               0);
 }
 
+void Hdf5Output::write_chunk(const std::vector<hsize_t>& start, const std::vector<char>& stored) {
+    {
+        const Hdf5Lock lock;
+        check(H5Dwrite_chunk(dataset_.get(), H5P_DEFAULT, 0, start.data(), stored.size(),
+                             stored.data()) >= 0);
+    }
+    output_.count_written(static_cast<index_t>(stored.size()));
+}
+
+index_t Hdf5Output::dataset_offset() const {
+    const Hdf5Lock lock;
+    const haddr_t offset = H5Dget_offset(dataset_.get());
+    check(offset != HADDR_UNDEF);
+    return static_cast<index_t>(offset);
+}
+
 void Hdf5Output::commit() {
     {
         const Hdf5Lock lock;

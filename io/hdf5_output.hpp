@@ -31,6 +31,13 @@ class Hdf5Output {
     void write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, hid_t type,
                const void* data);
 
+    /// Stores a chunk as it is in the file, filters applied; `start` is its first sample.
+    void write_chunk(const std::vector<hsize_t>& start, const std::vector<char>& stored);
+
+    /// Where the samples of a contiguous dataset, created with early allocation, are in file().
+    index_t dataset_offset() const;
+    AtomicOutput& file() { return output_; }
+
     /// Closes the file and gives it its name. Throws IoError where a dataset is named and the file
     /// has changed, or appeared, since this began.
     void commit();

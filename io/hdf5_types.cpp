@@ -50,16 +50,29 @@ std::optional<PixelType> complex_type(hid_t compound) {
     return std::nullopt;
 }
 
-}  // namespace
-
-Hdf5Id memory_type(PixelType type) {
-    const hid_t number = native_number(type);
+Hdf5Id type_of_numbers(PixelType type, hid_t number) {
     if (!is_complex(type)) return {H5Tcopy(number), H5Tclose};
     Hdf5Id compound(H5Tcreate(H5T_COMPOUND, size_of(type)), H5Tclose);
     if (!compound || H5Tinsert(compound.get(), "r", 0, number) < 0 ||
         H5Tinsert(compound.get(), "i", size_of(type) / 2, number) < 0)
         throw IoError(message("HDF5 cannot make a type for complex pixels: ", hdf5_reason()));
     return compound;
+}
+
+}  // namespace
+
+Hdf5Id memory_type(PixelType type) {
+    return type_of_numbers(type, native_number(type));
+}
+
+std::optional<bool> stored_swapped(hid_t file_type, PixelType type) {
+    if (H5Tequal(file_type, memory_type(type).get()) > 0) return false;
+    const Hdf5Id number(H5Tcopy(native_number(type)), H5Tclose);
+    const H5T_order_t other =
+        H5Tget_order(number.get()) == H5T_ORDER_LE ? H5T_ORDER_BE : H5T_ORDER_LE;
+    if (!number || H5Tset_order(number.get(), other) < 0) return std::nullopt;
+    if (H5Tequal(file_type, type_of_numbers(type, number.get()).get()) > 0) return true;
+    return std::nullopt;
 }
 
 std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type) {

@@ -19,4 +19,8 @@ Hdf5Id memory_type(PixelType type);
 /// does.
 std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type);
 
+/// Whether elements of `file_type` are those of memory_type(type) with their bytes in the other
+/// order; nothing if they differ otherwise.
+std::optional<bool> stored_swapped(hid_t file_type, PixelType type);
+
 }  // namespace convolume::io

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
+#include "io/chunk_codec.hpp"
+#include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/hdf5_attributes.hpp"
 #include "io/hdf5_output.hpp"
 #include "io/hdf5_types.hpp"
+#include "io/piece_assembler.hpp"
 #include "io/strided.hpp"
 
 namespace convolume::io {
@@ -12,7 +16,7 @@ namespace {
 
 constexpr index_t chunk_bytes = index_t{1} << 20;
 constexpr index_t chunk_edge = 256;
-constexpr index_t plane_group_bytes = index_t{64} << 20;
+constexpr int deflate_level = 4;
 constexpr std::size_t longest_attribute = 60000;  // HDF5's own limit is 64 KiB
 
 /// Blocks of about 1 MiB and at most 256×256 in a plane, that divide the axes evenly.
@@ -26,13 +30,6 @@ Shape3 chunk_shape(const Shape3& shape, PixelType type) {
     chunk.z =
         even(shape.z, chunk_bytes / (chunk.y * chunk.x * static_cast<index_t>(size_of(type))));
     return chunk;
-}
-
-index_t bytes_in_chunks(const ImageMetadata& metadata, const Shape3& chunk) {
-    index_t voxels = metadata.frames * metadata.channels;
-    for (int axis = 0; axis < 3; ++axis)
-        voxels = checked_multiply(voxels, round_up(metadata.shape[axis], chunk[axis]));
-    return checked_multiply(voxels, static_cast<index_t>(size_of(metadata.type)));
 }
 
 std::string axis_tags(bool stack) {
@@ -50,44 +47,45 @@ class Hdf5Writer : public ImageWriter {
   public:
     Hdf5Writer(const PathSpec& spec, const ImageMetadata& metadata, const CreateOptions& options)
         : metadata_(metadata),
-          chunk_(chunk_shape(metadata.shape, metadata.type)),
           stack_(metadata.frames > 1 || metadata.channels > 1),
           output_(spec, options.overwrite,
                   options.compression == Compression::none
-                      ? checked_add(bytes_in_chunks(metadata, chunk_), hdf5_header_bytes)
+                      ? checked_add(metadata.bytes(), hdf5_header_bytes)
                       : 0) {
+        if (options.compression == Compression::deflate) {
+            chunk_ = chunk_shape(metadata.shape, metadata.type);
+            assembler_.emplace(stack_format(metadata, chunk_));
+        }
         const Hdf5Lock lock;
-        create_dataset(options);
+        create_dataset();
         write_attributes(options);
+        if (assembler_) return;
+        offset_ = output_.dataset_offset();
+        output_.file().reserve(offset_, metadata.bytes());
     }
 
-    void write_planes(index_t t, index_t c, index_t z_begin,
-                      const ConstImageView& source) override {
-        progress_.accept(metadata_, t, c, z_begin, source);
-        const Hdf5Lock lock;
-        const Shape3& shape = metadata_.shape;
-        const index_t plane_bytes =
-            shape.y * shape.x * static_cast<index_t>(size_of(metadata_.type));
-        // Whole layers of chunks: none is compressed twice.
-        const index_t layers =
-            std::max<index_t>(plane_group_bytes / plane_bytes / chunk_.z, 1) * chunk_.z;
-        std::vector<char> buffer;
-        for (index_t z = 0; z < source.shape.z; z += layers) {
-            const index_t end = std::min(source.shape.z, z + layers);
-            const ConstImageView group = subview(source, {{z, 0, 0}, {end, shape.y, shape.x}});
-            const void* data = group.data;
-            if (!is_contiguous(group)) {
-                buffer.resize(static_cast<std::size_t>((end - z) * plane_bytes));
-                copy_view(group, {buffer.data(), group.type, group.shape,
-                                  contiguous_strides(group.shape)});
-                data = buffer.data();
-            }
-            write_plane_group(t, c, z_begin + z, group.shape, data);
+    StackFormat format() const override { return stack_format(metadata_, chunk_); }
+
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        check_box(format(), t, c, box, source);
+        const index_t volume = t * metadata_.channels + c;
+        if (assembler_) {
+            assembler_->add(volume, box, source,
+                            [&](const Piece& chunk, const ConstImageView& samples) {
+                                write_chunk(chunk, samples);
+                            });
+        } else {
+            // Past HDF5, which has taken the space and does not touch it again.
+            const index_t samples = element_count(metadata_.shape);
+            const FileArray array{offset_ + volume * samples * bytes_each(),
+                                  contiguous_strides(metadata_.shape)};
+            write_array(output_.file(), array.from(box.begin, bytes_each()), source);
         }
+        written_.add(source);
     }
 
     void commit() override {
-        progress_.finish(metadata_);
+        written_.finish(metadata_);
         output_.commit();
     }
 
@@ -95,6 +93,8 @@ class Hdf5Writer : public ImageWriter {
     const ImageMetadata& metadata() const override { return metadata_; }
 
   private:
+    index_t bytes_each() const { return static_cast<index_t>(size_of(metadata_.type)); }
+
     std::vector<hsize_t> dims_of(index_t t, index_t c, const Shape3& shape) const {
         std::vector<hsize_t> dims;
         if (stack_) dims = {static_cast<hsize_t>(t), static_cast<hsize_t>(c)};
@@ -102,17 +102,20 @@ class Hdf5Writer : public ImageWriter {
         return dims;
     }
 
-    void create_dataset(const CreateOptions& options) {
-        const std::vector<hsize_t> chunk = dims_of(1, 1, chunk_);
+    void create_dataset() {
         const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
         const Hdf5Id type = memory_type(metadata_.type);
         output_.check(properties && type);
-        output_.check(
-            H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data()) >= 0);
         output_.check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER) >= 0);
-        if (options.compression == Compression::deflate)
-            output_.check(H5Pset_shuffle(properties.get()) >= 0 &&
-                          H5Pset_deflate(properties.get(), 4) >= 0);
+        if (assembler_) {
+            const std::vector<hsize_t> chunk = dims_of(1, 1, chunk_);
+            output_.check(
+                H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data()) >= 0 &&
+                H5Pset_shuffle(properties.get()) >= 0 &&
+                H5Pset_deflate(properties.get(), deflate_level) >= 0);
+        } else {
+            output_.check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY) >= 0);
+        }
         output_.create_dataset(type.get(),
                                dims_of(metadata_.frames, metadata_.channels, metadata_.shape),
                                properties.get());
@@ -139,17 +142,25 @@ class Hdf5Writer : public ImageWriter {
                 write_text_attribute(output_.dataset(), name, text);
     }
 
-    void write_plane_group(index_t t, index_t c, index_t z, const Shape3& shape, const void* data) {
-        const Hdf5Id type = memory_type(metadata_.type);
-        output_.check(static_cast<bool>(type));
-        output_.write(dims_of(t, c, {z, 0, 0}), dims_of(1, 1, shape), type.get(), data);
+    /// Chunks at the end of an axis are stored whole, with zeros behind the samples.
+    void write_chunk(const Piece& piece, const ConstImageView& samples) {
+        std::vector<char> whole(static_cast<std::size_t>(element_count(chunk_) * bytes_each()));
+        const ImageView chunk{whole.data(), metadata_.type, chunk_, contiguous_strides(chunk_)};
+        copy_view(samples, subview(chunk, {{0, 0, 0}, samples.shape}));
+        const std::vector<char> stored =
+            encode_chunk(whole.data(), whole.size(), size_of(metadata_.type), deflate_level);
+        output_.write_chunk(dims_of(piece.volume / metadata_.channels,
+                                    piece.volume % metadata_.channels, piece.box.begin),
+                            stored);
     }
 
     ImageMetadata metadata_;
-    Shape3 chunk_;
+    Shape3 chunk_{1, 1, 1};
     bool stack_;
     Hdf5Output output_;
-    WriteProgress progress_;
+    std::optional<PieceAssembler> assembler_;  // of chunks; none where samples are contiguous
+    index_t offset_ = 0;                       // of contiguous samples
+    WriteCount written_;
 };
 
 }  // namespace

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/image_file.hpp"
 
+#include <algorithm>
+
 #include "io/file_kind.hpp"
 #include "io/formats.hpp"
 #include "io/raw_file.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
-namespace {
-
-void check_channels(const ImageMetadata& metadata, index_t t, index_t c) {
-    if (t < 0 || t >= metadata.frames || c < 0 || c >= metadata.channels)
-        throw InvalidArgument(message("time ", t, ", channel ", c, " was asked of an image with ",
-                                      metadata.frames, " times and ", metadata.channels,
-                                      " channels"));
-}
-
-}  // namespace
-
 index_t ImageMetadata::bytes() const {
     const index_t voxels =
         checked_multiply(checked_multiply(frames, channels), element_count(shape));
@@ -41,52 +32,43 @@ std::string to_string(const ImageMetadata& metadata) {
     return text;
 }
 
-void ImageReader::read(index_t t, index_t c, const ImageView& target) {
-    if (target.shape != metadata().shape)
-        throw InvalidArgument(message("a view of ", to_string(target.shape),
-                                      " cannot hold an image of ", to_string(metadata().shape)));
-    read_planes(t, c, 0, target);
+void ImageReader::read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target) {
+    const Shape3& shape = metadata().shape;
+    read_box(t, c, {{z_begin, 0, 0}, {checked_add(z_begin, target.shape.z), shape.y, shape.x}},
+             target);
 }
 
-void check_request(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
-                   const ImageView& target) {
-    check_channels(metadata, t, c);
-    const Shape3& shape = metadata.shape;
-    if (target.type != metadata.type || target.shape.y != shape.y || target.shape.x != shape.x ||
-        z_begin < 0 || target.shape.z < 0 || z_begin > shape.z - target.shape.z)
-        throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(target.shape),
-                                      " ", to_string(target.type), " were asked of an image of ",
-                                      to_string(shape), " ", to_string(metadata.type)));
+void ImageReader::read(index_t t, index_t c, const ImageView& target) {
+    read_box(t, c, {{0, 0, 0}, metadata().shape}, target);
+}
+
+void ImageWriter::write_planes(index_t t, index_t c, index_t z_begin,
+                               const ConstImageView& source) {
+    const Shape3& shape = metadata().shape;
+    write_box(t, c, {{z_begin, 0, 0}, {checked_add(z_begin, source.shape.z), shape.y, shape.x}},
+              source);
 }
 
 void ImageWriter::write(index_t t, index_t c, const ConstImageView& source) {
-    if (source.shape.z != metadata().shape.z)
-        throw InvalidArgument(message("an image of ", to_string(source.shape),
-                                      " was given to a file of ", to_string(metadata().shape)));
-    write_planes(t, c, 0, source);
+    write_box(t, c, {{0, 0, 0}, metadata().shape}, source);
 }
 
-void WriteProgress::accept(const ImageMetadata& metadata, index_t t, index_t c, index_t z_begin,
-                           const ConstImageView& source) {
-    check_channels(metadata, t, c);
-    const Shape3& shape = metadata.shape;
-    if (source.type != metadata.type || source.shape.y != shape.y || source.shape.x != shape.x ||
-        z_begin < 0 || source.shape.z < 0 || z_begin > shape.z - source.shape.z)
-        throw InvalidArgument(message("planes from ", z_begin, " on as ", to_string(source.shape),
-                                      " ", to_string(source.type), " were given to a file of ",
-                                      to_string(shape), " ", to_string(metadata.type)));
-    if ((t * metadata.channels + c) * shape.z + z_begin != written_)
-        throw InvalidArgument(message("plane ", z_begin, " of time ", t, ", channel ", c,
-                                      " was written out of order; write the planes of a channel, "
-                                      "and the channels of a time, in order"));
-    written_ += source.shape.z;
+StackFormat stack_format(const ImageMetadata& metadata, const Shape3& piece) {
+    StackFormat format{metadata.shape, metadata.type, metadata.frames, metadata.channels};
+    for (int axis = 0; axis < 3; ++axis)
+        format.piece[axis] = std::clamp<index_t>(piece[axis], 1, metadata.shape[axis]);
+    return format;
 }
 
-void WriteProgress::finish(const ImageMetadata& metadata) const {
-    const index_t planes = metadata.frames * metadata.channels * metadata.shape.z;
-    if (written_ != planes)
-        throw InvalidArgument(message("only ", written_, " of ", planes,
-                                      " planes were written before the file was completed"));
+void WriteCount::finish(const ImageMetadata& metadata) const {
+    const index_t samples = metadata.bytes() / static_cast<index_t>(size_of(metadata.type));
+    if (samples_ < samples)
+        throw InvalidArgument(message("only ", samples_.load(), " of ", samples,
+                                      " samples were written before the file was completed; write "
+                                      "every box of every channel and time"));
+    if (samples_ > samples)
+        throw InvalidArgument(message(samples_.load(), " samples were written to a file of ",
+                                      samples, "; write each of them once"));
 }
 
 PathSpec parse_path(const std::string& path) {

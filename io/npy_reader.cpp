@@ -2,9 +2,9 @@
 // Stacks in NumPy's array files.
 
 #include "io/axis_layout.hpp"
+#include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/npy_header.hpp"
-#include "io/strided.hpp"
 
 namespace convolume::io {
 namespace {
@@ -22,17 +22,19 @@ class NpyReader : public ImageReader {
     }
 
     const ImageMetadata& metadata() const override { return metadata_; }
+    StackFormat format() const override { return stack_format(metadata_); }
+    void check_unchanged() const override { file_.check_unchanged(); }
 
-    void read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target) override {
-        check_request(metadata_, t, c, z_begin, target);
+    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
+        check_box(format(), t, c, box, target);
         index_t first = 0;
-        const std::vector<index_t> at = layout_.position(t, c, z_begin);
+        const std::vector<index_t> at = layout_.position(t, c, 0);
         for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
-        const FileArray array{
-            header_.data_offset + first * static_cast<index_t>(size_of(header_.type)),
-            {stride('Z'), stride('Y'), stride('X')},
-            header_.swapped};
-        read_array(file_, array, target);
+        const auto bytes_each = static_cast<index_t>(size_of(header_.type));
+        const FileArray volume{header_.data_offset + first * bytes_each,
+                               {stride('Z'), stride('Y'), stride('X')},
+                               header_.swapped};
+        read_array(file_, volume.from(box.begin, bytes_each), target);
     }
 
   private:

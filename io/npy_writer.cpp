@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "io/atomic_output.hpp"
+#include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/npy_header.hpp"
-#include "io/plane_stream.hpp"
 
 namespace convolume::io {
 namespace {
@@ -29,19 +28,24 @@ class NpyWriter : public ImageWriter {
                   checked_add(metadata.bytes(), static_cast<index_t>(header_.size()))),
           offset_(static_cast<index_t>(header_.size())) {
         output_.write(0, header_.data(), offset_);
+        output_.reserve(offset_, metadata.bytes());
     }
 
-    void write_planes(index_t t, index_t c, index_t z_begin,
-                      const ConstImageView& source) override {
-        progress_.accept(metadata_, t, c, z_begin, source);
-        for_each_plane(source, [&](index_t, const void* plane, index_t bytes) {
-            output_.write(offset_, plane, bytes);
-            offset_ += bytes;
-        });
+    StackFormat format() const override { return stack_format(metadata_); }
+
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        check_box(format(), t, c, box, source);
+        const index_t volumes = metadata_.frames * metadata_.channels;
+        const index_t number = t * metadata_.channels + c;
+        const FileArray volume{offset_ + number * (metadata_.bytes() / volumes),
+                               contiguous_strides(metadata_.shape)};
+        write_array(output_, volume.from(box.begin, static_cast<index_t>(size_of(metadata_.type))),
+                    source);
+        written_.add(source);
     }
 
     void commit() override {
-        progress_.finish(metadata_);
+        written_.finish(metadata_);
         output_.commit();
     }
 
@@ -52,8 +56,8 @@ class NpyWriter : public ImageWriter {
     ImageMetadata metadata_;
     std::string header_;
     AtomicOutput output_;
-    WriteProgress progress_;
-    index_t offset_;
+    WriteCount written_;
+    index_t offset_;  // of the first sample
 };
 
 }  // namespace

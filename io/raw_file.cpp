@@ -28,7 +28,13 @@ RawFile::RawFile(const std::string& path) : path_(path) {
     if (descriptor_ < 0)
         throw InputNotFound(
             message("cannot open ", path, ": ", std::strerror(errno), "; check its permissions"));
+    // What is remembered is of the file that is open, whatever has the name now.
+    if (::fstat(descriptor_, &status) != 0 || status.st_size == 0) {
+        ::close(descriptor_);
+        throw InputNotFound(message(path, " was changed while it was opened; run it again"));
+    }
     size_ = status.st_size;
+    modified_ = status.st_mtim;
 }
 
 RawFile::~RawFile() {
@@ -49,12 +55,24 @@ void RawFile::read(index_t offset, void* target, index_t bytes) const {
             throw IoError(message("reading ", path_, " at offset ", offset,
                                   " failed: ", std::strerror(errno)));
         if (got == 0)
-            throw IoError(
-                message(path_, " became shorter while it was read; let nobody else write it"));
+            throw IoError(message(path_,
+                                  " was changed while it was read: it became shorter; run it "
+                                  "again when nothing writes the file"));
         to += got;
         offset += got;
         bytes -= got;
     }
+}
+
+void RawFile::check_unchanged() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0)
+        throw IoError(message("reading ", path_, " failed: ", std::strerror(errno)));
+    if (status.st_size != size_ || status.st_mtim.tv_sec != modified_.tv_sec ||
+        status.st_mtim.tv_nsec != modified_.tv_nsec)
+        throw IoError(message(path_,
+                              " was changed while it was read; run it again when nothing "
+                              "writes the file"));
 }
 
 std::string RawFile::head(index_t bytes) const {

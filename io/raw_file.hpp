@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A file opened for reading at any position.
+// A file opened for reading at any position, by any number of threads.
 
+#include <ctime>
 #include <string>
 
 #include "convolume/shape.hpp"
@@ -23,11 +24,14 @@ class RawFile {
     void read(index_t offset, void* target, index_t bytes) const;
     /// The first `bytes` of the file, or all of it.
     std::string head(index_t bytes) const;
+    /// Throws IoError when the file was written or cut since it was opened.
+    void check_unchanged() const;
 
   private:
     std::string path_;
     int descriptor_ = -1;
     index_t size_ = 0;
+    std::timespec modified_{};
 };
 
 }  // namespace convolume::io

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/strided.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 namespace convolume::io {
 namespace {
-
-constexpr index_t gathered_bytes = index_t{16} << 20;
 
 template <std::size_t Bytes>
 void copy_row(const char* from, index_t from_stride, char* to, index_t to_stride, index_t count) {
@@ -37,22 +33,6 @@ std::uint32_t reverse32(std::uint32_t v) {
 }
 std::uint64_t reverse64(std::uint64_t v) {
     return __builtin_bswap64(v);
-}
-
-/// Axis with more than one element and the largest stride, or -1.
-int slowest_axis(const Shape3& shape, const Index3& strides) {
-    int slowest = -1;
-    for (int axis = 0; axis < 3; ++axis)
-        if (shape[axis] > 1 && (slowest < 0 || strides[axis] > strides[slowest])) slowest = axis;
-    return slowest;
-}
-
-/// Whether the strides of axes that have more than one element are those of a contiguous array.
-bool lies_contiguous(const Shape3& shape, const Index3& strides) {
-    const Index3 wanted = contiguous_strides(shape);
-    for (int axis = 0; axis < 3; ++axis)
-        if (shape[axis] > 1 && strides[axis] != wanted[axis]) return false;
-    return true;
 }
 
 }  // namespace
@@ -90,39 +70,6 @@ void swap_bytes(void* data, index_t count, std::size_t bytes_each) {
 void swap_pixels(void* data, index_t count, PixelType type) {
     const index_t parts = is_complex(type) ? 2 : 1;
     swap_bytes(data, count * parts, size_of(type) / static_cast<std::size_t>(parts));
-}
-
-void read_array(const RawFile& file, const FileArray& array, const ImageView& target) {
-    const Shape3& shape = target.shape;
-    const index_t count = element_count(shape);
-    if (count == 0) return;
-    const auto bytes_each = static_cast<index_t>(size_of(target.type));
-
-    if (lies_contiguous(shape, array.strides) && lies_contiguous(shape, target.strides)) {
-        file.read(array.offset, target.data, count * bytes_each);
-        if (array.swapped) swap_pixels(target.data, count, target.type);
-        return;
-    }
-
-    index_t span = 1;
-    for (int axis = 0; axis < 3; ++axis) span += (shape[axis] - 1) * array.strides[axis];
-    const int slowest = slowest_axis(shape, array.strides);
-    if (span * bytes_each > gathered_bytes && slowest >= 0) {
-        Box3 low{{0, 0, 0}, shape};
-        Box3 high = low;
-        const index_t middle = shape[slowest] / 2;
-        low.end[slowest] = middle;
-        high.begin[slowest] = middle;
-        FileArray rest = array;
-        rest.offset += middle * array.strides[slowest] * bytes_each;
-        read_array(file, array, subview(target, low));
-        read_array(file, rest, subview(target, high));
-        return;
-    }
-    std::vector<char> buffer(static_cast<std::size_t>(span * bytes_each));
-    file.read(array.offset, buffer.data(), span * bytes_each);
-    if (array.swapped) swap_pixels(buffer.data(), span, target.type);
-    copy_view({buffer.data(), target.type, shape, array.strides}, target);
 }
 
 }  // namespace convolume::io

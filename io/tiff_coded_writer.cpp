@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <mutex>
 
-#include "io/atomic_output.hpp"
-#include "io/plane_stream.hpp"
+#include "io/piece_assembler.hpp"
+#include "io/strided.hpp"
 #include "io/tiff_handle.hpp"
-#include "io/tiff_writer.hpp"
+#include "io/tiff_page_directories.hpp"
 
 namespace convolume::io {
 namespace {
 
 constexpr index_t strip_bytes = 256 << 10;
+/// Directories that hold offsets beyond this are BigTIFF's.
+constexpr index_t largest_classic_offset = UINT32_MAX;
 
 std::uint16_t scheme_of(Compression compression) {
     switch (compression) {
@@ -40,24 +43,38 @@ class CodedTiffWriter : public ImageWriter {
         : metadata_(metadata),
           text_(text),
           scheme_(scheme_of(options.compression)),
-          output_(path, options.overwrite, 0),
-          tiff_(output_.temporary(), text.big ? "w8" : "w", 0) {
-        const index_t row_bytes = metadata.shape.x * static_cast<index_t>(size_of(metadata.type));
-        rows_ = std::clamp<index_t>(strip_bytes / row_bytes, 1, metadata.shape.y);
+          predictor_(predictor_of(scheme_, metadata.type)),
+          rows_(std::clamp<index_t>(strip_bytes / metadata.shape.x / bytes_each(), 1,
+                                    metadata.shape.y)),
+          strips_a_page_(ceil_div(metadata.shape.y, rows_)),
+          assembler_(stack_format(metadata, {1, rows_, metadata.shape.x})),
+          strips_(static_cast<std::size_t>(assembler_.pieces())),
+          output_(path, options.overwrite, 0) {}
+
+    StackFormat format() const override {
+        return stack_format(metadata_, {1, rows_, metadata_.shape.x});
     }
 
-    void write_planes(index_t t, index_t c, index_t z_begin,
-                      const ConstImageView& source) override {
-        progress_.accept(metadata_, t, c, z_begin, source);
-        for_each_plane(source, [&](index_t, const void* plane, index_t) {
-            write_page(static_cast<const char*>(plane));
-        });
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        check_box(format(), t, c, box, source);
+        assembler_.add(t * metadata_.channels + c, box, source,
+                       [&](const Piece& strip, const ConstImageView& samples) {
+                           append(strip.number, encode(samples));
+                       });
+        written_.add(source);
     }
 
     void commit() override {
-        progress_.finish(metadata_);
-        tiff_.close();
-        check(tiff_.error().empty());
+        written_.finish(metadata_);
+        const index_t pages = assembler_.pieces() / strips_a_page_;
+        const index_t offset = round_up(end_, 16);
+        text_.big = false;
+        index_t bytes = directory_of(0).size();
+        if (pages > 1)
+            bytes = checked_add(bytes, checked_multiply(pages - 1, directory_of(1).size()));
+        text_.big = checked_add(offset, bytes) > largest_classic_offset;
+        write_directories(output_, text_.big, offset, pages,
+                          [&](index_t page) { return directory_of(page); });
         output_.commit();
     }
 
@@ -65,61 +82,86 @@ class CodedTiffWriter : public ImageWriter {
     const ImageMetadata& metadata() const override { return metadata_; }
 
   private:
-    void check(bool done) const {
-        if (!done)
-            throw IoError(
-                output_.failure(tiff_.error().empty() ? "libtiff gave no reason" : tiff_.error()));
+    /// Where an encoded strip is in the file.
+    struct Place {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+    };
+
+    index_t bytes_each() const { return static_cast<index_t>(size_of(metadata_.type)); }
+
+    TiffDirectory directory_of(index_t page) const {
+        TiffStrips strips{scheme_, predictor_, rows_, {}, {}};
+        for (index_t i = 0; i < strips_a_page_; ++i) {
+            const Place& place = strips_[static_cast<std::size_t>(page * strips_a_page_ + i)];
+            strips.offsets.push_back(place.offset);
+            strips.bytes.push_back(place.bytes);
+        }
+        return page_directory(metadata_, text_, page == 0, strips);
     }
 
-    template <class... Values>
-    void set(std::uint32_t tag, Values... values) {
-        check(TIFFSetField(tiff_, tag, values...) == 1);
-    }
-
-    void set_tags() {
-        set(TIFFTAG_SUBFILETYPE, 0u);
-        set(TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(metadata_.shape.x));
-        set(TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(metadata_.shape.y));
+    /// The strip as libtiff encodes it: the only one of a file in memory.
+    std::string encode(const ConstImageView& samples) const {
+        TiffHandle tiff;
+        const auto set = [&](std::uint32_t tag, auto value) {
+            check(TIFFSetField(tiff, tag, value) == 1, tiff);
+        };
+        set(TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(samples.shape.x));
+        set(TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(samples.shape.y));
+        set(TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(samples.shape.y));
         set(TIFFTAG_BITSPERSAMPLE, static_cast<int>(size_of(metadata_.type) * 8));
         set(TIFFTAG_SAMPLEFORMAT, static_cast<int>(sample_format(metadata_.type)));
         set(TIFFTAG_SAMPLESPERPIXEL, 1);
         set(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
         set(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
         set(TIFFTAG_COMPRESSION, static_cast<int>(scheme_));
-        if (const int predictor = predictor_of(scheme_, metadata_.type); predictor > 1)
-            set(TIFFTAG_PREDICTOR, predictor);
-        set(TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(rows_));
-        set(TIFFTAG_XRESOLUTION, text_.pixels_per_unit[1]);
-        set(TIFFTAG_YRESOLUTION, text_.pixels_per_unit[0]);
-        set(TIFFTAG_RESOLUTIONUNIT, static_cast<int>(text_.resolution_unit));
-        if (!first_page_) return;
-        set(TIFFTAG_IMAGEDESCRIPTION, text_.description.c_str());
-        if (!text_.software.empty()) set(TIFFTAG_SOFTWARE, text_.software.c_str());
-        first_page_ = false;
+        if (predictor_ > 1) set(TIFFTAG_PREDICTOR, static_cast<int>(predictor_));
+        // A copy, since the predictor works in place.
+        const index_t bytes = element_count(samples.shape) * bytes_each();
+        std::vector<char> strip(static_cast<std::size_t>(bytes));
+        copy_view(samples,
+                  {strip.data(), samples.type, samples.shape, contiguous_strides(samples.shape)});
+        check(TIFFWriteEncodedStrip(tiff, 0, strip.data(), bytes) == bytes, tiff);
+        const std::uint64_t offset = TIFFGetStrileOffset(tiff, 0);
+        const std::uint64_t count = TIFFGetStrileByteCount(tiff, 0);
+        check(offset > 0 && count > 0 && offset <= tiff.memory().size() &&
+                  count <= tiff.memory().size() - offset,
+              tiff);
+        return tiff.memory().substr(offset, count);
     }
 
-    void write_page(const char* plane) {
-        set_tags();
-        const index_t row_bytes = metadata_.shape.x * static_cast<index_t>(size_of(metadata_.type));
-        std::uint32_t strip = 0;
-        for (index_t y = 0; y < metadata_.shape.y; y += rows_, ++strip) {
-            const index_t bytes = std::min(rows_, metadata_.shape.y - y) * row_bytes;
-            // The predictor works in place.
-            strip_.assign(plane + y * row_bytes, plane + y * row_bytes + bytes);
-            check(TIFFWriteEncodedStrip(tiff_, strip, strip_.data(), bytes) == bytes);
+    void check(bool done, const TiffHandle& tiff) const {
+        if (done) return;
+        tiff.rethrow();
+        throw IoError(
+            output_.failure(tiff.error().empty() ? "libtiff gave no reason" : tiff.error()));
+    }
+
+    void append(index_t number, const std::string& strip) {
+        const auto bytes = static_cast<index_t>(strip.size());
+        index_t offset = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            offset = end_;
+            end_ = checked_add(end_, round_up(bytes, 2));  // strips begin on even addresses
+            strips_[static_cast<std::size_t>(number)] = {static_cast<std::uint64_t>(offset),
+                                                         strip.size()};
         }
-        check(TIFFWriteDirectory(tiff_) == 1);
+        output_.write(offset, strip.data(), bytes);
     }
 
     ImageMetadata metadata_;
     TiffText text_;
     std::uint16_t scheme_;
+    std::uint16_t predictor_;
+    index_t rows_;
+    index_t strips_a_page_;
+    PieceAssembler assembler_;
+    std::vector<Place> strips_;  // in the order of the assembler's pieces, which is that of pages
     AtomicOutput output_;
-    TiffHandle tiff_;
-    WriteProgress progress_;
-    index_t rows_ = 1;
-    bool first_page_ = true;
-    std::vector<char> strip_;
+    WriteCount written_;
+    std::mutex mutex_;
+    index_t end_ = tiff_data_offset;
 };
 
 }  // namespace

@@ -62,10 +62,14 @@ void TiffDirectory::add_longs(std::uint16_t tag, const std::vector<std::uint32_t
     for (const std::uint32_t value : values) append(entries_.back().value, value);
 }
 
-void TiffDirectory::add_offset(std::uint16_t tag, std::uint64_t value) {
-    if (!big_) return add_long(tag, static_cast<std::uint32_t>(value));
-    entries_.push_back({tag, type_long8, 1, {}});
-    append(entries_.back().value, value);
+void TiffDirectory::add_offsets(std::uint16_t tag, const std::vector<std::uint64_t>& values) {
+    entries_.push_back({tag, big_ ? type_long8 : type_long, values.size(), {}});
+    for (const std::uint64_t value : values) {
+        if (big_)
+            append(entries_.back().value, value);
+        else
+            append(entries_.back().value, static_cast<std::uint32_t>(value));
+    }
 }
 
 void TiffDirectory::add_rational(std::uint16_t tag, double value) {

@@ -19,7 +19,7 @@ class TiffDirectory {
     void add_long(std::uint16_t tag, std::uint32_t value);
     void add_longs(std::uint16_t tag, const std::vector<std::uint32_t>& values);
     /// 64 bits in BigTIFF, 32 in classic TIFF.
-    void add_offset(std::uint16_t tag, std::uint64_t value);
+    void add_offsets(std::uint16_t tag, const std::vector<std::uint64_t>& values);
     /// The closest fraction of two 32-bit numbers.
     void add_rational(std::uint16_t tag, double value);
     void add_text(std::uint16_t tag, const std::string& value);

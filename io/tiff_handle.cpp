@@ -1,33 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tiff_handle.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 
 #include "convolume/error.hpp"
 
 namespace convolume::io {
+namespace {
 
-TiffHandle::TiffHandle(const std::string& path, const char* mode, index_t largest_allocation_bytes)
-    : path_(path) {
+TiffHandle& handle(thandle_t self) {
+    return *static_cast<TiffHandle*>(self);
+}
+
+}  // namespace
+
+TiffHandle::TiffHandle(const RawFile& file, index_t largest_allocation_bytes) : file_(&file) {
+    // r: read, m: no memory mapping, c: strips as they are in the file
+    open("rmc", largest_allocation_bytes);
+    if (tiff_ != nullptr) return;
+    rethrow();
+    throw BadData(message(file.path(), " cannot be read as a TIFF: ",
+                          error_.empty() ? "its first directory is damaged" : error_,
+                          "; copy or write it again"));
+}
+
+TiffHandle::TiffHandle() {
+    open("w8", 0);
+    if (tiff_ == nullptr) throw IoError(message("libtiff cannot write to memory: ", error_));
+}
+
+TiffHandle::~TiffHandle() {
+    if (tiff_ != nullptr) TIFFClose(tiff_);
+}
+
+void TiffHandle::open(const char* mode, index_t largest_allocation_bytes) {
     const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(
         TIFFOpenOptionsAlloc(), TIFFOpenOptionsFree);
     if (!options) throw OutOfMemory("no memory for opening a TIFF file");
     TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_error, this);
     TIFFOpenOptionsSetWarningHandlerExtR(options.get(), drop_warning, nullptr);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), largest_allocation_bytes);
-    tiff_ = TIFFOpenExt(path.c_str(), mode, options.get());
-    if (tiff_ != nullptr) return;
-    const std::string reason = error_.empty() ? "its first directory is damaged" : error_;
-    if (mode[0] == 'r')
-        throw BadData(
-            message(path, " cannot be read as a TIFF: ", reason, "; copy or write it again"));
-    throw CannotCreate(message("cannot create ", path, ": ", reason));
+    const auto close = [](thandle_t) { return 0; };
+    const std::string name = file_ != nullptr ? file_->path() : "memory";
+    tiff_ = TIFFClientOpenExt(name.c_str(), mode, this, read, write, seek, close, size, nullptr,
+                              nullptr, options.get());
 }
 
-void TiffHandle::close() {
-    if (tiff_ != nullptr) TIFFClose(tiff_);
-    tiff_ = nullptr;
+void TiffHandle::go_to(std::uint64_t directory) {
+    if (directory == directory_) return;
+    directory_ = 0;
+    if (TIFFSetSubDirectory(tiff_, directory) == 0) {
+        rethrow();
+        throw BadData(message(file_->path(), " cannot be read: ", error_, "; copy it again"));
+    }
+    directory_ = directory;
+}
+
+void TiffHandle::rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
 }
 
 std::string TiffHandle::text(std::uint32_t tag) const {
@@ -35,9 +68,64 @@ std::string TiffHandle::text(std::uint32_t tag) const {
     return TIFFGetField(tiff_, tag, &value) == 1 && value != nullptr ? value : "";
 }
 
+// No exception may cross libtiff.
+
+tmsize_t TiffHandle::read(thandle_t self, void* to, tmsize_t bytes) {
+    TiffHandle& h = handle(self);
+    const index_t there = static_cast<index_t>(size(self)) - h.position_;
+    const index_t count = std::clamp<index_t>(there, 0, bytes);
+    if (count == 0) return 0;
+    if (h.file_ == nullptr) {
+        std::memcpy(to, h.memory_.data() + h.position_, static_cast<std::size_t>(count));
+    } else {
+        try {
+            h.file_->read(h.position_, to, count);
+        } catch (...) {
+            h.failure_ = std::current_exception();
+            return -1;
+        }
+    }
+    h.position_ += count;
+    return count;
+}
+
+tmsize_t TiffHandle::write(thandle_t self, void* from, tmsize_t bytes) {
+    TiffHandle& h = handle(self);
+    if (h.file_ != nullptr || bytes < 0) return -1;
+    const auto begin = static_cast<std::size_t>(h.position_);
+    const auto count = static_cast<std::size_t>(bytes);
+    try {
+        if (h.memory_.size() < begin + count) h.memory_.resize(begin + count);
+    } catch (...) {
+        h.failure_ = std::current_exception();
+        return -1;
+    }
+    std::memcpy(h.memory_.data() + begin, from, count);
+    h.position_ += bytes;
+    return bytes;
+}
+
+toff_t TiffHandle::seek(thandle_t self, toff_t offset, int from) {
+    TiffHandle& h = handle(self);
+    const auto base = from == SEEK_SET   ? toff_t{0}
+                      : from == SEEK_CUR ? static_cast<toff_t>(h.position_)
+                                         : size(self);
+    // Backward seeks come as numbers that wrap around.
+    const toff_t target = base + offset;
+    if (target > static_cast<toff_t>(INT64_MAX)) return static_cast<toff_t>(-1);
+    h.position_ = static_cast<index_t>(target);
+    return target;
+}
+
+toff_t TiffHandle::size(thandle_t self) {
+    const TiffHandle& h = handle(self);
+    return h.file_ != nullptr ? static_cast<toff_t>(h.file_->size()) : h.memory_.size();
+}
+
 int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, va_list values) {
-    const std::string name = static_cast<TiffHandle*>(self)->path_ + ": ";
-    std::string& error = static_cast<TiffHandle*>(self)->error_;
+    const TiffHandle& h = handle(self);
+    const std::string name = (h.file_ != nullptr ? h.file_->path() : "memory") + ": ";
+    std::string& error = handle(self).error_;
     if (!error.empty()) return 1;
     std::array<char, 500> text{};
     std::vsnprintf(text.data(), text.size(), format, values);
@@ -45,6 +133,24 @@ int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, v
     if (error.compare(0, name.size(), name) == 0) error.erase(0, name.size());
     while (!error.empty() && (error.back() == '.' || error.back() == '\n')) error.pop_back();
     return 1;
+}
+
+std::unique_ptr<TiffHandle> TiffHandles::take() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!idle_.empty()) {
+            auto handle = std::move(idle_.back());
+            idle_.pop_back();
+            return handle;
+        }
+    }
+    return std::make_unique<TiffHandle>(file_, largest_allocation_bytes_);
+}
+
+void TiffHandles::give_back(std::unique_ptr<TiffHandle> handle) {
+    constexpr std::size_t most_idle = 16;
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < most_idle) idle_.push_back(std::move(handle));
 }
 
 }  // namespace convolume::io

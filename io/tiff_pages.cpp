@@ -70,7 +70,12 @@ class PageScan {
 
         const index_t pixel_bytes = static_cast<index_t>(size_of(page.type)) * page.samples;
         if (page.width > INT64_MAX / page.height / pixel_bytes) refuse("is impossibly large");
-        const bool tiled = TIFFIsTiled(tiff_) != 0;
+        const bool tiled = page.tiled = TIFFIsTiled(tiff_) != 0;
+        page.rows =
+            tiled ? tiff_.get<std::uint32_t>(TIFFTAG_TILELENGTH, 0)
+                  : std::min<index_t>(tiff_.get<std::uint32_t>(TIFFTAG_ROWSPERSTRIP, UINT32_MAX),
+                                      page.height);
+        page.columns = tiled ? tiff_.get<std::uint32_t>(TIFFTAG_TILEWIDTH, 0) : page.width;
         // Striles: strips or tiles, as libtiff calls them.
         const index_t striles = tiled ? TIFFNumberOfTiles(tiff_) : TIFFNumberOfStrips(tiff_);
         const index_t largest_strile =

@@ -17,8 +17,11 @@ struct TiffPage {
     index_t height = 0;
     index_t samples = 1;
     PixelType type = PixelType::uint8;
-    bool planar = false;      ///< samples in planes of their own, not side by side
-    bool reduced = false;     ///< a thumbnail or a level of a pyramid
+    bool planar = false;   ///< samples in planes of their own, not side by side
+    bool reduced = false;  ///< a thumbnail or a level of a pyramid
+    bool tiled = false;
+    index_t rows = 0;  ///< of a strip or tile
+    index_t columns = 0;
     index_t raw_offset = -1;  ///< where its pixels lie as they are; -1: coded, or not in one run
     index_t least_file_bytes = 0;  ///< bytes of the file its pixels take at the least
 

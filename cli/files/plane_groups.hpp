@@ -25,6 +25,7 @@ void for_each_plane_group(io::ImageReader& reader, index_t t, index_t c, Use&& u
         reader.read_planes(t, c, z, view);
         use(ConstImageView(view), z);
     }
+    reader.check_unchanged();
 }
 
 }  // namespace convolume::cli

@@ -44,6 +44,7 @@ void for_each_volume(io::ImageReader& reader, io::ImageWriter& writer,
             writer.write(t, c, output.view());
         }
     }
+    reader.check_unchanged();
 }
 
 }  // namespace convolume::cli

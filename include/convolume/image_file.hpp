@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "convolume/export.hpp"
-#include "convolume/image_view.hpp"
+#include "convolume/image_stream.hpp"
 
 namespace convolume::io {
 
@@ -53,15 +53,19 @@ struct OpenOptions {
     std::string axes;
 };
 
-class CONVOLUME_API ImageReader {
+/// An image of a file as a source of boxes. read_box() and what calls it may be called by several
+/// threads at once; they throw BadData for what the file holds, IoError where it cannot be read.
+class CONVOLUME_API ImageReader : public ImageSource {
   public:
-    virtual ~ImageReader() = default;
     virtual const ImageMetadata& metadata() const = 0;
     /// Reads planes z_begin … z_begin + target.shape.z - 1 of channel c at time t; `target` has the
-    /// image's type, y and x, and any strides. Throws BadData or IoError.
-    virtual void read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target) = 0;
+    /// image's type, y and x, and any strides.
+    void read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target);
     /// Reads channel c at time t into `target` (same shape and type, any strides).
     void read(index_t t, index_t c, const ImageView& target);
+    /// Throws IoError when the file was changed since it was opened: what was read may be of both
+    /// states. For whoever has read the last box.
+    virtual void check_unchanged() const = 0;
 };
 
 /// Opens `path` by its content ("file.h5:/dataset" for HDF5). Throws InputNotFound, BadData
@@ -84,18 +88,21 @@ struct CreateOptions {
     std::string software;
 };
 
-class CONVOLUME_API ImageWriter {
+/// An image of a file as a sink of boxes. write_box() and what calls it may be called by several
+/// threads at once, in any order; every sample is written once. Boxes of whole pieces
+/// (StackFormat::piece) are written fastest; in formats that have pieces, those that are not whole
+/// yet wait in memory. What it throws (IoError: no space) leaves a file that cannot be committed.
+class CONVOLUME_API ImageWriter : public ImageSink {
   public:
-    /// Without commit(), whatever was written is removed.
-    virtual ~ImageWriter() = default;
-    /// Writes planes z_begin … z_begin + source.shape.z - 1 of channel c at time t; every plane
-    /// once, in order: t slowest, then c, then z. `source` has the type, y and x given at creation.
-    /// Formats in chunks are written fastest by many planes at a time.
-    virtual void write_planes(index_t t, index_t c, index_t z_begin,
-                              const ConstImageView& source) = 0;
+    // Without commit(), the destructor removes whatever was written.
+
+    /// Writes planes z_begin … z_begin + source.shape.z - 1 of channel c at time t; `source` has
+    /// the type, y and x given at creation.
+    void write_planes(index_t t, index_t c, index_t z_begin, const ConstImageView& source);
     /// Writes channel c at time t, all of it.
     void write(index_t t, index_t c, const ConstImageView& source);
-    /// Completes the file and gives it its final name. Throws IoError.
+    /// Completes the file and gives it its final name, once all boxes are written. Throws IoError,
+    /// OutputExists, or InvalidArgument when samples are missing.
     virtual void commit() = 0;
 
   protected:
