@@ -2,7 +2,6 @@
 #include "cli/convolve/command.hpp"
 
 #include "cli/files/image_output.hpp"
-#include "cli/files/volumes.hpp"
 
 namespace convolume::cli {
 
@@ -18,6 +17,9 @@ void ConvolveSteps::plan(const ExecutionContext&) {
                                        request_.options.precision);
     Options options = request_.options;
     options.center = kernel_.explicit_center();
+    options.streamed = true;
+    options.expected_executions = volumes();
+    options.scratch_directory = folder_of(request_.output);
     convolver_.emplace(planned_image_shape(input_.shape, kernel_.values.shape(), options),
                        kernel_.values.view(), options, request_.engines, input_.type, output_.type);
     output_.shape = convolver_->output_shape();
@@ -30,13 +32,8 @@ Work ConvolveSteps::work() const {
 
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     writer_ = io::create_image(request_.output, output_, request_.create);
-    const HostMemory memory =
-        convolver_->plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
-    for_each_volume(*reader_, *writer_, output_, memory, context,
-                    [&](const ConstImageView& input, const ImageView& output,
-                        const ExecutionContext& volume_context) {
-                        executed_ += convolver_->execute(input, output, volume_context);
-                    });
+    executed_ = convolver_->execute(*reader_, *writer_, context);
+    reader_->check_unchanged();
 }
 
 void ConvolveSteps::commit() {

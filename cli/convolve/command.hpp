@@ -35,7 +35,7 @@ class ConvolveSteps : public RunSteps {
     io::ImageMetadata output_;
     KernelFile kernel_;
     std::optional<Convolver> convolver_;
-    ExecutionReport executed_;  ///< summed over channels and frames
+    ExecutionReport executed_;  ///< of all channels and frames
 };
 
 }  // namespace convolume::cli

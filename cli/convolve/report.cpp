@@ -30,7 +30,7 @@ void ConvolveSteps::report_plan(const Console& console) const {
     report_kernel(console, kernel_,
                   message(", sum ", format_number(convolver_->kernel_sum(), 9), ", ",
                           normalization_words(request_.options.normalization)));
-    cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan, volumes()));
+    cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
 }
 
 void ConvolveSteps::report_result(const Console& console, const RunTimes& times) const {

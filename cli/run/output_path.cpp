@@ -28,13 +28,18 @@ bool same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+std::string folder_of(const std::string& path) {
+    if (path.empty()) return {};
+    const fs::path parent = fs::path(io::parse_path(path).file).parent_path();
+    return parent.empty() ? "." : parent.string();
+}
+
 void check_output_path(const std::string& file, bool overwrite) {
     std::error_code unreadable;  // then the checks below fail, and access() gives the reason
     if (fs::is_directory(file, unreadable))
         throw CannotCreate(
             message("cannot write \"", file, "\": it is a folder; name a file in it"));
-    const fs::path parent = fs::path(file).parent_path();
-    const std::string folder = parent.empty() ? "." : parent.string();
+    const std::string folder = folder_of(file);
     if (!fs::is_directory(folder, unreadable))
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
                                    "\" does not exist; create it first"));

@@ -12,6 +12,9 @@ namespace convolume::cli {
 /// or not writable.
 void check_output_path(const std::string& file, bool overwrite);
 
+/// The folder that `path` is in; "." for a name alone, "" for none.
+std::string folder_of(const std::string& path);
+
 /// What a run writes and reads.
 struct RunFiles {
     std::vector<std::string> outputs;  ///< "" is none

@@ -39,7 +39,7 @@ void report_plan(const Console& console, const RunOptions& options, const std::s
         console.fact("plan", line);
 }
 
-std::string plan_line(const Plan& plan, index_t volumes) {
+std::string plan_line(const Plan& plan, index_t executions) {
     const PlanCandidate& chosen = plan.chosen;
     std::ostringstream text;
     text << to_string(chosen.method);
@@ -53,7 +53,7 @@ std::string plan_line(const Plan& plan, index_t volumes) {
     for (const std::string& engine : plan.engines) text << ' ' << engine;
     if (chosen.on_gpu) text << ", " << format_bytes(chosen.engine_bytes) << " of each GPU";
     text << ", " << format_bytes(chosen.host_bytes) << " of host memory, predicted "
-         << format_duration(chosen.seconds * static_cast<double>(volumes));
+         << format_duration(chosen.seconds * static_cast<double>(executions));
     return text.str();
 }
 

@@ -25,8 +25,9 @@ nlohmann::ordered_json versioned_json();
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,
                  const std::string& line);
 
-/// The method, its grid and memory, and the time predicted for that many volumes.
-std::string plan_line(const Plan& plan, index_t volumes);
+/// The method, its grid and memory, and the time predicted for `executions` times what the plan
+/// predicts: 1 where it was told how many images there are.
+std::string plan_line(const Plan& plan, index_t executions = 1);
 
 /// "plan 0.010 s, read 0.002 s, …; total 1.20 s, peak memory 50.0 MiB": the phases there were.
 void report_times(const Console& console, const RunTimes& run);
