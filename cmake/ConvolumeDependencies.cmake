@@ -25,6 +25,7 @@ endmacro()
 
 convolume_optional(TIFF TIFF libtiff-dev 4.5)
 convolume_optional(HDF5 HDF5C libhdf5-dev)
+convolume_optional(SNDFILE SndFile libsndfile1-dev)
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     find_package(pugixml REQUIRED)  # OME-XML, BigDataViewer's XML
 endif()
