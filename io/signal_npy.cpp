@@ -24,9 +24,9 @@ void to_float64(void* data, index_t count) {
     }
 }
 
-class NpyReader : public SignalReader {
+class NpySignalReader : public SignalReader {
   public:
-    explicit NpyReader(const std::string& path)
+    explicit NpySignalReader(const std::string& path)
         : file_(path), header_(read_npy_header(file_, true)) {
         if (header_.dims.empty())
             throw BadData(message(path, " holds a single value, not an array of samples"));
@@ -64,10 +64,10 @@ std::string type_code(SampleType type) {
     return npy_type_code(kind, static_cast<std::size_t>(bytes_of(type)));
 }
 
-class NpyWriter : public SignalWriter {
+class NpySignalWriter : public SignalWriter {
   public:
-    NpyWriter(const std::string& path, std::vector<index_t> dims, SampleType type,
-              const CreateSignalOptions& options)
+    NpySignalWriter(const std::string& path, std::vector<index_t> dims, SampleType type,
+                    const CreateSignalOptions& options)
         : dims_(std::move(dims)),
           type_(type),
           header_(npy_header_text(type_code(type), dims_)),
@@ -107,13 +107,13 @@ class NpyWriter : public SignalWriter {
 }  // namespace
 
 std::unique_ptr<SignalReader> open_npy_signal(const std::string& path) {
-    return std::make_unique<NpyReader>(path);
+    return std::make_unique<NpySignalReader>(path);
 }
 
 std::unique_ptr<SignalWriter> create_npy_signal(const std::string& path,
                                                 const std::vector<index_t>& dims, SampleType type,
                                                 const CreateSignalOptions& options) {
-    return std::make_unique<NpyWriter>(path, dims, type, options);
+    return std::make_unique<NpySignalWriter>(path, dims, type, options);
 }
 
 }  // namespace convolume::io

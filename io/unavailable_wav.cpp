@@ -5,7 +5,7 @@
 namespace convolume::io {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path) {
+[[noreturn]] void refuse_wav(const std::string& path) {
     throw Unavailable(message(path,
                               " is a WAV file and convolume was built without libsndfile; install "
                               "libsndfile1-dev, then build it again"));
@@ -14,13 +14,13 @@ namespace {
 }  // namespace
 
 std::unique_ptr<SignalReader> open_wav_signal(const std::string& path) {
-    refuse(path);
+    refuse_wav(path);
 }
 
 std::unique_ptr<SignalWriter> create_wav_signal(const std::string& path,
                                                 const std::vector<index_t>&, SampleType,
                                                 const CreateSignalOptions&) {
-    refuse(path);
+    refuse_wav(path);
 }
 
 }  // namespace convolume::io

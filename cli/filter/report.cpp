@@ -15,12 +15,12 @@ std::string extents_text(const std::vector<index_t>& dims) {
     return text;
 }
 
-std::string plan_line(const FilterPlan& plan) {
+std::string plan_line(const FilterPlan& plan, bool whole) {
     std::string text = to_string(plan.method);
     if (plan.segment > 0) text += message(", segments of ", plan.segment);
     return text + message(" on ", plan.engine, ", chunks of ", plan.chunk, " in ",
                           format_bytes(plan.stream_bytes), ", predicted ",
-                          format_duration(plan.seconds));
+                          format_duration(plan.seconds), whole ? "" : " for each");
 }
 
 /// Unknown extents are null.
@@ -58,7 +58,8 @@ void FilterSteps::report_plan(const Console& console) const {
     for (const FilterFile& file : filters_)
         console.fact("filters",
                      message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
-    cli::report_plan(console, request_.run, bank_->plan().to_string(), plan_line(bank_->plan()));
+    cli::report_plan(console, request_.run, bank_->plan().to_string(),
+                     plan_line(bank_->plan(), signal_.length_known()));
     if (request_.run.dry_run) console.fact("result", output_text());
 }
 

@@ -61,7 +61,8 @@ struct CONVOLUME_API FilterPlan {
     FilterMethod method = FilterMethod::overlap_save;
     index_t segment = 0;
     std::string engine;             ///< "gpu:0"
-    double seconds = 0;             ///< predicted, from host memory to host memory
+    double seconds = 0;             ///< predicted, from host memory to host memory; of
+                                    ///< unknown_samples: of a chunk
     index_t chunk = 0;              ///< results computed at a time when streaming
     index_t stream_bytes = 0;       ///< of host memory when streaming
     std::string to_string() const;  ///< a few lines for people

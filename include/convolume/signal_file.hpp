@@ -38,15 +38,15 @@ CONVOLUME_API ByteOrder parse_byte_order(std::string_view);  ///< "little", "big
 struct OpenSignalOptions {
     /// Elements of raw files whose name does not tell: .f32, .c64, .i16, .ci16, … do
     /// (stored_type_of_name()).
-    std::optional<StoredType> raw_type;
+    std::optional<StoredType> raw_type{};
     /// Raw files hold this many signals of equal length, one after another: an axis of its own.
-    std::optional<index_t> raw_signals;
+    std::optional<index_t> raw_signals{};
     /// The same by the samples of each.
-    std::optional<index_t> raw_samples;
+    std::optional<index_t> raw_samples{};
     /// Bytes of raw files before their first sample.
-    std::optional<index_t> raw_header;
+    std::optional<index_t> raw_header{};
     /// Of raw files; little-endian where nothing is given.
-    std::optional<ByteOrder> raw_byte_order;
+    std::optional<ByteOrder> raw_byte_order{};
 };
 
 class CONVOLUME_API SignalReader {

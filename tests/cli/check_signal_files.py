@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import warnings
 import wave
 
 try:
@@ -19,6 +20,7 @@ except ImportError as error:
     print("SKIPPED:", error)
     sys.exit(77)
 
+warnings.simplefilter("ignore", wavfile.WavFileWarning)  # of chunks beside the samples
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command, hdf5, wav = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON", sys.argv[3] == "ON"
@@ -214,7 +216,8 @@ def waves():
             filtered("x.wav", "one.f64", "-o", "y.wav", "--precision", "float64", "--output-type", kind, "--chunk",
                      "10000")
             back, back_width, rate = read_wave("y.wav")
-            check(np.array_equal(back, integers) and back_width == width and rate == 11025, name, "comes back otherwise")
+            check(np.array_equal(back, integers) and back_width == width and rate == 11025, name,
+                  "comes back otherwise")
             info = json.loads(run(["info", "x.wav", "--json", "--stats"]).stdout)
             check(info["format"] == "WAV" and info["stored"] == kind and info["sampling_rate_hz"] == 11025 and
                   info["samples"] == len(integers) and info["signals"] == channels, info)
@@ -239,8 +242,8 @@ def waves():
     check("1 values below and 3 above the range of int16" in done.stderr, done.stderr)
     # From a pipe, of unknown length.
     x = rng.uniform(-1, 1, 50_001).astype("f4")
-    done = subprocess.run([command, "filter", "-", "one.f64", "-o", "pipe.wav", "--raw", "f32", "--rate", "22050", "-q"],
-                          input=x.tobytes(), capture_output=True)
+    done = subprocess.run([command, "filter", "-", "one.f64", "-o", "pipe.wav", "--raw", "f32", "--rate", "22050",
+                           "-q"], input=x.tobytes(), capture_output=True)
     rate, y = wavfile.read("pipe.wav")
     check(rate == 22050 and np.array_equal(x, y), "a pipe into WAV", done.stderr)
     # RF64, as recorders write what may pass 4 GiB.
