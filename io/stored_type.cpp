@@ -9,7 +9,7 @@
 namespace convolume::io {
 namespace {
 
-struct Row {
+struct StoredRow {
     StoredType type;
     const char* name;
     const char* extension;  ///< with its dot
@@ -17,7 +17,7 @@ struct Row {
     index_t bytes;
     PixelType read_type;
 };
-constexpr Row rows[] = {
+constexpr StoredRow stored_rows[] = {
     {StoredType::uint8, "uint8", ".u8", "", 1, PixelType::uint8},
     {StoredType::int8, "int8", ".i8", ".s8", 1, PixelType::int8},
     {StoredType::uint16, "uint16", ".u16", "", 2, PixelType::uint16},
@@ -36,14 +36,15 @@ constexpr Row rows[] = {
     {StoredType::ci32, "ci32", ".ci32", ".cs32", 8, PixelType::complex128},
 };
 
-const Row& row_of(StoredType type) {
-    const auto* const found = std::find_if(std::begin(rows), std::end(rows),
-                                           [&](const Row& row) { return row.type == type; });
-    if (found == std::end(rows)) throw InternalError("a stored type outside its enumeration");
+const StoredRow& row_of(StoredType type) {
+    const auto* const found = std::find_if(std::begin(stored_rows), std::end(stored_rows),
+                                           [&](const StoredRow& row) { return row.type == type; });
+    if (found == std::end(stored_rows))
+        throw InternalError("a stored type outside its enumeration");
     return *found;
 }
 
-bool names(const char* extension, std::string_view name) {
+bool is_extension(const char* extension, std::string_view name) {
     return *extension != '\0' && name == extension + 1;
 }
 
@@ -55,8 +56,9 @@ const char* to_string(StoredType type) {
 
 StoredType parse_stored_type(std::string_view name) {
     std::string known;
-    for (const Row& row : rows) {
-        if (name == row.name || names(row.extension, name) || names(row.other_extension, name))
+    for (const StoredRow& row : stored_rows) {
+        if (name == row.name || is_extension(row.extension, name) ||
+            is_extension(row.other_extension, name))
             return row.type;
         known += (known.empty() ? "" : ", ") + std::string(row.name);
     }
@@ -66,7 +68,7 @@ StoredType parse_stored_type(std::string_view name) {
 
 std::optional<StoredType> stored_type_of_name(std::string_view path) {
     const std::string text(path);
-    for (const Row& row : rows)
+    for (const StoredRow& row : stored_rows)
         for (const char* extension : {row.extension, row.other_extension})
             if (*extension != '\0' && row.type != StoredType::int24 &&
                 has_extension(text, extension))

@@ -24,7 +24,7 @@ std::string plan_line(const FilterPlan& plan, bool whole) {
 }
 
 /// Unknown extents are null.
-nlohmann::ordered_json shape_json(const std::vector<index_t>& dims) {
+nlohmann::ordered_json extents_json(const std::vector<index_t>& dims) {
     nlohmann::ordered_json json = dims;
     if (dims.back() == unknown_samples) json.back() = nullptr;
     return json;
@@ -34,7 +34,7 @@ nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& 
     return {{"file", path},
             {"format", info.format},
             {"type", to_string(info.type)},
-            {"shape", shape_json(info.dims)}};
+            {"shape", extents_json(info.dims)}};
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
                     {"stream_bytes", plan.stream_bytes}};
     if (times != nullptr) json["report"] = report_json(executed_, *times);
     json["output"] = {{"file", nullptr},
-                      {"shape", shape_json(result_dims_)},
+                      {"shape", extents_json(result_dims_)},
                       {"type", type_text()},
                       {"range", {bank_->range().begin, bank_->range().end}}};
     if (!end_known()) json["output"]["range"][1] = nullptr;
