@@ -71,6 +71,9 @@ int run(int argc, const char* const* argv) {
         console.error(one_line(error.what()) +
                       "; see convolume --help or convolume COMMAND --help");
         return static_cast<int>(ExitCode::usage);
+    } catch (const PipeClosed&) {
+        // Who stopped reading knows; other commands say nothing either.
+        return static_cast<int>(ExitCode::pipe_closed);
     } catch (const std::exception& error) {
         console.error(one_line(with_option_hint(sentence_of(error), error, has_option)));
         return static_cast<int>(exit_code_of(error));

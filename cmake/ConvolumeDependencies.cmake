@@ -28,6 +28,7 @@ convolume_optional(HDF5 HDF5C libhdf5-dev)
 if(CONVOLUME_HAVE_HDF5)
     find_package(Deflate REQUIRED)  # chunks, by several threads
 endif()
+convolume_optional(SNDFILE SndFile libsndfile1-dev)
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     find_package(pugixml REQUIRED)  # OME-XML, BigDataViewer's XML
 endif()

@@ -22,7 +22,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/convolume-config-version.
     COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
     ${PROJECT_BINARY_DIR}/convolume-config-version.cmake cmake/FindFFTW3.cmake
-    cmake/FindHDF5C.cmake cmake/FindDeflate.cmake
+    cmake/FindHDF5C.cmake cmake/FindDeflate.cmake cmake/FindSndFile.cmake
     DESTINATION ${config_dir})
 
 # The packages find themselves, wherever the prefix is.
@@ -34,6 +34,9 @@ if(CONVOLUME_HAVE_TIFF)
 endif()
 if(CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "hdf5 libdeflate ")
+endif()
+if(CONVOLUME_HAVE_SNDFILE)
+    string(APPEND CONVOLUME_IO_REQUIRES "sndfile ")
 endif()
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "pugixml ")

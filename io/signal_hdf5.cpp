@@ -92,7 +92,7 @@ class Hdf5SignalWriter : public SignalWriter {
         : dims_(std::move(dims)),
           type_(type),
           output_(spec, options.overwrite,
-                  checked_add(total_bytes(dims_, type), hdf5_header_bytes)) {
+                  checked_add(total_bytes(dims_, bytes_of(type)), hdf5_header_bytes)) {
         const Hdf5Lock lock;
         // Contiguous: rows are written some samples at a time, in any order.
         const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);

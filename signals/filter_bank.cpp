@@ -249,6 +249,9 @@ index_t FilterBank::filters() const {
 index_t FilterBank::taps() const {
     return impl_->problem.frame;
 }
+index_t FilterBank::origin() const {
+    return impl_->problem.origin;
+}
 SampleRange FilterBank::range() const {
     return impl_->problem.range;
 }

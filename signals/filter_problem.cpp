@@ -21,6 +21,13 @@ void check_options(const SignalShape& shape, const FilterOptions& options) {
     if (options.segment < 0)
         throw InvalidArgument(message("segments of ", options.segment,
                                       " samples were asked for: give a length, or 0 for the best"));
+    if (options.chunk < 0)
+        throw InvalidArgument(message("chunks of ", options.chunk,
+                                      " results were asked for: give a number, or 0 for the best"));
+    if (shape.samples == unknown_samples && shape.signals != 1)
+        throw InvalidArgument(message(shape.signals,
+                                      " signals of unknown length were given: filter one at a "
+                                      "time"));
     if (options.max_host_bytes && *options.max_host_bytes < 1)
         throw InvalidArgument("a memory limit of nothing was given: give at least 1 MiB");
     if (options.function && options.post != PointPost::none)
@@ -45,6 +52,15 @@ void check_function(const FilterWork& work) {
             "with real values");
 }
 
+void check_segment(const FilterWork& work) {
+    const bool partitions =
+        work.method == FilterMethod::partitioned || work.method == FilterMethod::direct;
+    if (work.segment == 0 || partitions || work.segment >= work.taps) return;
+    throw InvalidArgument(message("segments of ", work.segment, " samples are shorter than the ",
+                                  work.taps, " taps of the filters: give at least as many samples ",
+                                  "as taps (segment), or the method partitioned"));
+}
+
 // a + b, or a sentence about the results.
 index_t total(index_t a, index_t b) {
     if (a > std::numeric_limits<index_t>::max() - b)
@@ -53,38 +69,37 @@ index_t total(index_t a, index_t b) {
     return a + b;
 }
 
-SampleRange resolve_range(const AlignedFilters& frame, index_t samples,
-                          const FilterOptions& options) {
-    const index_t full = total(samples, frame.taps()) - 1;
-    if (options.range) {
-        const SampleRange range = *options.range;
-        if (range.begin < 0 || range.end > full || range.begin >= range.end)
-            throw InvalidArgument(message("the range ", range.begin, ":", range.end,
-                                          range.begin >= range.end ? " is empty" : " is outside",
+}  // namespace
+
+SampleRange FilterProblem::range_of(index_t samples) const {
+    const index_t full = total(samples, frame) - 1;
+    if (asked) {
+        const SampleRange& wanted = *asked;
+        if (wanted.begin < 0 || wanted.end > full || wanted.begin >= wanted.end)
+            throw InvalidArgument(message("the range ", wanted.begin, ":", wanted.end,
+                                          wanted.begin >= wanted.end ? " is empty" : " is outside",
                                           ": the full result has the samples 0:", full));
-        return range;
+        return wanted;
     }
-    switch (options.mode) {
+    switch (mode) {
         case Mode::full:
             return {0, full};
         case Mode::same:
-            if (frame.origin() > std::numeric_limits<index_t>::max() / 2 - samples ||
-                frame.origin() < std::numeric_limits<index_t>::min() / 2)
+            if (origin > std::numeric_limits<index_t>::max() / 2 - samples ||
+                origin < std::numeric_limits<index_t>::min() / 2)
                 throw InvalidArgument(
-                    message("the filters' origin ", frame.origin(), " is too far from their taps"));
-            return {frame.origin(), frame.origin() + samples};
+                    message("the filters' origin ", origin, " is too far from their taps"));
+            return {origin, origin + samples};
         case Mode::valid:
-            if (frame.taps() > samples)
+            if (frame > samples)
                 throw InvalidArgument(message(
-                    "mode valid has no results: the filters' ", frame.taps(),
+                    "mode valid has no results: the filters' ", frame,
                     " taps (from the first of any to the last) do not fit into the signal's ",
                     samples, " samples"));
-            return {frame.taps() - 1, samples};
+            return {frame - 1, samples};
     }
     throw InternalError("a mode outside its enumeration");
 }
-
-}  // namespace
 
 SampleRange FilterProblem::inputs(const SampleRange& results, index_t samples) const {
     const index_t before = work.taps - 1 + (work.function ? work.function->before : 0);
@@ -103,7 +118,15 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
 
     FilterProblem problem;
     problem.frame = frame.taps();
-    problem.range = resolve_range(frame, shape.samples, options);
+    problem.origin = frame.origin();
+    problem.mode = options.mode;
+    problem.asked = options.range;
+    problem.range = problem.range_of(shape.samples);
+    // Of a signal that arrives as it is recorded, results are not held back for long.
+    constexpr index_t soon = index_t{1} << 16;
+    problem.chunk = options.chunk;
+    if (problem.chunk == 0 && shape.samples == unknown_samples)
+        problem.chunk = std::max(soon, 4 * std::min(frame.taps(), unknown_samples));
     // (y[n+1] - y[n-1]) / 2 is sample n+1 of the convolution with h * (1, 0, -1)/2.
     problem.shift = derivative ? 1 : 0;
 
@@ -122,6 +145,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     work.method = options.method;
     work.segment = options.segment;
     check_function(work);
+    check_segment(work);
 
     const index_t sample = std::max<index_t>(static_cast<index_t>(size_of(work.result_type())),
                                              static_cast<index_t>(sizeof(index_t)));

@@ -27,7 +27,8 @@ bool allows(const FilterOptions& options, FilterMethod method) {
             FilterWork work = problem.work;
             work.method = method;
             work.segment = 0;
-            const auto cost = engine->estimate(work, shape.signals, problem.range.count());
+            const auto cost =
+                engine->estimate(work, shape.signals, problem.predicted_results(shape));
             if (!cost) continue;
             only_the_segment |= options.segment > 0 && allows(options, method);
             choices +=
@@ -59,7 +60,7 @@ MethodSelection select_method(const FilterProblem& problem, const SignalShape& s
             if (!allows(options, method)) continue;
             FilterWork work = problem.work;
             work.method = method;
-            auto cost = engine->estimate(work, shape.signals, problem.range.count());
+            auto cost = engine->estimate(work, shape.signals, problem.predicted_results(shape));
             if (!cost) continue;
             const MethodSelection tried{engine, *std::move(cost)};
             const bool fits =
@@ -93,8 +94,9 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         const ResultChunks chunks(problem.engine_range(), work.window, chunk);
         StreamLayout layout{chunk, signals, 0, 0, 0};
         layout.stored = chunks[0].stored;
-        const index_t reach =
-            work.taps - 1 + (work.function ? work.function->before + work.function->after : 0);
+        const index_t reach = checked_add(
+            work.taps - 1 + (work.function ? work.function->before + work.function->after : 0),
+            problem.lookahead(shape));
         layout.input_samples =
             std::min(shape.samples, checked_add(std::min(chunk, problem.range.count()), reach));
         const index_t inputs = checked_multiply(signals, layout.input_samples);
@@ -135,8 +137,10 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
     }
     // Chunks large enough that nothing is lost between them, small enough to overlap with reading.
     constexpr index_t results_at_a_time = index_t{1} << 24;
-    const index_t wished = std::max(results_at_a_time / std::max<index_t>(1, work.filters),
-                                    checked_multiply(4, work.taps));
+    const index_t wished = problem.chunk > 0
+                               ? problem.chunk
+                               : std::max(results_at_a_time / std::max<index_t>(1, work.filters),
+                                          checked_multiply(4, work.taps));
     const index_t whole = problem.range.count();
     const index_t chunk =
         largest(std::min(whole, wished), [&](index_t tried) { return fits(tried, 1); });

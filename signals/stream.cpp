@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <stop_token>
 #include <thread>
 
 #include "convolume/error.hpp"
@@ -20,7 +21,11 @@ namespace {
 struct Chunk {
     index_t first_signal = 0;
     index_t signals = 1;
-    index_t index = 0;  ///< of the chunk of the range
+    index_t index = 0;         ///< of the chunk of the range
+    ResultChunk at{};          ///< its results; none where a signal ended before them
+    SampleRange samples{};     ///< of the signal, that they are made of
+    bool ends_window = false;  ///< its results, and those of its parts before, are complete
+    bool last = false;         ///< of all
 };
 
 class Stream {
@@ -36,13 +41,17 @@ class Stream {
           sample_bytes_(static_cast<index_t>(size_of(work_.sample_type()))),
           result_bytes_(static_cast<index_t>(size_of(work_.result_type()))),
           range_chunks_(job.problem.engine_range(), work_.window, job.layout.chunk),
-          chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()) {
+          chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()),
+          length_known_(job.shape.samples != unknown_samples),
+          samples_(job.shape.samples),
+          range_end_(job.problem.engine_range().end) {
         const StreamLayout& layout = job.layout;
         const index_t results = layout.signals * work_.filters * layout.stored;
         for (index_t slot = 0; slot < 2; ++slot) {
-            inputs_.slot(slot) =
-                Buffer(layout.signals * layout.input_samples * sample_bytes_, "signals");
+            inputs_.slot(slot) = {
+                {}, Buffer(layout.signals * layout.input_samples * sample_bytes_, "signals")};
             outputs_.slot(slot) = {
+                {},
                 Buffer(results * result_bytes_, "results"),
                 Buffer(peaks_ ? results * static_cast<index_t>(sizeof(index_t)) : 0, "positions")};
         }
@@ -50,13 +59,16 @@ class Stream {
             raw_ = Buffer(StreamLayout::raw_samples * static_cast<index_t>(size_of(source.type())),
                           "samples");
         if (range_chunks_.parts() > 1) {
-            so_far_ = {Buffer(work_.filters * result_bytes_, "peaks"),
+            so_far_ = {{},
+                       Buffer(work_.filters * result_bytes_, "peaks"),
                        Buffer(work_.filters * static_cast<index_t>(sizeof(index_t)), "positions")};
         }
     }
 
     ExecutionReport run() {
         {
+            // Who waits for samples, or for a reader of results, is not left waiting.
+            const std::stop_callback on_stop(context_.stop, [this] { cancel(); });
             const std::jthread reader([this] { guard([this] { read_all(); }); });
             guard([this] {  // should there be no second thread, the first is not left waiting
                 const std::jthread writer([this] { guard([this] { write_all(); }); });
@@ -65,14 +77,19 @@ class Stream {
         }
         if (error_) std::rethrow_exception(error_);
         throw_if_stopped(context_);
-        if (context_.progress) context_.progress(1);
+        if (context_.progress && length_known_) context_.progress(1);
         ExecutionReport report;
         report.nonfinite_inputs = nonfinite_;
         return report;
     }
 
   private:
+    struct Samples {
+        Chunk chunk;
+        Buffer values;  ///< [signal][sample]
+    };
     struct Results {
+        Chunk chunk;
         Buffer values;     ///< [signal][filter][stored]
         Buffer positions;  ///< of peaks
     };
@@ -82,10 +99,35 @@ class Stream {
         chunk.first_signal = number / range_chunks_.count() * job_.layout.signals;
         chunk.signals = std::min(job_.layout.signals, job_.shape.signals - chunk.first_signal);
         chunk.index = number % range_chunks_.count();
+        chunk.at = range_chunks_[chunk.index];
+        chunk.samples = job_.problem.inputs(chunk.at.results, samples_);
+        chunk.samples.end =
+            std::min(samples_, chunk.samples.end + job_.problem.lookahead(job_.shape));
+        chunk.last = number + 1 == chunks_;
+        chunk.ends_window = (chunk.index + 1) % range_chunks_.parts() == 0 ||
+                            chunk.index + 1 == range_chunks_.count();
         return chunk;
     }
-    SampleRange inputs_of(const Chunk& chunk) const {
-        return job_.problem.inputs(range_chunks_[chunk.index].results, job_.shape.samples);
+
+    // The signal turned out to have so many samples.
+    void end_signal(index_t samples) {
+        if (samples == 0) throw BadData("the signal holds no samples; check what writes it");
+        length_known_ = true;
+        samples_ = samples;
+        const index_t shift = job_.problem.shift;
+        range_end_ = job_.problem.range_of(samples).end + shift;
+    }
+
+    // Leaves only the results that there are.
+    void clip(Chunk& chunk) const {
+        SampleRange& results = chunk.at.results;
+        chunk.samples.end = std::clamp(samples_, chunk.samples.begin, chunk.samples.end);
+        if (range_end_ > results.end) return;
+        chunk.last = chunk.ends_window = true;
+        results.end = std::max(range_end_, results.begin);
+        // Of a window in parts, those before may have results to be stored.
+        const bool begun = chunk.index % range_chunks_.parts() != 0;
+        chunk.at.stored = std::max<index_t>(work_.window.stored(results.count()), begun ? 1 : 0);
     }
 
     // The first thing that goes wrong in any thread stops all of them.
@@ -100,15 +142,21 @@ class Stream {
         }
         inputs_.stop();
         outputs_.stop();
+        cancel();
+    }
+    void cancel() {
+        source_.cancel();
+        sink_.cancel();
     }
 
     void read_all() {
         SampleRange before;  // of the previous chunk's signal
-        for (index_t number = 0; number < chunks_ && inputs_.await_empty(number); ++number) {
+        bool last = false;
+        for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);
-            const Chunk now = chunk_at(number);
-            const SampleRange wanted = inputs_of(now);
-            char* const to = inputs_.slot(number).as<char>();
+            Chunk now = chunk_at(number);
+            const SampleRange wanted = now.samples;
+            char* const to = inputs_.slot(number).values.as<char>();
             // Chunks of one signal overlap: what is there is not read again. (Chunks of several
             // signals hold these whole.)
             index_t known = 0;
@@ -116,27 +164,37 @@ class Stream {
                 wanted.begin < before.end) {
                 known = std::min(before.end, wanted.end) - wanted.begin;
                 std::memcpy(to,
-                            inputs_.slot(number - 1).as<char>() +
+                            inputs_.slot(number - 1).values.as<char>() +
                                 (wanted.begin - before.begin) * sample_bytes_,
                             static_cast<std::size_t>(known * sample_bytes_));
             }
             for (index_t s = 0; s < now.signals; ++s)
                 read(now.first_signal + s, {wanted.begin + known, wanted.end},
                      to + (s * wanted.count() + known) * sample_bytes_);
-            before = wanted;
+            if (job_.shape.samples == unknown_samples && length_known_) clip(now);
+            before = now.samples;
+            last = now.last;
+            inputs_.slot(number).chunk = now;
             inputs_.filled();
         }
     }
 
-    // Samples of one signal, converted.
+    // Samples of one signal, converted; fewer where it turns out to end.
     void read(index_t signal, const SampleRange& wanted, char* to) {
         const PixelType type = source_.type();
         const bool convert = type != work_.sample_type();
         const index_t step = convert ? StreamLayout::raw_samples : wanted.count();
-        for (index_t begin = wanted.begin; begin < wanted.end; begin += step) {
-            const index_t count = std::min(step, wanted.end - begin);
+        for (index_t begin = wanted.begin; begin < std::min(wanted.end, samples_); begin += step) {
+            index_t count = std::min(step, wanted.end - begin);
             void* const raw = convert ? raw_.data() : to;
-            source_.read(signal, begin, count, raw);
+            if (length_known_) {
+                source_.read(signal, begin, count, raw);
+            } else if (const index_t there = source_.read_until_end(signal, begin, count, raw);
+                       there < count) {
+                end_signal(begin + there);
+                count = std::max<index_t>(there, 0);
+                if (count == 0) break;
+            }
             const ConstImageView samples{raw, type, {1, 1, count}, {count, count, 1}};
             const index_t bad = check_finite(samples, job_.nan, signal, begin, 1);
             if (convert || bad > 0)
@@ -148,52 +206,55 @@ class Stream {
 
     void filter_all() {
         index_t written = 0;  // of a window in parts, only the last leaves results
-        for (index_t number = 0; number < chunks_; ++number) {
+        bool last = false;
+        for (index_t number = 0; !last; ++number) {
             throw_if_stopped(context_);
             if (!inputs_.await_filled(number) || !outputs_.await_empty(written)) return;
-            const Chunk now = chunk_at(number);
-            const SampleRange samples = inputs_of(now);
-            const index_t stored = range_chunks_[now.index].stored;
+            const Chunk now = inputs_.slot(number).chunk;
+            last = now.last;
+            const SampleRange& samples = now.samples;
+            const index_t stored = now.at.stored;
             Results& results = outputs_.slot(written);
             index_t* const positions = peaks_ ? results.positions.as<index_t>() : nullptr;
             const index_t count = now.signals * work_.filters * stored;
 
             ExecutionContext context = context_;
-            if (context_.progress)
+            context.progress = {};
+            if (context_.progress && job_.shape.samples != unknown_samples)
                 context.progress = [&](double done) {
                     context_.progress((static_cast<double>(number) + done) /
                                       static_cast<double>(chunks_ + 1));
                 };
-            job_.engine.filter(work_, job_.prepared,
-                               {inputs_.slot(number).data(), now.signals, samples.count(),
-                                samples.begin, samples.count()},
-                               {range_chunks_[now.index].results, results.values.data(), positions,
-                                work_.filters * stored, stored},
-                               context);
+            if (now.at.results.count() > 0) {
+                job_.engine.filter(work_, job_.prepared,
+                                   {inputs_.slot(number).values.data(), now.signals,
+                                    samples.count(), samples.begin, samples.count()},
+                                   {now.at.results, results.values.data(), positions,
+                                    work_.filters * stored, stored},
+                                   context);
+                if (positions)
+                    std::for_each(positions, positions + count,
+                                  [&](index_t& n) { n -= job_.problem.shift; });
+            }
             inputs_.emptied();
-            if (positions)
-                std::for_each(positions, positions + count,
-                              [&](index_t& n) { n -= job_.problem.shift; });
-            if (range_chunks_.parts() > 1) combine_parts(now.index, results);
-            if (!ends_window(now.index)) continue;
+            if (range_chunks_.parts() > 1 && stored > 0) combine_parts(now, results);
+            if (!now.ends_window) continue;
+            results.chunk = now;
             outputs_.filled();
             ++written;
         }
     }
 
-    /// Whether a chunk ends a window: its results, and those of its parts before, are complete.
-    bool ends_window(index_t chunk) const {
-        return (chunk + 1) % range_chunks_.parts() == 0 || chunk + 1 == range_chunks_.count();
-    }
-
     // Adds a part of a window to those before; after the last, `results` are the whole window's.
-    void combine_parts(index_t chunk, const Results& results) {
-        const bool first = chunk % range_chunks_.parts() == 0;
-        if (work_.result_type() == PixelType::float32)
+    void combine_parts(const Chunk& chunk, const Results& results) {
+        const bool first = chunk.index % range_chunks_.parts() == 0;
+        if (chunk.at.results.count() == 0)
+            ;  // the signal ended with the part before
+        else if (work_.result_type() == PixelType::float32)
             combine<float>(results, first);
         else
             combine<double>(results, first);
-        if (ends_window(chunk)) {
+        if (chunk.ends_window) {
             std::memcpy(results.values.data(), so_far_.values.data(),
                         static_cast<std::size_t>(work_.filters * result_bytes_));
             std::memcpy(results.positions.data(), so_far_.positions.data(),
@@ -212,20 +273,19 @@ class Stream {
     }
 
     void write_all() {
-        index_t written = 0;
-        for (index_t number = 0; number < chunks_; ++number) {
-            const Chunk now = chunk_at(number);
-            if (!ends_window(now.index)) continue;
-            if (!outputs_.await_filled(written)) return;
+        bool last = false;
+        for (index_t written = 0; !last && outputs_.await_filled(written); ++written) {
             throw_if_stopped(context_);
-            write(now, outputs_.slot(written));
+            last = outputs_.slot(written).chunk.last;
+            write(outputs_.slot(written));
             outputs_.emptied();
-            ++written;
         }
     }
 
-    void write(const Chunk& now, const Results& results) {
-        const ResultChunk at = range_chunks_[now.index];
+    void write(const Results& results) {
+        const Chunk& now = results.chunk;
+        const ResultChunk& at = now.at;
+        if (at.stored == 0) return;
         for (index_t s = 0; s < now.signals; ++s)
             for (index_t f = 0; f < work_.filters; ++f) {
                 const index_t from = (s * work_.filters + f) * at.stored;
@@ -247,8 +307,12 @@ class Stream {
     index_t result_bytes_;
     ResultChunks range_chunks_;
     index_t chunks_;
+    // Of a signal of unknown length, known to the reading thread when it ends.
+    bool length_known_;
+    index_t samples_;
+    index_t range_end_;
 
-    DoubleBuffer<Buffer> inputs_;
+    DoubleBuffer<Samples> inputs_;
     DoubleBuffer<Results> outputs_;
     Buffer raw_;      ///< of the source's type
     Results so_far_;  ///< peaks of a window in parts

@@ -43,6 +43,8 @@ std::vector<Feature> built_features() {
          CONVOLUME_HAVE_TIFF},
         {"HDF5", CONVOLUME_HAVE_HDF5 ? "yes" : "no; install libhdf5-dev and build again",
          CONVOLUME_HAVE_HDF5},
+        {"WAV", CONVOLUME_HAVE_SNDFILE ? "yes" : "no; install libsndfile1-dev and build again",
+         CONVOLUME_HAVE_SNDFILE},
         {"NPY", "yes", true},
         {"FFT", std::string(fftwf_version), true},
         {"SIMD", simd_targets(), true},

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/filter/command.hpp"
 
+#include <unistd.h>
+
 #include "cli/app.hpp"
 
 namespace convolume::cli {
 
 void FilterSteps::open(const ExecutionContext& context) {
-    reader_ = io::open_signal(request_.signal, request_.signal_file);
+    reader_ = request_.reads_stdin() ? io::open_signal_pipe(STDIN_FILENO, request_.signal_file)
+                                     : io::open_signal(request_.signal, request_.signal_file);
     signal_ = reader_->info();
     filters_ = read_filters(request_.filters, request_.filter_files, *context.timeline);
 }
@@ -17,25 +20,57 @@ void FilterSteps::plan(const ExecutionContext&) {
     bank_.emplace(SignalShape{signal_.signals(), signal_.samples()}, filters, request_.options,
                   request_.engines, signal_.type);
     for (FilterFile& file : filters_) file.taps = {};  // the bank has its own
-    result_dims_ = result_dims(signal_, filters_, *bank_);
+    result_dims_ = result_dims(signal_, filters_, *bank_, request_.options);
+    check_rows();
+}
+
+void FilterSteps::check_rows() const {
+    const index_t rows = signal_.signals() * bank_->filters();
+    if (rows > 1 && (request_.reads_stdin() || request_.writes_stdout()))
+        throw InvalidArgument(
+            message("standard input and output hold one signal and one result, "
+                    "and here are ",
+                    signal_.signals(), " signals and ", bank_->filters(),
+                    " filters; give one of each, or name files"));
 }
 
 Work FilterSteps::work() const {
+    if (!signal_.length_known()) return {0, "sample"};
     return {static_cast<double>(signal_.signals()) * static_cast<double>(bank_->filters()) *
                 static_cast<double>(bank_->range().count()),
             "sample"};
 }
 
 void FilterSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    const io::CreateSignalOptions create{request_.overwrite, software_name()};
-    results_ = io::create_signal(request_.output, result_dims_,
-                                 io::sample_type_of(bank_->result_type()), create);
+    io::CreateSignalOptions create = request_.create;
+    create.software = software_name();
+    if (!create.sampling_rate_hz && signal_.sampling_rate_hz)
+        create.sampling_rate_hz =
+            *signal_.sampling_rate_hz / static_cast<double>(request_.options.window.length);
+    const io::SampleType type = io::sample_type_of(bank_->result_type());
+    results_ = request_.writes_stdout()
+                   ? io::create_signal_pipe(STDOUT_FILENO, type, create.stored)
+                   : io::create_signal(request_.output, result_dims_, type, create);
+    create.stored.reset();
     if (!request_.positions.empty())
         positions_ =
             io::create_signal(request_.positions, result_dims_, io::SampleType::int64, create);
-    FileSource source(*reader_, *context.timeline);
-    FileSink sink(*results_, positions_.get(), bank_->filters(), *context.timeline);
-    executed_ = bank_->execute(source, sink, context);
+
+    ExecutionContext recorded = context;
+    // A timeline grows with the signal, which may never end.
+    if (!signal_.length_known() && request_.run.timeline.empty()) recorded.timeline = nullptr;
+    FileSource source(*reader_, recorded.timeline);
+    FileSink sink(*results_, positions_.get(), *bank_, recorded.timeline);
+    try {
+        executed_ = bank_->execute(source, sink, recorded);
+    } catch (const Cancelled&) {
+        if (!request_.writes_stdout()) throw;
+        throw Cancelled("interrupted; standard output has the results until then");
+    }
+    result_dims_.back() = sink.samples();
+    const ClampCount clamped = results_->clamped();
+    executed_.clamped_low += clamped.low;
+    executed_.clamped_high += clamped.high;
 }
 
 void FilterSteps::commit() {

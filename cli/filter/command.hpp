@@ -28,7 +28,11 @@ class FilterSteps : public RunSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
+    /// Throws InvalidArgument where a pipe would carry more than one signal or result.
+    void check_rows() const;
     std::string output_text() const;
+    std::string type_text() const;
+    bool end_known() const { return signal_.length_known() || request_.options.range; }
 
     const FilterRequest& request_;
     std::unique_ptr<io::SignalReader> reader_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/filter/files.hpp"
 
+#include <algorithm>
+
 namespace convolume::cli {
 
 namespace {
@@ -31,31 +33,43 @@ std::vector<FilterFile> read_filters(const std::vector<std::string>& paths,
 }
 
 std::vector<index_t> result_dims(const io::SignalInfo& signal,
-                                 const std::vector<FilterFile>& filters, const FilterBank& bank) {
+                                 const std::vector<FilterFile>& filters, const FilterBank& bank,
+                                 const FilterOptions& options) {
     std::vector<index_t> dims(signal.dims.begin(), signal.dims.end() - 1);
     const bool one_filter = filters.size() == 1 && filters[0].info.dims.size() == 1;
     if (!one_filter) dims.push_back(bank.filters());
-    dims.push_back(bank.result_samples());
+    const bool known = signal.length_known() || options.range.has_value();
+    dims.push_back(known ? bank.result_samples() : unknown_samples);
     return dims;
 }
 
 void FileSource::read(index_t signal, index_t begin, index_t count, void* to) {
-    const PhaseTimer timer(&timeline_, Phase::read, -1, -1,
+    const PhaseTimer timer(timeline_, Phase::read, -1, -1,
                            count * static_cast<index_t>(size_of(type())));
     reader_.read(signal, begin, count, to);
 }
 
+index_t FileSource::read_until_end(index_t signal, index_t begin, index_t count, void* to) {
+    const PhaseTimer timer(timeline_, Phase::read, -1, -1,
+                           count * static_cast<index_t>(size_of(type())));
+    return reader_.read_until_end(signal, begin, count, to);
+}
+
 void FileSink::write(index_t signal, index_t filter, index_t begin, index_t count,
                      const void* from) {
-    const PhaseTimer timer(&timeline_, Phase::write);
-    results_.write(signal * filters_ + filter, begin, count, from);
+    const PhaseTimer timer(timeline_, Phase::write);
+    results_.write(signal * bank_.filters() + filter, begin, count, from);
+    samples_ = std::max(samples_, begin + count);
 }
 
 void FileSink::write_positions(index_t signal, index_t filter, index_t begin, index_t count,
                                const index_t* from) {
     if (positions_ == nullptr) return;
-    const PhaseTimer timer(&timeline_, Phase::write);
-    positions_->write(signal * filters_ + filter, begin, count, from);
+    const PhaseTimer timer(timeline_, Phase::write);
+    // From the full result to the sample that meets the origin of the filters.
+    in_signal_.assign(from, from + count);
+    for (index_t& position : in_signal_) position -= bank_.origin();
+    positions_->write(signal * bank_.filters() + filter, begin, count, in_signal_.data());
 }
 
 }  // namespace convolume::cli

@@ -22,38 +22,48 @@ std::vector<FilterFile> read_filters(const std::vector<std::string>& paths,
                                      const io::OpenSignalOptions& options, Timeline& timeline);
 
 /// Extents of the result of `bank`: the signal's axes before the last, filters (unless there is one
-/// file with one 1D filter), samples.
+/// file with one 1D filter), samples; unknown_samples where the signal's end ends the result.
 std::vector<index_t> result_dims(const io::SignalInfo& signal,
-                                 const std::vector<FilterFile>& filters, const FilterBank& bank);
+                                 const std::vector<FilterFile>& filters, const FilterBank& bank,
+                                 const FilterOptions& options);
 
 class FileSource : public SignalSource {
   public:
-    FileSource(io::SignalReader& reader, Timeline& timeline)
+    /// `timeline` may be null.
+    FileSource(io::SignalReader& reader, Timeline* timeline)
         : reader_(reader), timeline_(timeline) {}
     PixelType type() const override { return reader_.info().type; }
     void read(index_t signal, index_t begin, index_t count, void* to) override;
+    index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) override;
+    void cancel() override { reader_.cancel(); }
 
   private:
     io::SignalReader& reader_;
-    Timeline& timeline_;
+    Timeline* timeline_;
 };
 
 class FileSink : public ResultSink {
   public:
-    /// `positions` may be null.
-    FileSink(io::SignalWriter& results, io::SignalWriter* positions, index_t filters,
-             Timeline& timeline)
-        : results_(results), positions_(positions), filters_(filters), timeline_(timeline) {}
+    /// `positions` and `timeline` may be null.
+    FileSink(io::SignalWriter& results, io::SignalWriter* positions, const FilterBank& bank,
+             Timeline* timeline)
+        : results_(results), positions_(positions), bank_(bank), timeline_(timeline) {}
     void write(index_t signal, index_t filter, index_t begin, index_t count,
                const void* from) override;
     void write_positions(index_t signal, index_t filter, index_t begin, index_t count,
                          const index_t* from) override;
+    void cancel() override { results_.cancel(); }
+
+    /// Stored of each filter and signal so far.
+    index_t samples() const { return samples_; }
 
   private:
     io::SignalWriter& results_;
     io::SignalWriter* positions_;
-    index_t filters_;
-    Timeline& timeline_;
+    const FilterBank& bank_;
+    Timeline* timeline_;
+    std::vector<index_t> in_signal_;
+    index_t samples_ = 0;
 };
 
 }  // namespace convolume::cli

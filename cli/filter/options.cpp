@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume filter`.
 
+#include <unistd.h>
+
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/files/raw_options.hpp"
 #include "cli/filter/command.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
@@ -15,24 +18,14 @@ namespace {
 void add_inputs(CLI::App& app, FilterRequest& request) {
     app.add_option(
            "SIGNAL", request.signal,
-           "NPY, file.h5, file.h5:/dataset or raw (.f32, .c64, …): the last axis holds the samples")
+           "NPY, file.h5, file.h5:/dataset, WAV, raw (.f32, .c64, .i16, .ci16, …), or - for raw "
+           "samples on standard input: the last axis holds the samples")
         ->required();
     app.add_option("FILTERS", request.filters,
                    "One or more files, each with one filter (1D) or several (filters × taps)")
         ->required();
     const char* group = "What is read";
-    app.add_option_function<std::string>(
-           "--raw",
-           [&request](const std::string& text) {
-               request.signal_file.raw_type = request.filter_files.raw_type =
-                   parse_pixel_type(text);
-           },
-           "Element type of raw files whose name does not give it")
-        ->type_name("float32|complex64|int16|…")
-        ->group(group);
-    add_parsed(app, "--signals", request.signal_file.raw_signals, parse_positive<index_t>, "N",
-               "Number of signals of equal length in a raw SIGNAL")
-        ->group(group);
+    add_raw_options(app, group, request.signal_file);
     add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
                "Taps per filter in raw FILTERS")
         ->group(group);
@@ -76,6 +69,10 @@ void add_execution(CLI::App& app, FilterRequest& request) {
     add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
                "Precision of the computation and the result (default float32)")
         ->group(group);
+    add_parsed(app, "--chunk", options.chunk, parse_positive<index_t>, "N",
+               "Results computed and written at a time (default: chosen automatically; 65536 from "
+               "standard input, or four times the taps)")
+        ->group(group);
     add_device_option(app, group, request.engines);
     add_gpu_memory_option(app, group, request.engines);
     add_parsed(app, "--max-host-mem", options.max_host_bytes, parse_byte_size, "SIZE",
@@ -86,15 +83,28 @@ void add_execution(CLI::App& app, FilterRequest& request) {
 
 void add_output(CLI::App& app, FilterRequest& request) {
     const char* group = "What is written";
-    app.add_option("-o,--output", request.output,
-                   "The result: .npy, .h5, .h5:/dataset, .f32, .f64, .c64, .c128 or .raw")
+    app.add_option(
+           "-o,--output", request.output,
+           "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, or "
+           "- for raw samples on standard output")
         ->type_name("OUT")
         ->group(group);
+    add_parsed(app, "--output-type", request.create.stored, io::parse_stored_type,
+               "float32|int16|ci16|…",
+               "How samples are stored on standard output, in .raw and in .wav files; integers are "
+               "rounded and clamped (default: the result's type; float32 in .wav)")
+        ->group(group);
+    add_parsed(
+        app, "--rate", request.create.sampling_rate_hz, parse_number, "HZ",
+        "Sampling rate that a .wav file names (default: the signal's, divided by the window)")
+        ->group(group);
     app.add_option("--positions", request.positions,
-                   "Positions of the peaks in the full result, int64: .npy, .h5[:/dataset] or .i64")
+                   "Positions of the peaks: indices of the signal's samples, int64: .npy, "
+                   ".h5[:/dataset] or .i64")
         ->type_name("FILE")
         ->group(group);
-    app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
+    app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
+        ->group(group);
     add_run_options(app, group, request.run);
 }
 
@@ -102,6 +112,21 @@ void check(const FilterRequest& request) {
     require_output(request.output, request.run);
     if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
+    if (request.positions == standard_stream)
+        throw InvalidArgument("--positions are not written to standard output; name a file");
+    if (request.create.sampling_rate_hz && !request.output.empty() &&
+        !request.output.ends_with(".wav") && !request.output.ends_with(".WAV"))
+        throw InvalidArgument("only .wav files name a sampling rate; leave --rate out");
+    if (request.reads_stdin() && isatty(STDIN_FILENO) == 1)
+        throw InvalidArgument(
+            "standard input is a terminal; pipe samples into convolume, or name a file");
+    if (!request.writes_stdout() || request.run.dry_run) return;
+    if (request.run.json)
+        throw InvalidArgument(
+            "both samples and --json would go to standard output; leave out one of them");
+    if (isatty(STDOUT_FILENO) == 1)
+        throw InvalidArgument(
+            "samples are not written to a terminal; pipe them on, or name a file (-o OUT)");
 }
 
 }  // namespace
@@ -115,6 +140,7 @@ void add_filter_command(CLI::App& app, Action& action) {
     add_execution(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {
+        request->filter_files.raw_type = request->signal_file.raw_type;
         check(*request);
         action = [request] { run_steps<FilterSteps>(*request); };
     });

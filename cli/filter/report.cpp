@@ -10,31 +10,46 @@ namespace {
 
 std::string extents_text(const std::vector<index_t>& dims) {
     std::string text;
-    for (const index_t extent : dims) text += message(text.empty() ? "" : "×", extent);
+    for (const index_t extent : dims)
+        text += (text.empty() ? "" : "×") + (extent == unknown_samples ? "?" : message(extent));
     return text;
 }
 
-std::string plan_line(const FilterPlan& plan) {
+std::string plan_line(const FilterPlan& plan, bool whole) {
     std::string text = to_string(plan.method);
     if (plan.segment > 0) text += message(", segments of ", plan.segment);
     return text + message(" on ", plan.engine, ", chunks of ", plan.chunk, " in ",
                           format_bytes(plan.stream_bytes), ", predicted ",
-                          format_duration(plan.seconds));
+                          format_duration(plan.seconds), whole ? "" : " for each");
+}
+
+/// Unknown extents are null.
+nlohmann::ordered_json extents_json(const std::vector<index_t>& dims) {
+    nlohmann::ordered_json json = dims;
+    if (dims.back() == unknown_samples) json.back() = nullptr;
+    return json;
 }
 
 nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& info) {
     return {{"file", path},
             {"format", info.format},
             {"type", to_string(info.type)},
-            {"shape", info.dims}};
+            {"shape", extents_json(info.dims)}};
 }
 
 }  // namespace
 
 std::string FilterSteps::output_text() const {
-    return message(extents_text(result_dims_), ' ', to_string(bank_->result_type()),
-                   ", of samples ", bank_->range().begin, " … ", bank_->range().end - 1,
-                   " of the full result");
+    std::string text = message(extents_text(result_dims_), ' ', type_text(), ", of samples ",
+                               bank_->range().begin, " … ");
+    if (end_known()) text += message(bank_->range().end - 1, ' ');
+    return text + "of the full result";
+}
+
+std::string FilterSteps::type_text() const {
+    const auto named = io::stored_type_of_name(request_.output);
+    const auto stored = request_.create.stored ? request_.create.stored : named;
+    return stored ? io::to_string(*stored) : to_string(bank_->result_type());
 }
 
 void FilterSteps::report_plan(const Console& console) const {
@@ -43,7 +58,8 @@ void FilterSteps::report_plan(const Console& console) const {
     for (const FilterFile& file : filters_)
         console.fact("filters",
                      message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
-    cli::report_plan(console, request_.run, bank_->plan().to_string(), plan_line(bank_->plan()));
+    cli::report_plan(console, request_.run, bank_->plan().to_string(),
+                     plan_line(bank_->plan(), signal_.length_known()));
     if (request_.run.dry_run) console.fact("result", output_text());
 }
 
@@ -51,11 +67,15 @@ void FilterSteps::report_result(const Console& console, const RunTimes& times) c
     if (executed_.nonfinite_inputs > 0)
         console.warning(message(executed_.nonfinite_inputs,
                                 " NaN or infinite values of the signal were read as 0"));
+    if (executed_.clamped_low > 0 || executed_.clamped_high > 0)
+        console.warning(message(executed_.clamped_low, " values below and ", executed_.clamped_high,
+                                " above the range of ", type_text(),
+                                " were clamped; store a wider type to keep them"));
     report_times(console, times);
     console.fact("output", message(request_.output, ": ", output_text()));
     if (!request_.positions.empty())
         console.fact("output",
-                     message(request_.positions, ": positions of the peaks in it, int64"));
+                     message(request_.positions, ": positions of the peaks in the signal, int64"));
 }
 
 void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
@@ -72,9 +92,10 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
                     {"stream_bytes", plan.stream_bytes}};
     if (times != nullptr) json["report"] = report_json(executed_, *times);
     json["output"] = {{"file", nullptr},
-                      {"shape", result_dims_},
-                      {"type", to_string(bank_->result_type())},
+                      {"shape", extents_json(result_dims_)},
+                      {"type", type_text()},
                       {"range", {bank_->range().begin, bank_->range().end}}};
+    if (!end_known()) json["output"]["range"][1] = nullptr;
     if (!request_.output.empty()) json["output"]["file"] = request_.output;
     if (!request_.positions.empty()) json["output"]["positions"] = request_.positions;
 }

@@ -6,6 +6,8 @@
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/plane_groups.hpp"
+#include "cli/files/raw_options.hpp"
+#include "cli/info/signals.hpp"
 #include "cli/info/statistics.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/format.hpp"
@@ -19,6 +21,8 @@ namespace {
 struct InfoRequest {
     std::string file;
     std::string axes;
+    io::OpenSignalOptions signals;
+    bool as_signals = false;
     bool json = false;
     bool statistics = false;
 };
@@ -34,22 +38,14 @@ PixelStatistics statistics_of(io::ImageReader& reader) {
     return statistics;
 }
 
-nlohmann::ordered_json statistics_json(const PixelStatistics& statistics) {
-    return {{"min", statistics.minimum},
-            {"max", statistics.maximum},
-            {"mean", statistics.mean()},
-            {"sum", statistics.sum},
-            {"nan", statistics.nan_count}};
-}
-
-std::string statistics_text(const PixelStatistics& statistics) {
-    return message("minimum: ", format_number(statistics.minimum),
-                   "\nmaximum: ", format_number(statistics.maximum),
-                   "\nmean: ", format_number(statistics.mean()),
-                   "\nsum: ", format_number(statistics.sum), "\nNaN: ", statistics.nan_count, '\n');
-}
-
 void run_info(const InfoRequest& request) {
+    if (request.as_signals ||
+        (request.axes.empty() && holds_signals(request.file, request.signals))) {
+        const auto reader = io::open_signal(request.file, request.signals);
+        write_stdout(request.json ? signals_json(request.file, *reader, request.statistics)
+                                  : signals_text(*reader, request.statistics));
+        return;
+    }
     const auto reader = io::open_image(request.file, {.axes = request.axes});
     const io::ImageMetadata& metadata = reader->metadata();
     if (request.json) {
@@ -67,14 +63,20 @@ void run_info(const InfoRequest& request) {
 }  // namespace
 
 void add_info_command(CLI::App& app, Action& action) {
-    CLI::App* command = app.add_subcommand("info", "Print a file's shape, pixel type and metadata");
+    CLI::App* command = app.add_subcommand("info", "Print a file's shape, type and metadata");
     auto request = std::make_shared<InfoRequest>();
-    command->add_option("FILE", request->file, "TIFF, NPY, file.h5 or file.h5:/dataset")
+    command
+        ->add_option(
+            "FILE", request->file,
+            "TIFF, NPY, file.h5, file.h5:/dataset, WAV or raw samples (.f32, .c64, .ci16, …)")
         ->required();
     command->add_option("--axes", request->axes, "Meaning of the axes, slowest first, e.g. TYX")
         ->type_name("AXES");
+    command->add_flag("--signal", request->as_signals,
+                      "Read an array of several axes as signals, as filter does");
+    add_raw_options(*command, nullptr, request->signals);
     command->add_flag("--stats", request->statistics,
-                      "Also read the pixels: minimum, maximum, mean, sum and NaN");
+                      "Also read the pixels or samples: minimum, maximum, mean, sum and NaN");
     command->add_flag("--json", request->json, "Print a JSON object");
     command->callback([request, &action] { action = [request] { run_info(*request); }; });
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/picture/real_or_magnitude.hpp"
+#include "cli/text/format.hpp"
 
 namespace convolume::cli {
 
@@ -29,6 +30,21 @@ void PixelStatistics::add(const ConstImageView& image) {
             }
     });
     count += element_count(image.shape);
+}
+
+nlohmann::ordered_json statistics_json(const PixelStatistics& statistics) {
+    return {{"min", statistics.minimum},
+            {"max", statistics.maximum},
+            {"mean", statistics.mean()},
+            {"sum", statistics.sum},
+            {"nan", statistics.nan_count}};
+}
+
+std::string statistics_text(const PixelStatistics& statistics) {
+    return message("minimum: ", format_number(statistics.minimum),
+                   "\nmaximum: ", format_number(statistics.maximum),
+                   "\nmean: ", format_number(statistics.mean()),
+                   "\nsum: ", format_number(statistics.sum), "\nNaN: ", statistics.nan_count, '\n');
 }
 
 }  // namespace convolume::cli

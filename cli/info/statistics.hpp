@@ -2,6 +2,8 @@
 #pragma once
 
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "convolume/image_view.hpp"
 
@@ -18,5 +20,9 @@ struct PixelStatistics {
     double mean() const { return sum / static_cast<double>(count - nan_count); }
     void add(const ConstImageView& image);
 };
+
+nlohmann::ordered_json statistics_json(const PixelStatistics& statistics);
+/// Lines for people.
+std::string statistics_text(const PixelStatistics& statistics);
 
 }  // namespace convolume::cli

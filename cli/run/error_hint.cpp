@@ -13,14 +13,19 @@ namespace convolume::cli {
 namespace {
 
 /// The command's options for options of the library.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> translations{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> translations{
     {{"overwrite", "--overwrite"},
      {"max_host_bytes", "--max-host-mem"},
      {"max_gpu_bytes", "--max-gpu-mem"},
      {"max_cpu_engine_bytes", "--engine-mem"},
      {"raw_type", "--raw"},
      {"raw_signals", "--signals"},
-     {"raw_samples", "--taps"}}};
+     {"raw_samples", "--taps"},
+     {"raw_header", "--header"},
+     {"raw_byte_order", "--byte-order"},
+     {"stored", "--output-type"},
+     {"sampling_rate_hz", "--rate"},
+     {"segment", "--segment"}}};
 
 /// "(max_host_bytes, max_gpu_bytes)" becomes "(--max-host-mem, --max-gpu-mem)"; parentheses around
 /// anything else stay.

@@ -16,6 +16,7 @@ ExitCode exit_code_of(const std::exception& error) {
     if (is_a<BadData>(error)) return ExitCode::bad_data;
     if (is_a<InputNotFound>(error)) return ExitCode::no_input;
     if (is_a<CannotCreate>(error)) return ExitCode::cannot_create;
+    if (is_a<PipeClosed>(error)) return ExitCode::pipe_closed;
     if (is_a<IoError>(error)) return ExitCode::io_error;
     if (is_a<Cancelled>(error)) return ExitCode::interrupted;
     if (is_a<InternalError>(error)) return ExitCode::internal;
@@ -26,7 +27,10 @@ ExitCode exit_code_of(const std::exception& error) {
 std::string sentence_of(const std::exception& error) {
     switch (exit_code_of(error)) {
         case ExitCode::interrupted:
-            return "interrupted; nothing was written";
+            // A command that writes to a pipe says what became of it.
+            return std::string_view(error.what()).starts_with("interrupted")
+                       ? error.what()
+                       : "interrupted; nothing was written";
         case ExitCode::internal:
             return message("internal error, please report it with the command you ran: ",
                            error.what());

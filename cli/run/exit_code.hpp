@@ -20,6 +20,7 @@ enum class ExitCode : int {
     cannot_create = 73,
     io_error = 74,
     interrupted = 130,
+    pipe_closed = 141,  ///< what a shell reports of commands that SIGPIPE ends
 };
 
 /// Whether an error of some type is a T.

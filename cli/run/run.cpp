@@ -11,8 +11,8 @@ namespace {
 
 void execute(RunSteps& steps, const Console& console, ExecutionContext context) {
     const Work work = steps.work();
-    ProgressMeter meter(console.out(), progress_style(console), work.amount, steady_clock_s,
-                        work.unit);
+    const auto style = work.amount > 0 ? progress_style(console) : ProgressMeter::Style::none;
+    ProgressMeter meter(console.out(), style, work.amount, steady_clock_s, work.unit);
     context.progress = [&meter](double fraction) { meter.update(fraction); };
     steps.execute(console, meter, context);
 }

@@ -24,7 +24,7 @@ namespace convolume::cli {
 
 /// What execute() computes, for the progress line.
 struct Work {
-    double amount = 0;
+    double amount = 0;  ///< 0: unknown, and no progress is shown
     std::string unit = "voxel";
 };
 
@@ -63,7 +63,8 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
                std::stop_token stop, const std::function<void()>& planned);
 
 /// Runs `Steps(request)`. A request has `run` (RunOptions), `files()` (RunFiles) and, where GPUs
-/// can be used, `engines` (EngineChoice): then a GPU that fails is followed by a run on the CPU.
+/// can be used, `engines` (EngineChoice): then a GPU that fails is followed by a run on the CPU,
+/// unless the request says that it cannot start again (`can_restart()`).
 template <class Steps, class Request>
 void run_steps(const Request& request) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
@@ -76,7 +77,12 @@ void run_steps(const Request& request) {
         });
     };
     if constexpr (requires { request.engines; }) {
-        run_with_fallback(console, request, run_once);
+        bool can_restart = true;
+        if constexpr (requires { request.can_restart(); }) can_restart = request.can_restart();
+        if (can_restart)
+            run_with_fallback(console, request, run_once);
+        else
+            run_once(request);
     } else {
         run_once(request);
     }

@@ -41,6 +41,10 @@ class CONVOLUME_API OutputExists : public Error {
 class CONVOLUME_API IoError : public Error {
     using Error::Error;
 };
+/// Nobody reads any more what is written to a pipe.
+class CONVOLUME_API PipeClosed : public IoError {
+    using IoError::IoError;
+};
 /// No plan fits the memory limits, or the system refused memory.
 class CONVOLUME_API OutOfMemory : public Error {
     using Error::Error;

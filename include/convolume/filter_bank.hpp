@@ -11,6 +11,7 @@
 #include "convolume/execution.hpp"
 #include "convolume/export.hpp"
 #include "convolume/filter_options.hpp"
+#include "convolume/signal_length.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume {
@@ -18,7 +19,7 @@ namespace convolume {
 /// Signals to filter, and what is stored of them.
 struct SignalShape {
     index_t signals = 1;  ///< filtered alike
-    index_t samples = 0;  ///< of each
+    index_t samples = 0;  ///< of each; unknown_samples: of the one signal, until its source ends
 };
 
 /// Signals that are read in chunks, from a file for example.
@@ -28,6 +29,16 @@ class CONVOLUME_API SignalSource {
     virtual PixelType type() const = 0;
     /// Samples begin … begin+count-1 of one signal to `to`, contiguous, of type().
     virtual void read(index_t signal, index_t begin, index_t count, void* to) = 0;
+    /// For unknown_samples: the same, but fewer than `count` where the signal ends. Returns how
+    /// many there were, or, where it ended before `begin`, minus the samples from its end to there.
+    /// `begin` never goes back.
+    virtual index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) {
+        read(signal, begin, count, to);
+        return count;
+    }
+    /// Called from another thread when nothing more is needed, since someone stopped or failed: a
+    /// call that waits for samples may throw.
+    virtual void cancel() {}
 };
 
 /// Takes results in chunks, any order.
@@ -41,6 +52,8 @@ class CONVOLUME_API ResultSink {
     /// Positions of the same samples, for peaks: indices in the full result.
     virtual void write_positions(index_t signal, index_t filter, index_t begin, index_t count,
                                  const index_t* from);
+    /// Called from another thread, as SignalSource::cancel().
+    virtual void cancel() {}
 };
 
 /// How the work will be done.
@@ -48,7 +61,8 @@ struct CONVOLUME_API FilterPlan {
     FilterMethod method = FilterMethod::overlap_save;
     index_t segment = 0;
     std::string engine;             ///< "gpu:0"
-    double seconds = 0;             ///< predicted, from host memory to host memory
+    double seconds = 0;             ///< predicted, from host memory to host memory; of
+                                    ///< unknown_samples: of a chunk
     index_t chunk = 0;              ///< results computed at a time when streaming
     index_t stream_bytes = 0;       ///< of host memory when streaming
     std::string to_string() const;  ///< a few lines for people
@@ -71,7 +85,8 @@ class CONVOLUME_API FilterBank {
 
     const SignalShape& signal_shape() const;
     index_t filters() const;
-    index_t taps() const;  ///< M: from the first tap of any filter to the last, origins aligned
+    index_t taps() const;    ///< M: from the first tap of any filter to the last, origins aligned
+    index_t origin() const;  ///< of these taps: sample i of the signal is full[i + origin]
     SampleRange range() const;       ///< of the full result, before windows
     index_t result_samples() const;  ///< stored for each filter of each signal
     PixelType result_type() const;
@@ -86,7 +101,9 @@ class CONVOLUME_API FilterBank {
                             const ExecutionContext& context = {}) const;
 
     /// The same from source to sink in chunks that fit the memory limit: reading, filtering and
-    /// writing overlap. Source and sink are called from one thread each.
+    /// writing overlap. Source and sink are called from one thread each. Signals of
+    /// unknown_samples are only filtered this way; a range that they end before is InvalidArgument,
+    /// no samples at all are BadData.
     ExecutionReport execute(SignalSource& source, ResultSink& sink,
                             const ExecutionContext& context = {}) const;
 

@@ -103,6 +103,9 @@ struct FilterOptions {
 
     FilterMethod method = FilterMethod::automatic;
     index_t segment = 0;  ///< transform length of the overlap methods; 0: chosen
+    /// Results computed at a time when streaming; 0: chosen. They are written as soon as they are
+    /// computed, so that few are early and many are fast.
+    index_t chunk = 0;
     /// Bytes of host memory for buffers when streaming, beside the caller's; nothing: a quarter of
     /// what is free.
     std::optional<index_t> max_host_bytes;

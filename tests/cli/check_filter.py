@@ -188,7 +188,7 @@ def posts(folder):
     np.save("z.npy", z)
     np.save("bank.npy", bank)
     for name, data in (("x.npy", x), ("z.npy", z)):
-        full, _ = full_rows(data, list(bank))
+        full, at = full_rows(data, list(bank))
         for post, change in (("none", lambda y: y), ("power", lambda y: np.abs(y) ** 2), ("derivative", derivative)):
             want = change(full)
             arguments = [name, "bank.npy", "-o", "y.npy", "--overwrite", "-q", "--post", post]
@@ -204,17 +204,18 @@ def posts(folder):
             for window in (1, 64, 1000, 10**6):
                 for kind in ["npy", "i64"] + (["h5"] if hdf5 else []):
                     run([*arguments, "--range", "13:4000", "--window", f"peak:{window}", "--positions", f"at.{kind}"])
-                    check_peaks(f"{name} {post} peaks of {window}", want, 13, 4000, window, f"at.{kind}")
+                    check_peaks(f"{name} {post} peaks of {window}", want, at, 13, 4000, window, f"at.{kind}")
     run(["x.npy", "bank.npy", "-o", "y.npy", "--overwrite", "-q", "--window", "peak:50"])
     check(np.load("y.npy").shape == (2, 3, 100), "peaks without positions")
 
 
-def check_peaks(name, full, begin, end, window, positions):
+def check_peaks(name, full, origin, begin, end, window, positions):
     got = np.load("y.npy")
     at = np.load(positions) if positions.endswith("npy") else (
         np.fromfile(positions, "<i8").reshape(got.shape) if positions.endswith("i64")
         else h5py.File(positions)["data"][()])
     check(at.dtype == "int64" and at.shape == got.shape, name, "positions", at.dtype, at.shape)
+    at = at + origin  # from samples of the signal to those of the full result
     starts = np.arange(begin, end, window)
     want = np.stack([full[..., s:min(s + window, end)].max(-1) for s in starts], -1)
     close(name, want, got)
@@ -262,9 +263,10 @@ def streaming(folder):
     check({"read", "write"} <= names, "timeline", names)
     run(["x.npy", "h1.npy", "-o", "p.npy", "-q", "--device", "cpu", "--max-host-mem", "8M", "--post", "power",
          "--window", "peak:500000", "--mode", "full", "--positions", "at.npy"])
-    full = full_rows(x.astype("f8"), filters[1:])[0][:, 0] ** 2
+    full, at = full_rows(x.astype("f8"), filters[1:])
+    full = full[:, 0] ** 2
     os.replace("p.npy", "y.npy")
-    check_peaks("streamed peaks", full, 0, full.shape[-1], 500000, "at.npy")
+    check_peaks("streamed peaks", full, at, 0, full.shape[-1], 500000, "at.npy")
 
 
 def random_cases(folder):
@@ -278,7 +280,7 @@ def random_cases(folder):
         for i, h in enumerate(filters):
             np.save(f"h{i}.npy", h)
             names.append(f"h{i}.npy")
-        full, _ = full_rows(x, filters, origin)
+        full, at = full_rows(x, filters, origin)
         if len(filters) == 1:
             full = full[..., 0, :]
         begin, end = np.sort(rng.choice(full.shape[-1] + 1, 2, replace=False))
@@ -293,7 +295,7 @@ def random_cases(folder):
         run(arguments)
         name = f"case {case}: {x.shape} {[len(h) for h in filters]} {arguments[-8:]}"
         if kind == "peak":
-            check_peaks(name, full, begin, end, window, "at.npy")
+            check_peaks(name, full, at, begin, end, window, "at.npy")
         else:
             close(name, full[..., begin:end:window if kind == "decimate" else 1], np.load("y.npy"))
 

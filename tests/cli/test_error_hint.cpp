@@ -60,6 +60,11 @@ TEST_CASE("options of the library become those of the command") {
     CHECK(hinted<OutOfMemory>("allow more (max_host_bytes, max_cpu_engine_bytes)") ==
           "allow more (--max-host-mem, --engine-mem)");
     CHECK(hinted<InvalidArgument>("say what it holds (raw_type)") == "say what it holds (--raw)");
+    CHECK(hinted<InvalidArgument>("leave that out (raw_header, raw_byte_order)") ==
+          "leave that out (--header, --byte-order)");
+    CHECK(hinted<InvalidArgument>("choose another (stored), longer (segment)") ==
+          "choose another (--output-type), longer (--segment)");
+    CHECK(hinted<InvalidArgument>("(segments of 4)") == "(segments of 4)");
     CHECK(hinted<OutputExists>("replace it (overwrite)") == "replace it (--overwrite)");
     // Other words and other parentheses stay.
     CHECK(hinted<IoError>("cannot overwrite \"raw_type\" (errno 5)") ==

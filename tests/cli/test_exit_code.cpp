@@ -25,6 +25,7 @@ TEST_CASE("every error has its exit code") {
     CHECK(exit_code_of(std::logic_error("x")) == ExitCode::internal);
     CHECK(exit_code_of(CannotCreate("x")) == ExitCode::cannot_create);
     CHECK(exit_code_of(IoError("x")) == ExitCode::io_error);
+    CHECK(exit_code_of(PipeClosed("x")) == ExitCode::pipe_closed);
     CHECK(exit_code_of(Cancelled("x")) == ExitCode::interrupted);
 }
 
@@ -32,11 +33,13 @@ TEST_CASE("exit codes are the documented numbers") {
     CHECK(static_cast<int>(ExitCode::ok) == 0);
     CHECK(static_cast<int>(ExitCode::runtime_fault) == 1);
     CHECK(static_cast<int>(ExitCode::internal) == 70);
+    CHECK(static_cast<int>(ExitCode::pipe_closed) == 141);
 }
 
 TEST_CASE("errors without a sentence of their own get one") {
     CHECK(sentence_of(BadData("the file ends early")) == "the file ends early");
     CHECK(sentence_of(Cancelled("stopped")) == "interrupted; nothing was written");
+    CHECK(sentence_of(Cancelled("interrupted; half is there")) == "interrupted; half is there");
     CHECK(sentence_of(std::bad_alloc()).find("--max-host-mem") != std::string::npos);
     CHECK(sentence_of(std::logic_error("why")).find("report") != std::string::npos);
 }

@@ -156,7 +156,7 @@ TEST_CASE("mistakes of filter's command line are usage errors") {
     inputs.refuses_options({"--method", "fft"}, 2, "overlap-save");
     inputs.refuses_options({"--segment", "0"}, 2, "--segment");
     inputs.refuses_options({"--segment", "1e3"}, 2, "1e3");
-    inputs.refuses_options({"--segment", "1"}, 2, "segments of 1:");
+    inputs.refuses_options({"--segment", "1"}, 2, "5 taps");
     inputs.refuses_options({"--segment", "64", "--method", "direct"}, 2, "overlap-save");
     inputs.refuses_options({"--max-gpu-mem", "much"}, 2, "much");
     inputs.refuses_options({"--max-host-mem", "0"}, 2, "memory");

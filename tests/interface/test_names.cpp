@@ -162,6 +162,29 @@ TEST_CASE("names of what files hold") {
                              {SampleType::complex64, "complex64"},
                              {SampleType::complex128, "complex128"},
                              {SampleType::int64, "int64"}});
+    using io::StoredType;
+    check_names<StoredType>({{StoredType::uint8, "uint8"},
+                             {StoredType::int8, "int8"},
+                             {StoredType::uint16, "uint16"},
+                             {StoredType::int16, "int16"},
+                             {StoredType::int24, "int24"},
+                             {StoredType::uint32, "uint32"},
+                             {StoredType::int32, "int32"},
+                             {StoredType::int64, "int64"},
+                             {StoredType::float32, "float32"},
+                             {StoredType::float64, "float64"},
+                             {StoredType::complex64, "complex64"},
+                             {StoredType::complex128, "complex128"},
+                             {StoredType::cu8, "cu8"},
+                             {StoredType::ci8, "ci8"},
+                             {StoredType::ci16, "ci16"},
+                             {StoredType::ci32, "ci32"}},
+                            io::parse_stored_type);
+    CHECK(io::parse_stored_type("cs16") == StoredType::ci16);
+    CHECK(io::parse_stored_type("cf32") == StoredType::complex64);
+    CHECK(io::stored_type_of_name("a/b.CI16") == StoredType::ci16);
+    CHECK_FALSE(io::stored_type_of_name("a/b.npy"));
+    CHECK_FALSE(io::stored_type_of_name("i16"));
     // Samples have the names and bytes of the pixels they are made of; integers are none.
     for (int i = 0; i < 10; ++i) {
         const auto type = static_cast<PixelType>(i);

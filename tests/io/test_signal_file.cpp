@@ -111,18 +111,18 @@ TEST_CASE("signals come back as they were written, in ranges of any order", "[io
         for (const Dims& dims : {Dims{1}, Dims{1000}, Dims{3, 77}, Dims{2, 3, 50}}) {
             const std::string path = (folder / "a") + format;
             io::OpenSignalOptions options;
-            const auto raw = [&](PixelType type) {
+            const auto raw = [&](io::StoredType type) {
                 if (format != ".raw") return;
                 options.raw_type = type;
                 options.raw_samples = dims.back();
             };
-            raw(PixelType::float32);
+            raw(io::StoredType::float32);
             check_round_trip<float>(path, io::SampleType::float32, dims, options);
-            raw(PixelType::float64);
+            raw(io::StoredType::float64);
             check_round_trip<double>(path, io::SampleType::float64, dims, options);
-            raw(PixelType::complex64);
+            raw(io::StoredType::complex64);
             check_round_trip<std::complex<float>>(path, io::SampleType::complex64, dims, options);
-            raw(PixelType::complex128);
+            raw(io::StoredType::complex128);
             check_round_trip<std::complex<double>>(path, io::SampleType::complex128, dims, options);
             if (format == ".raw") continue;
             // Integers of 64 bits come back as float64.
@@ -175,19 +175,22 @@ TEST_CASE("raw files: type by name or option, split by option", "[io][signal]") 
     CHECK(io::open_signal(folder / "a.f32")->info().dims == Dims{12});
     CHECK(io::open_signal(folder / "a.f32")->info().to_string() == "12 float32");
     // The name knows better than the option.
-    CHECK(io::open_signal(folder / "a.f32", {PixelType::float64, {}, {}})->info().dims == Dims{12});
+    CHECK(io::open_signal(folder / "a.f32", {.raw_type = io::StoredType::float64})->info().dims ==
+          Dims{12});
     CHECK(io::open_signal(folder / "a.C64")->info().dims == Dims{6});
-    CHECK(io::open_signal(folder / "a.dat", {PixelType::complex128, {}, {}})->info().dims ==
-          Dims{3});
-    const auto split = io::open_signal(folder / "a.f32", {{}, 3, {}});
+    CHECK(
+        io::open_signal(folder / "a.dat", {.raw_type = io::StoredType::complex128})->info().dims ==
+        Dims{3});
+    const auto split = io::open_signal(folder / "a.f32", {.raw_signals = 3});
     CHECK(split->info().dims == Dims{3, 4});
     CHECK(read_row<float>(*split, 1) == std::vector<float>{4, 5, 6, 7});
-    CHECK(io::open_signal(folder / "a.f32", {{}, {}, 3})->info().dims == Dims{4, 3});
-    CHECK(io::open_signal(folder / "a.f32", {{}, 1, {}})->info().dims == Dims{1, 12});
+    CHECK(io::open_signal(folder / "a.f32", {.raw_samples = 3})->info().dims == Dims{4, 3});
+    CHECK(io::open_signal(folder / "a.f32", {.raw_signals = 1})->info().dims == Dims{1, 12});
 
-    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {{}, 5, {}}), "12 samples"));
-    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {{}, {}, 13}), "13"));
-    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {{}, 0, {}}), "0"));
+    CHECK(
+        mentions(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_signals = 5}), "12 samples"));
+    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_samples = 13}), "13"));
+    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_signals = 0}), "0"));
     CHECK(mentions(refusal_of<BadData>(folder / "a.dat"), "raw_type"));
     write_bytes(folder / "cut.f32", std::string(13, 'x'));
     CHECK(mentions(refusal_of<BadData>(folder / "cut.f32"), "13 bytes"));
@@ -216,7 +219,7 @@ TEST_CASE("files that hold no signals are refused", "[io][signal]") {
         CHECK(mentions(text, part));
     }
     write_bytes(folder / "a.npy", npy("<f4", "6,", six));
-    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.npy", {{}, 2, {}}), "split"));
+    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.npy", {.raw_signals = 2}), "split"));
     CHECK(mentions(refusal_of<InvalidArgument>((folder / "a.npy") + ":/data"), "no dataset"));
 }
 

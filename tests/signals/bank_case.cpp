@@ -108,6 +108,10 @@ FilterEngineList cpu_filter_engines(int threads) {
 }
 
 FilterBank make_bank(const BankCase& c, const FilterEngineList& engines) {
+    return make_bank(c, engines, c.shape());
+}
+
+FilterBank make_bank(const BankCase& c, const FilterEngineList& engines, const SignalShape& shape) {
     std::vector<Volume> filters;
     std::vector<ConstImageView> views;
     for (const Row& taps : c.bank) {
@@ -116,7 +120,7 @@ FilterBank make_bank(const BankCase& c, const FilterEngineList& engines) {
         filters.push_back(to_volume(array, c.sample_type()));
     }
     for (const Volume& filter : filters) views.push_back(filter.view());
-    return FilterBankFactory::make(c.shape(), views, c.options, engines,
+    return FilterBankFactory::make(shape, views, c.options, engines,
                                    pixel_type(Precision::float32, c.complex_data));
 }
 

@@ -41,6 +41,8 @@ Expected expected(const BankCase& c);
 FilterEngineList cpu_filter_engines(int threads = 2);
 
 FilterBank make_bank(const BankCase& c, const FilterEngineList& engines = cpu_filter_engines());
+/// For signals of another shape.
+FilterBank make_bank(const BankCase& c, const FilterEngineList& engines, const SignalShape& shape);
 
 /// The signals as a volume (1, signals, samples) of `type`.
 Volume signals_of(const BankCase& c, PixelType type);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
@@ -122,6 +123,93 @@ TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
         CHECK(source.samples_read <= c.shape().signals * c.shape().samples);
     }
     CHECK(divided > 10);
+}
+
+namespace {
+
+/// Does not tell how long its signal is.
+class EndlessSource : public MemorySource {
+  public:
+    explicit EndlessSource(const Volume& signal)
+        : MemorySource(signal), samples_(signal.shape().x) {}
+    index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) override {
+        if (begin < next_) throw InternalError("samples were asked for again");
+        const index_t there = std::min(count, samples_ - begin);
+        next_ = begin + std::max<index_t>(there, 0);
+        if (there > 0) read(signal, begin, there, to);
+        return there;
+    }
+
+  private:
+    index_t samples_;
+    index_t next_ = 0;
+};
+
+/// Results in the order of their arrival.
+class GrowingSink : public ResultSink {
+  public:
+    GrowingSink(MemorySink& sink, index_t room) : sink_(sink), room_(room) {}
+    void write(index_t signal, index_t filter, index_t begin, index_t count,
+               const void* from) override {
+        if (begin + count > room_) throw InternalError("results beyond the end of the signal");
+        sink_.write(signal, filter, begin, count, from);
+    }
+    void write_positions(index_t signal, index_t filter, index_t begin, index_t count,
+                         const index_t* from) override {
+        sink_.write_positions(signal, filter, begin, count, from);
+    }
+
+  private:
+    MemorySink& sink_;
+    index_t room_;
+};
+
+}  // namespace
+
+TEST_CASE("a signal of unknown length gives what one of known length does") {
+    const std::uint64_t seed = test_seed("unknown length");
+    for (std::uint64_t n = 0; n < 200; ++n) {
+        Random random(seed, n);
+        const index_t samples = random.pick<index_t>({1, 2, 63, 64, 65, random.integer(1, 5000)});
+        BankCase c = make_bank_case(random, samples, {random.integer(1, 60), random.integer(1, 60)},
+                                    random.chance(0.3));
+        c.options.mode = random.pick({Mode::full, Mode::same, Mode::same, Mode::valid});
+        c.options.origin = {FilterOrigin::Kind::explicit_,
+                            random.pick<index_t>({-100, -1, 0, 1, 30, 59, 200})};
+        c.options.post = random.pick({PointPost::none, PointPost::power, PointPost::derivative});
+        c.options.chunk = random.pick<index_t>({1, 7, 64, 1000, 100000});
+        if (samples > 1000) c.options.chunk = std::max<index_t>(c.options.chunk, 64);
+        const double window = random.uniform();
+        if (window < 0.3)
+            c.options.window = {WindowPost::Kind::decimate, random.pick<index_t>({2, 100, 7000})};
+        if (window > 0.6 && (!c.complex_data || c.options.post == PointPost::power))
+            c.options.window = {WindowPost::Kind::peak, random.pick<index_t>({1, 100, 7000})};
+        INFO("case " << n << ": " << c.describe());
+
+        const Volume signal = signals_of(c, c.sample_type());
+        const FilterBank unknown = make_bank(c, cpu_filter_engines(1), {1, unknown_samples});
+        EndlessSource source(signal);
+        std::optional<FilterBank> known;
+        try {
+            known.emplace(make_bank(c));
+        } catch (const InvalidArgument&) {  // a valid mode without results
+            MemorySink none(make_bank([&] {
+                BankCase other = c;
+                other.options.mode = Mode::full;
+                return other;
+            }()));
+            CHECK_THROWS_AS(unknown.execute(source, none), InvalidArgument);
+            continue;
+        }
+        MemorySink results(*known);
+        GrowingSink sink(results, known->result_samples());
+        unknown.execute(source, sink);
+        const bool peaks = c.options.window.kind == WindowPost::Kind::peak;
+        const std::string wrong =
+            defect(c, results.results.view(), peaks ? results.positions.data() : nullptr);
+        INFO(wrong);
+        REQUIRE(wrong.empty());
+    }
 }
 
 TEST_CASE("a limit that nothing fits is told before anything is read") {

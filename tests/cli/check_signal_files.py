@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signal files as `convolume filter` and `info` read and write them, against NumPy and SciPy:
+check_signal_files.py CONVOLUME HDF5 WAV.
+
+Ends with 77 (skipped) where a module is missing."""
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import warnings
+import wave
+
+try:
+    import h5py
+    import numpy as np
+    from scipy.io import wavfile
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+warnings.simplefilter("ignore", wavfile.WavFileWarning)  # of chunks beside the samples
+SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
+rng = np.random.default_rng(SEED)
+command, hdf5, wav = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON", sys.argv[3] == "ON"
+failures = []
+checks = 0
+
+
+def check(condition, *what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def run(arguments, status=0, names=""):
+    done = subprocess.run([command, *arguments], capture_output=True, text=True)
+    check(done.returncode == status and names in done.stderr, arguments, "exit code", done.returncode, done.stderr)
+    if status:
+        check(done.stderr.count("\n") == 1, arguments, done.stderr)
+    return done
+
+
+def filtered(*arguments):
+    return run(["filter", *arguments, "--overwrite", "-q", "--device", "cpu"])
+
+
+def close(name, want, got, bound=1e-6):
+    if want.shape != got.shape:
+        check(False, name, "shape", got.shape, "instead of", want.shape)
+        return
+    error = np.linalg.norm(want - got) / max(np.linalg.norm(want), 1e-30)
+    check(error < bound, name, "error", error)
+
+
+def same(x, h):
+    begin = (len(h) - 1) // 2
+    rows = [np.convolve(row, h)[begin:begin + x.shape[-1]] for row in x.reshape(-1, x.shape[-1])]
+    return np.stack(rows).reshape(x.shape[:-1] + (x.shape[-1],))
+
+
+def pairs():
+    """Complex integers in files: every extension, split, behind headers, in either byte order."""
+    np.array([1.0]).tofile("one.f64")
+    for names, dtype, zero in ((("cu8",), "u1", 127.5), (("ci8", "cs8"), "i1", 0), (("ci16", "cs16"), "<i2", 0),
+                               (("ci32", "cs32"), "<i4", 0)):
+        limits = np.iinfo(dtype)
+        parts = rng.integers(limits.min, limits.max, 1200, dtype=np.dtype(dtype).newbyteorder("="), endpoint=True)
+        x = (parts[::2] - zero) + 1j * (parts[1::2] - zero)
+        for name in names:
+            parts.astype(dtype).tofile("x." + name)
+            filtered("x." + name, "one.f64", "-o", "y.c128", "--precision", "float64")
+            check(np.array_equal(np.fromfile("y.c128", "<c16"), x), name, "is read otherwise")
+            filtered("x." + name, "one.f64", "-o", "y.npy", "--signals", "4", "--precision", "float64")
+            check(np.array_equal(np.load("y.npy"), x.reshape(4, 150)), name, "is split otherwise")
+            filtered("x." + name, "one.f64", "-o", "y." + name, "--precision", "float64")
+            check(open("y." + name, "rb").read() == open("x." + name, "rb").read(), name, "comes back otherwise")
+        with open("x.dat", "wb") as file:
+            file.write(b"\x7f" * 19)
+            parts.astype(np.dtype(dtype).newbyteorder(">")).tofile(file)
+        filtered("x.dat", "one.f64", "-o", "y.c128", "--precision", "float64", "--raw", names[0], "--header", "19",
+                 "--byte-order", "big")
+        check(np.array_equal(np.fromfile("y.c128", "<c16"), x), names[0], "big-endian behind a header")
+    for dtype, name in (("i1", "i8"), ("u1", "u8"), ("i2", "i16"), ("u2", "u16"), ("i4", "i32"), ("u4", "u32"),
+                        ("f4", "f32"), ("f8", "f64"), ("c8", "c64"), ("c16", "c128"), ("i8", "i64")):
+        x = rng.integers(0, 100, 300).astype(">" + dtype)
+        with open("x." + name, "wb") as file:
+            file.write(b"#header")
+            x.tofile(file)
+        filtered("x." + name, "one.f64", "-o", "y.npy", "--header", "7", "--byte-order", "big")
+        check(np.array_equal(np.load("y.npy"), x.astype("c16" if "c" in dtype else "f8")), "big-endian", name)
+        if dtype == "i8" or "c" in dtype:
+            continue
+        filtered("x." + name, "one.f64", "-o", "y." + name, "--header", "7", "--byte-order", "big", "--precision",
+                 "float64" if dtype == "f8" else "float32")
+        check(np.array_equal(np.fromfile("y." + name, "<" + dtype), x), "written", name)
+    # Rounded half to even, clamped, counted.
+    np.array([-200.5, -128.5, -0.5, 0.5, 1.5, 127.4, 127.5, 1e9], "f4").tofile("x.f32")
+    done = run(["filter", "x.f32", "one.f64", "-o", "y.i8", "--json", "--device", "cpu", "--overwrite"])
+    check(list(np.fromfile("y.i8", "i1")) == [-128, -128, 0, 0, 2, 127, 127, 127], np.fromfile("y.i8", "i1"))
+    report = json.loads(done.stdout)
+    check((report["report"]["clamped_low"], report["report"]["clamped_high"]) == (1, 2), report["report"])
+    check(report["output"]["type"] == "int8" and "1 values below and 2 above the range of int8" in done.stderr,
+          done.stderr)
+    filtered("x.f32", "one.f64", "-o", "y.raw", "--output-type", "i16")
+    check(np.fromfile("y.raw", "<i2")[0] == -200, "y.raw")
+    for arguments, status, names in (
+            (["x.f32", "one.f64", "-o", "z.ci16"], 2, "*.f32"), (["y.c128", "one.f64", "-o", "z.i16"], 2, "*.ci16"),
+            (["x.f32", "one.f64", "-o", "z.i16", "--output-type", "i8"], 2, "z.i16"),
+            (["x.f32", "one.f64", "-o", "z.npy", "--output-type", "i8"], 2, "(--output-type)"),
+            (["x.f32", "one.f64", "-o", "z.npy", "--header", "32"], 2, "(--header)"),
+            (["x.f32", "one.f64", "-o", "z.npy", "--header", "31"], 65, "after its header"),
+            (["y.npy", "one.f64", "-o", "z.npy", "--header", "31"], 2, "(--header, --byte-order)"),
+            (["y.npy", "one.f64", "-o", "z.npy", "--byte-order", "middle"], 2, "little"),
+            (["x.f32", "one.f64", "-o", "z.npy", "--rate", "8000"], 2, "--rate")):
+        run(["filter", *arguments, "-q"], status, names)
+        check(not [f for f in os.listdir(".") if f.startswith("z.")], arguments, "left a file")
+
+
+def positions():
+    """Peaks are where the signal has them, whatever is computed of it."""
+    x = np.zeros(5000, "f4")
+    places = np.sort(rng.choice(4800, 40, replace=False)) + 100
+    x[places] = rng.uniform(1, 2, 40)
+    np.save("x.npy", x)
+    for taps in (1, 2, 9, 64):
+        h = np.exp(-0.5 * np.arange(taps))  # its first tap is its largest
+        np.save("h.npy", h)
+        full = np.convolve(x.astype("f8"), h)
+        for origin, at in (("center", (taps - 1) // 2), ("causal", 0), ("anticausal", taps - 1), ("5", 5), ("-7", -7)):
+            for mode in (["--mode", "full"], ["--mode", "same"], ["--mode", "valid"], ["--range", "70:4900"]):
+                for post in ("none", "power", "derivative"):
+                    begin, end = {"full": (0, len(full)), "same": (at, at + len(x)), "valid": (taps - 1, len(x)),
+                                  "70:4900": (70, 4900)}[mode[1]]
+                    filtered("x.npy", "h.npy", "-o", "y.npy", "--positions", "at.npy", "--window", "peak:100",
+                             "--origin", origin, "--post", post, *mode)
+                    padded = np.concatenate([np.zeros(101), full, np.zeros(200)])
+                    if post == "power":
+                        padded **= 2
+                    if post == "derivative":
+                        padded[1:-1] = (padded[2:] - padded[:-2]) / 2
+                    at_peaks = np.load("at.npy") + at  # in the full result
+                    starts = np.arange(begin, end, 100)
+                    want = np.array([padded[101 + s:101 + min(s + 100, end)].max() for s in starts])
+                    name = f"positions, {taps} taps, {origin}, {mode}, {post}"
+                    inside = len(at_peaks) == len(starts) and np.all(at_peaks >= starts) and np.all(
+                        at_peaks < np.minimum(starts + 100, end))
+                    check(inside, name, "outside their windows")
+                    if inside:
+                        check(np.allclose(padded[101 + at_peaks], want, atol=1e-5), name, "are not the peaks'")
+    # With the causal origin a filter of a peak at its first tap leaves a lone pulse where it is.
+    x[:] = 0
+    x[1234] = 1
+    np.save("x.npy", x)
+    for mode in (["--mode", "full"], ["--mode", "same"], ["--mode", "valid"], ["--range", "1000:2000"]):
+        filtered("x.npy", "h.npy", "-o", "y.npy", "--positions", "at.i64", "--window", "peak:10000", "--origin",
+                 "causal", *mode)
+        check(np.fromfile("at.i64", "<i8")[0] == 1234, mode, np.fromfile("at.i64", "<i8"))
+
+
+def segments():
+    np.save("x.npy", rng.uniform(-1, 1, 1000).astype("f4"))
+    np.save("h.npy", rng.uniform(-1, 1, 65))
+    for method in ("auto", "overlap-save", "overlap-add"):
+        run(["filter", "x.npy", "h.npy", "-o", "y.npy", "-q", "--device", "cpu", "--segment", "64", "--method", method],
+            2, "segments of 64 samples are shorter than the 65 taps of the filters")
+        check(not os.path.exists("y.npy"), "y.npy is left")
+    filtered("x.npy", "h.npy", "-o", "y.npy", "--segment", "64", "--method", "partitioned")
+    close("partitioned", same(np.load("x.npy").astype("f8"), np.load("h.npy")), np.load("y.npy"))
+
+
+def write_wave(name, integers, width, rate):
+    """Frames × channels through Python's own module."""
+    with wave.open(name, "wb") as file:
+        file.setnchannels(integers.shape[1])
+        file.setsampwidth(width)
+        file.setframerate(rate)
+        if width == 1:
+            file.writeframes((integers + 128).astype("u1").tobytes())
+        elif width == 3:
+            file.writeframes(integers.astype("<i4").view("u1").reshape(-1, 4)[:, :3].tobytes())
+        else:
+            file.writeframes(integers.astype(f"<i{width}").tobytes())
+
+
+def read_wave(name):
+    with wave.open(name, "rb") as file:
+        width, raw = file.getsampwidth(), file.readframes(file.getnframes())
+        if width == 3:
+            padded = np.zeros((len(raw) // 3, 4), "u1")
+            padded[:, 1:] = np.frombuffer(raw, "u1").reshape(-1, 3)
+            numbers = padded.view("<i4").ravel() >> 8
+        else:
+            numbers = np.frombuffer(raw, "u1").astype("i4") - 128 if width == 1 else np.frombuffer(raw, f"<i{width}")
+        return numbers.reshape(-1, file.getnchannels()), width, file.getframerate()
+
+
+def waves():
+    np.array([1.0]).tofile("one.f64")
+    np.save("h.npy", rng.uniform(-1, 1, 31))
+    h = np.load("h.npy")
+    for channels in (1, 2, 5):
+        for width, kind in ((1, "uint8"), (2, "int16"), (3, "int24"), (4, "int32")):
+            full_scale = 2.0 ** (8 * width - 1)
+            integers = rng.integers(-full_scale, full_scale, (70_001 if width == 2 else 999, channels))
+            write_wave("x.wav", integers, width, 11025)
+            x = integers.T / full_scale
+            x = x[0] if channels == 1 else x
+            name = f"WAV {kind}, {channels} channels"
+            filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64", "--chunk", "10000")
+            check(np.array_equal(np.load("y.npy"), x), name, "is read otherwise")
+            filtered("x.wav", "h.npy", "-o", "y.npy", "--chunk", "10000")
+            close(name, same(x, h), np.load("y.npy"))
+            filtered("x.wav", "one.f64", "-o", "y.wav", "--precision", "float64", "--output-type", kind, "--chunk",
+                     "10000")
+            back, back_width, rate = read_wave("y.wav")
+            check(np.array_equal(back, integers) and back_width == width and rate == 11025, name,
+                  "comes back otherwise")
+            info = json.loads(run(["info", "x.wav", "--json", "--stats"]).stdout)
+            check(info["format"] == "WAV" and info["stored"] == kind and info["sampling_rate_hz"] == 11025 and
+                  info["samples"] == len(integers) and info["signals"] == channels, info)
+            check(abs(info["stats"]["max"] - x.max()) < 1e-7, info["stats"])
+        for dtype in ("f4", "f8"):
+            x = rng.uniform(-1, 1, (3000, channels)).astype(dtype)
+            wavfile.write("x.wav", 48000, x[:, 0] if channels == 1 else x)
+            filtered("x.wav", "h.npy", "-o", "y.wav", "--chunk", "700")
+            rate, y = wavfile.read("y.wav")
+            close(f"WAV {dtype}, {channels} channels", same(x.T.astype("f8"), h).T, y.reshape(-1, channels))
+            check(rate == 48000 and y.dtype == "f4", rate, y.dtype)
+            filtered("x.wav", "h.npy", "-o", "y.wav", "--window", "decimate:4")
+            rate, y = wavfile.read("y.wav")
+            close("decimated", same(x.T.astype("f8"), h).T[::4], y.reshape(-1, channels))
+            check(rate == 12000, "decimated rate", rate)
+    # Beyond full scale, clamped and counted.
+    np.array([-2, -1, -0.5, 0.25, 0.99999, 1, 1.5], "f4").tofile("x.f32")
+    done = run(["filter", "x.f32", "one.f64", "-o", "y.wav", "--overwrite", "--output-type", "int16", "--rate", "8000",
+                "--device", "cpu"])
+    back, _, rate = read_wave("y.wav")
+    check(list(back.ravel()) == [-32768, -32768, -16384, 8192, 32767, 32767, 32767] and rate == 8000, back.ravel())
+    check("1 values below and 3 above the range of int16" in done.stderr, done.stderr)
+    # From a pipe, of unknown length.
+    x = rng.uniform(-1, 1, 50_001).astype("f4")
+    done = subprocess.run([command, "filter", "-", "one.f64", "-o", "pipe.wav", "--raw", "f32", "--rate", "22050",
+                           "-q"], input=x.tobytes(), capture_output=True)
+    rate, y = wavfile.read("pipe.wav")
+    check(rate == 22050 and np.array_equal(x, y), "a pipe into WAV", done.stderr)
+    # RF64, as recorders write what may pass 4 GiB.
+    data = x.astype("<f4").tobytes()
+    fmt = struct.pack("<HHIIHH", 3, 1, 44100, 44100 * 4, 4, 32)
+    ds64 = struct.pack("<QQQI", 4 + 36 + 24 + 8 + len(data), len(data), len(x), 0)
+    with open("big.wav", "wb") as file:
+        file.write(b"RF64\xff\xff\xff\xffWAVEds64" + struct.pack("<I", len(ds64)) + ds64 + b"fmt " +
+                   struct.pack("<I", len(fmt)) + fmt + b"data\xff\xff\xff\xff" + data)
+    filtered("big.wav", "one.f64", "-o", "y.npy")
+    check(np.array_equal(np.load("y.npy"), x), "RF64")
+    whole = open("big.wav", "rb").read()
+    write_wave("x.wav", np.zeros((100, 2), "i4"), 2, 8000)
+    for name, cut in (("cut.wav", open("x.wav", "rb").read()[:-10]), ("cut64.wav", whole[:-10]),
+                      ("head.wav", whole[:20])):
+        open(name, "wb").write(cut)
+        run(["filter", name, "one.f64", "-o", "z.npy", "-q"], 65, name)
+    np.array([1j], "c8").tofile("i.c64")
+    for arguments, names in (
+            (["x.f32", "one.f64", "-o", "z.wav"], "(--rate)"), (["x.wav", "i.c64", "-o", "z.wav"], "real samples"),
+            (["x.wav", "one.f64", "-o", "z.wav", "--output-type", "ci16"], "int24"),
+            (["x.wav", "one.f64", "-o", "z.wav", "--window", "decimate:3"], "whole number"),
+            (["x.wav", "one.f64", "-o", "z.npy", "--raw", "i16", "--header", "44"], "(--header, --byte-order)")):
+        run(["filter", *arguments, "-q"], 2, names)
+    run(["filter", "x.wav", "one.f64", "-o", "y.wav", "-q"], 5, "--overwrite")
+
+
+def no_waves():
+    write_wave("x.wav", np.zeros((100, 2), "i4"), 2, 8000)
+    np.array([1.0]).tofile("one.f64")
+    run(["filter", "x.wav", "one.f64", "-o", "z.npy", "-q"], 4, "libsndfile1-dev")
+    run(["filter", "one.f64", "one.f64", "-o", "z.wav", "-q"], 4, "libsndfile1-dev")
+    run(["info", "x.wav"], 4, "libsndfile1-dev")
+
+
+def information():
+    def info(*arguments):
+        return json.loads(run(["info", *arguments, "--json"]).stdout)
+
+    np.arange(12, dtype="<i2").tofile("x.ci16")
+    got = info("x.ci16", "--stats")
+    check(got["type"] == "complex64" and got["stored"] == "ci16" and got["shape"] == [6] and got["signals"] == 1 and
+          got["sampling_rate_hz"] is None, got)
+    check(abs(got["stats"]["max"] - abs(10 + 11j)) < 1e-5, got["stats"])
+    check(info("x.ci16", "--signals", "2")["shape"] == [2, 3], "split")
+    got = info("x.ci16", "--header", "4", "--byte-order", "big", "--stats")
+    check(got["samples"] == 5 and abs(got["stats"]["max"] - 256 * abs(10 + 11j)) < 1e-2, got)
+    os.rename("x.ci16", "x.dat")
+    check(info("x.dat", "--raw", "i16")["samples"] == 12, "x.dat")
+    run(["info", "x.dat"], 65)
+    np.save("one.npy", np.zeros(77, "f8"))
+    got = info("one.npy")
+    check(got["format"] == "NPY" and got["samples"] == 77 and got["type"] == "float64", got)
+    np.save("two.npy", np.zeros((3, 77), "f4"))
+    check(info("two.npy")["axes"] == "YX", "an image")
+    got = info("two.npy", "--signal")
+    check(got["signals"] == 3 and got["samples"] == 77, got)
+    text = run(["info", "two.npy", "--signal"]).stdout
+    check("signals: 3\nsamples: 77\n" in text, text)
+    if hdf5:
+        with h5py.File("many.h5", "w") as file:
+            file["trace"] = np.zeros(500, "i2")
+            file["image"] = np.zeros((5, 6, 7), "u1")
+        check(info("many.h5:/trace")["samples"] == 500, "a trace")
+        check(info("many.h5:/image")["shape"] == [5, 6, 7], "an image")
+    run(["info", "none.f32"], 66, "none.f32")
+
+
+print("seed", SEED)
+for part in (pairs, positions, segments, waves if wav else no_waves, information):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        part()
+        check(not [f for f in os.listdir(".") if "partial" in f], part.__name__, "left partial files")
+        os.chdir("/")
+for failure in failures[:40]:
+    print("FAILED:", failure)
+print(checks, "checks,", len(failures), "failed")
+sys.exit(1 if failures else 0)
