@@ -95,6 +95,10 @@ AtomicOutput::AtomicOutput(const std::string& target, bool overwrite, index_t ex
     slot_ = register_pending(temporary_);
 }
 
+std::string AtomicOutput::folder() const {
+    return folder_of(target_);
+}
+
 AtomicOutput::~AtomicOutput() {
     if (descriptor_ < 0) return;
     ::close(descriptor_);

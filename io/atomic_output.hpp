@@ -22,6 +22,8 @@ class AtomicOutput {
 
     const std::string& target() const { return target_; }
     const std::string& temporary() const { return temporary_; }
+    /// The folder of both.
+    std::string folder() const;
 
     /// Takes the space of bytes that will be written there, where the file system can, so that a
     /// full disk is known before. Throws IoError where it is full.

@@ -125,7 +125,7 @@ void read_parts(const RawFile& file, const std::vector<FilePart<ImageView>>& par
     for (const auto& job : jobs) bytes += element_count(job.view.shape) * bytes_each(job.view);
     const auto count = static_cast<index_t>(jobs.size());
     run_jobs(count, job_threads(count, bytes, job_bytes), [&](index_t i) {
-        thread_local std::vector<char> buffer;
+        thread_local std::vector<char> buffer;  // at most buffer_bytes, kept for the next call
         read_part(file, jobs[static_cast<std::size_t>(i)], buffer);
     });
 }
@@ -139,7 +139,10 @@ void write_array(AtomicOutput& output, const FileArray& array, const ConstImageV
     divide<ConstImageView>({array, source}, jobs);
     const auto count = static_cast<index_t>(jobs.size());
     const index_t bytes = element_count(source.shape) * bytes_each(source);
-    run_jobs(count, job_threads(count, bytes, job_bytes), [&](index_t i) {
+    // File systems let one thread at a time write to a file: others help only by copying.
+    const Shape3 plane{1, source.shape.y, source.shape.x};
+    const bool copies = !lies_contiguous(plane, source.strides);
+    run_jobs(count, copies ? job_threads(count, bytes, job_bytes) : 1, [&](index_t i) {
         thread_local std::vector<char> buffer;
         write_part(output, jobs[static_cast<std::size_t>(i)], buffer);
     });

@@ -9,9 +9,9 @@
 namespace convolume::io {
 namespace {
 
-constexpr index_t largest_cache_bytes = index_t{256} << 20;
+constexpr index_t most_cached_bytes = index_t{256} << 20;
 /// Decoding fewer bytes takes less time than starting a thread.
-constexpr index_t bytes_a_thread = index_t{256} << 10;
+constexpr index_t inflated_bytes_a_thread = index_t{256} << 10;
 
 class ChunkReader {
   public:
@@ -89,7 +89,7 @@ void read_chunks(const Hdf5Dataset& dataset, index_t number, const Hdf5Volume& p
     }
     const index_t chunks = element_count(count);
     const index_t bytes = chunks * reader.bytes();
-    run_jobs(chunks, job_threads(chunks, bytes, bytes_a_thread), [&](index_t i) {
+    run_jobs(chunks, job_threads(chunks, bytes, inflated_bytes_a_thread), [&](index_t i) {
         const Index3 number3{first.z + i / (count.y * count.x), first.y + i / count.x % count.y,
                              first.x + i % count.x};
         std::vector<index_t> chunk_at = at;
@@ -123,7 +123,7 @@ index_t chunk_cache_bytes(const Hdf5Dataset& dataset, const Hdf5Volume& place) {
         bytes *= static_cast<double>(across ? round_up(dataset.dims()[d], dataset.chunk()[d])
                                             : dataset.chunk()[d]);
     }
-    return static_cast<index_t>(std::min(bytes, static_cast<double>(largest_cache_bytes)));
+    return static_cast<index_t>(std::min(bytes, static_cast<double>(most_cached_bytes)));
 }
 
 }  // namespace convolume::io

@@ -54,7 +54,7 @@ class Hdf5Writer : public ImageWriter {
                       : 0) {
         if (options.compression == Compression::deflate) {
             chunk_ = chunk_shape(metadata.shape, metadata.type);
-            assembler_.emplace(stack_format(metadata, chunk_));
+            assembler_.emplace(stack_format(metadata, chunk_), output_.file().folder());
         }
         const Hdf5Lock lock;
         create_dataset();

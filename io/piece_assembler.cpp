@@ -8,7 +8,7 @@ namespace convolume::io {
 namespace {
 
 /// Coding fewer bytes takes less time than starting a thread.
-constexpr index_t bytes_a_thread = index_t{128} << 10;
+constexpr index_t coded_bytes_a_thread = index_t{128} << 10;
 
 Box3 moved(const Box3& box, const Index3& origin) {
     Box3 result = box;
@@ -19,9 +19,19 @@ Box3 moved(const Box3& box, const Index3& origin) {
     return result;
 }
 
+[[noreturn]] void refuse(const Piece& piece) {
+    throw InvalidArgument(
+        message("samples of the piece at z, y, x = ", to_string(piece.box.begin, ", "),
+                " were written twice; write each of them once"));
+}
+
 }  // namespace
 
-PieceAssembler::PieceAssembler(const StackFormat& format) : format_(format) {
+PieceAssembler::PieceAssembler(const StackFormat& format, const std::string& folder,
+                               index_t most_memory_bytes)
+    : format_(format),
+      memory_(folder, element_count(format.piece) * static_cast<index_t>(size_of(format.type)),
+              most_memory_bytes) {
     for (int axis = 0; axis < 3; ++axis)
         grid_[axis] = ceil_div(format.shape[axis], format.piece[axis]);
     complete_.resize(
@@ -30,7 +40,7 @@ PieceAssembler::PieceAssembler(const StackFormat& format) : format_(format) {
 
 index_t PieceAssembler::waiting_bytes() const {
     const std::lock_guard lock(mutex_);
-    return waiting_bytes_;
+    return memory_.used_bytes();
 }
 
 Piece PieceAssembler::piece_at(index_t volume, const Index3& place) const {
@@ -56,7 +66,7 @@ void PieceAssembler::add(index_t volume, const Box3& box, const ConstImageView& 
     }
     const index_t pieces = element_count(count);
     const index_t bytes = element_count(source.shape) * static_cast<index_t>(size_of(source.type));
-    run_jobs(pieces, job_threads(pieces, bytes, bytes_a_thread), [&](index_t i) {
+    run_jobs(pieces, job_threads(pieces, bytes, coded_bytes_a_thread), [&](index_t i) {
         const Index3 place{first.z + i / (count.y * count.x), first.y + i / count.x % count.y,
                            first.x + i % count.x};
         take(piece_at(volume, place), box, source, use);
@@ -72,50 +82,40 @@ void PieceAssembler::take(const Piece& piece, const Box3& box, const ConstImageV
         use(piece, samples);
         return;
     }
-    const std::shared_ptr<Partial> partial = begin_part(piece);
-    const ImageView whole{partial->samples.get(), format_.type, piece.box.shape(),
+    char* const memory = begin_part(piece);
+    const ImageView whole{memory, format_.type, piece.box.shape(),
                           contiguous_strides(piece.box.shape())};
     // Others write other samples of it meanwhile.
     copy_view(samples, subview(whole, moved(common, piece.box.begin)));
-    if (finish_part(piece, element_count(common.shape()))) use(piece, whole);
+    if (!finish_part(piece, element_count(common.shape()))) return;
+    use(piece, whole);
+    const std::lock_guard lock(mutex_);
+    memory_.give_back(memory);
 }
 
 void PieceAssembler::begin_whole(const Piece& piece) {
     const std::lock_guard lock(mutex_);
     const auto number = static_cast<std::size_t>(piece.number);
-    if (complete_[number] || partial_.count(piece.number) > 0)
-        throw InvalidArgument(message("samples from ", to_string(piece.box.begin, ", "),
-                                      " (z, y, "
-                                      "x) on were written twice; write each of them once"));
+    if (complete_[number] || partial_.count(piece.number) > 0) refuse(piece);
     complete_[number] = true;
 }
 
-std::shared_ptr<PieceAssembler::Partial> PieceAssembler::begin_part(const Piece& piece) {
+char* PieceAssembler::begin_part(const Piece& piece) {
     const std::lock_guard lock(mutex_);
-    if (complete_[static_cast<std::size_t>(piece.number)])
-        throw InvalidArgument(message("samples from ", to_string(piece.box.begin, ", "),
-                                      " (z, y, "
-                                      "x) on were written twice; write each of them once"));
-    std::shared_ptr<Partial>& partial = partial_[piece.number];
-    if (!partial) {
-        const index_t samples = element_count(piece.box.shape());
-        const index_t bytes = samples * static_cast<index_t>(size_of(format_.type));
-        partial = std::make_shared<Partial>();
-        partial->samples.reset(new char[static_cast<std::size_t>(bytes)]);
-        partial->missing = samples;
-        waiting_bytes_ += bytes;
-    }
-    return partial;
+    if (complete_[static_cast<std::size_t>(piece.number)]) refuse(piece);
+    const auto found = partial_.find(piece.number);
+    if (found != partial_.end()) return found->second.samples;
+    char* const samples = memory_.take();
+    partial_[piece.number] = {samples, element_count(piece.box.shape())};
+    return samples;
 }
 
 bool PieceAssembler::finish_part(const Piece& piece, index_t samples) {
     const std::lock_guard lock(mutex_);
     const auto found = partial_.find(piece.number);
-    if (found == partial_.end() || (found->second->missing -= samples) > 0) return false;
+    if (found == partial_.end() || (found->second.missing -= samples) > 0) return false;
     partial_.erase(found);
     complete_[static_cast<std::size_t>(piece.number)] = true;
-    waiting_bytes_ -=
-        element_count(piece.box.shape()) * static_cast<index_t>(size_of(format_.type));
     return true;
 }
 

@@ -3,12 +3,13 @@
 // Boxes in any order made whole pieces: strips of a TIFF, chunks of HDF5.
 
 #include <functional>
-#include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "convolume/image_stream.hpp"
+#include "io/piece_memory.hpp"
 
 namespace convolume::io {
 
@@ -21,17 +22,21 @@ struct Piece {
 
 class PieceAssembler {
   public:
-    /// For pieces of format.piece.
-    explicit PieceAssembler(const StackFormat& format);
+    /// Pieces that wait take memory up to this, then that of a file.
+    static constexpr index_t most_waiting_bytes = index_t{1} << 30;
+
+    /// For pieces of format.piece. `folder` is where there is space for pieces that wait.
+    PieceAssembler(const StackFormat& format, const std::string& folder,
+                   index_t most_memory_bytes = most_waiting_bytes);
 
     /// Takes a piece that is complete: samples of the piece's shape, gone when it returns.
     using Use = std::function<void(const Piece&, const ConstImageView&)>;
 
     /// Takes the samples in `box` and hands over, by several threads, the pieces that they
     /// complete: straight from `source` where it holds the whole piece, otherwise from a copy.
-    /// Until then the copy is kept: memory is that of the pieces begun and not complete. May be
-    /// called by several threads at once. Throws InvalidArgument for samples of a piece that was
-    /// complete.
+    /// Until then the copy is kept. May be called by several threads at once. Throws
+    /// InvalidArgument for samples of a piece that was complete, IoError where there is no space
+    /// for copies.
     void add(index_t volume, const Box3& box, const ConstImageView& source, const Use& use);
 
     index_t pieces() const { return static_cast<index_t>(complete_.size()); }
@@ -40,23 +45,23 @@ class PieceAssembler {
 
   private:
     struct Partial {
-        std::unique_ptr<char[]> samples;
-        index_t missing = 0;  // guarded by mutex_
+        char* samples = nullptr;
+        index_t missing = 0;  // samples
     };
 
     Piece piece_at(index_t volume, const Index3& place) const;
     void take(const Piece& piece, const Box3& box, const ConstImageView& source, const Use& use);
     void begin_whole(const Piece& piece);
-    std::shared_ptr<Partial> begin_part(const Piece& piece);
+    char* begin_part(const Piece& piece);
     /// Whether these were the last samples it missed.
     bool finish_part(const Piece& piece, index_t samples);
 
     StackFormat format_;
     Shape3 grid_;  // pieces of a volume along z, y, x
     mutable std::mutex mutex_;
-    std::unordered_map<index_t, std::shared_ptr<Partial>> partial_;
+    std::unordered_map<index_t, Partial> partial_;
     std::vector<bool> complete_;
-    index_t waiting_bytes_ = 0;
+    PieceMemory memory_;
 };
 
 }  // namespace convolume::io

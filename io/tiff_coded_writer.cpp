@@ -47,9 +47,9 @@ class CodedTiffWriter : public ImageWriter {
           rows_(std::clamp<index_t>(strip_bytes / metadata.shape.x / bytes_each(), 1,
                                     metadata.shape.y)),
           strips_a_page_(ceil_div(metadata.shape.y, rows_)),
-          assembler_(stack_format(metadata, {1, rows_, metadata.shape.x})),
-          strips_(static_cast<std::size_t>(assembler_.pieces())),
-          output_(path, options.overwrite, 0) {}
+          output_(path, options.overwrite, 0),
+          assembler_(stack_format(metadata, {1, rows_, metadata.shape.x}), output_.folder()),
+          strips_(static_cast<std::size_t>(assembler_.pieces())) {}
 
     StackFormat format() const override {
         return stack_format(metadata_, {1, rows_, metadata_.shape.x});
@@ -156,9 +156,9 @@ class CodedTiffWriter : public ImageWriter {
     std::uint16_t predictor_;
     index_t rows_;
     index_t strips_a_page_;
+    AtomicOutput output_;
     PieceAssembler assembler_;
     std::vector<Place> strips_;  // in the order of the assembler's pieces, which is that of pages
-    AtomicOutput output_;
     WriteCount written_;
     std::mutex mutex_;
     index_t end_ = tiff_data_offset;

@@ -15,9 +15,9 @@ namespace {
 /// libtiff's own tables may take this much whatever the file's size.
 constexpr index_t table_bytes = index_t{64} << 20;
 /// Decoded by one thread between two looks for work.
-constexpr index_t job_bytes = index_t{1} << 20;
+constexpr index_t decoded_job_bytes = index_t{1} << 20;
 /// Decoding fewer bytes takes less time than starting a thread.
-constexpr index_t bytes_a_thread = index_t{256} << 10;
+constexpr index_t decoded_bytes_a_thread = index_t{256} << 10;
 
 bool is_swapped(const RawFile& file) {
     return (file.head(1) == "I") != (std::endian::native == std::endian::little);
@@ -117,7 +117,7 @@ class TiffReader : public ImageReader {
         if (to.shape.y == 0 || to.shape.x == 0) return;
         const index_t band_bytes = page.rows * page.width * (page.planar ? 1 : page.samples) *
                                    static_cast<index_t>(size_of(page.type));
-        const index_t rows = page.rows * std::max<index_t>(job_bytes / band_bytes, 1);
+        const index_t rows = page.rows * std::max<index_t>(decoded_job_bytes / band_bytes, 1);
         for (index_t y = box.begin.y / page.rows * page.rows; y < box.end.y; y += rows)
             jobs.push_back({number, &page, y, std::min(y + rows, box.end.y), to});
     }
@@ -128,7 +128,7 @@ class TiffReader : public ImageReader {
             bytes += (job.y_end - job.y_begin) * job.to.shape.x *
                      static_cast<index_t>(size_of(job.to.type));
         const auto count = static_cast<index_t>(jobs.size());
-        run_jobs(count, job_threads(count, bytes, bytes_a_thread), [&](index_t i) {
+        run_jobs(count, job_threads(count, bytes, decoded_bytes_a_thread), [&](index_t i) {
             auto tiff = handles_.take();
             decode(*tiff, jobs[static_cast<std::size_t>(i)], sample, box);
             handles_.give_back(std::move(tiff));

@@ -7,9 +7,10 @@ namespace convolume::io {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path) {
-    throw Unavailable(message(path,
-                              " is an HDF5 file and convolume was built without HDF5; install "
-                              "libhdf5-dev and libpugixml-dev, then build it again"));
+    throw Unavailable(
+        message(path,
+                " is an HDF5 file and convolume was built without HDF5; install "
+                "libhdf5-dev, libdeflate-dev and libpugixml-dev, then build it again"));
 }
 
 }  // namespace

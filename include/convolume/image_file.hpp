@@ -91,7 +91,8 @@ struct CreateOptions {
 /// An image of a file as a sink of boxes. write_box() and what calls it may be called by several
 /// threads at once, in any order; every sample is written once. Boxes of whole pieces
 /// (StackFormat::piece) are written fastest; in formats that have pieces, those that are not whole
-/// yet wait in memory. What it throws (IoError: no space) leaves a file that cannot be committed.
+/// yet wait in memory, and beyond 1 GiB in a file beside the output. What it throws (IoError: no
+/// space) leaves a file that cannot be committed.
 class CONVOLUME_API ImageWriter : public ImageSink {
   public:
     // Without commit(), the destructor removes whatever was written.

@@ -323,6 +323,8 @@ def read_ours_hdf5(folder):
                         check(np.allclose(d.attrs["element_size_um"], OURS, rtol=1e-7), file, "element_size_um")
                         check(d.attrs["software"] == "convolume test", file, "software")
                         check((d.compression == "gzip") == (compression == "deflate"), file, "compression")
+                        check((d.chunks is None) == (compression == "none"), file, "chunks", d.chunks)
+                        check(d.shuffle == (compression == "deflate"), file, "shuffle")
 
 
 def read_npy(folder):
@@ -353,12 +355,45 @@ def read_npy(folder):
             check(got.dtype == a.dtype and np.array_equal(got, a if t > 1 else a[0, 0]), "our npy", dtype)
 
 
+def read_large(folder):
+    """Several strips and chunks along every axis, the last ones cut."""
+    a = (pixels((1, 2, 5, 310, 530), "uint16") & 0x30F).astype("uint16")
+    a[0, 0, 2] = 0
+    names = [("l.npy", "none")]
+    if args.tiff == "ON":
+        names += [("l.tif", "none"), ("l.tif", "deflate"), ("l.ome.tif", "lzw"), ("l.tif", "zstd")]
+    if args.hdf5 == "ON":
+        names += [("l.h5", "none"), ("l.h5", "deflate")]
+    for name, compression in names:
+        file = os.path.join(folder, name)
+        what = f"large {name} {compression}"
+        subprocess.run([args.make, file, "uint16", compression, "1", "2", "5", "310", "530"], input=a.tobytes(),
+                       check=True)
+        expect(what, file, a)
+        if name.endswith(".npy"):
+            check(np.array_equal(np.load(file), a), what, "in NumPy")
+        elif name.endswith(".h5"):
+            with h5py.File(file, "r") as h:
+                check(np.array_equal(h["data"][()], a), what, "in h5py")
+        elif compression == "none":
+            with tifffile.TiffFile(file) as tif:
+                check(np.array_equal(tif.asarray().swapaxes(0, 1), a[0]), what, "in tifffile")
+    if args.tiff == "ON":
+        for options in ({"compression": "zlib", "rowsperstrip": 7}, {"compression": "zlib", "tile": (48, 80)},
+                        {"tile": (48, 80)}, {"rowsperstrip": 7}):
+            for order in "<>":
+                file = os.path.join(folder, "t.tif")
+                tifffile.imwrite(file, a[0, 0].astype(order + "u2"), byteorder=order, photometric="minisblack",
+                                 **options)
+                expect(f"large {order} {options}", file, a[:, :1])
+
+
 parser = argparse.ArgumentParser()
 for option in ("dump", "make", "tiff", "hdf5"):
     parser.add_argument("--" + option, required=True)
 args = parser.parse_args()
 print("seed", SEED)
-parts = [read_npy]
+parts = [read_npy, read_large]
 if args.tiff == "ON":
     parts += [read_their_tiff, read_their_imagej, read_their_ome, read_ours_tiff]
 if args.hdf5 == "ON":

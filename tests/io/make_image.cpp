@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_image OUTPUT TYPE COMPRESSION T C Z Y X < RAW: writes RAW, pixels as t, c, z, y, x, with
-// voxel size 0.3, 0.104, 0.1 µm, interval 2.5 s and channel names; make_image OUTPUT copy INPUT
-// copies an image.
+// make_image OUTPUT TYPE COMPRESSION T C Z Y X < RAW: writes RAW, pixels as t, c, z, y, x, in boxes
+// out of order, with voxel size 0.3, 0.104, 0.1 µm, interval 2.5 s and channel names; make_image
+// OUTPUT copy INPUT copies an image.
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <random>
+#include <vector>
 
 #include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
@@ -45,13 +48,24 @@ void make(char** argv) {
     for (index_t c = 0; c < m.channels; ++c) m.channel_names.push_back("dye " + std::to_string(c));
     const auto writer =
         io::create_image(argv[1], m, {true, compression_of(argv[3]), "convolume test"});
-    Volume volume(m.shape, m.type);
-    for (index_t t = 0; t < m.frames; ++t)
-        for (index_t c = 0; c < m.channels; ++c) {
-            std::cin.read(static_cast<char*>(volume.view().data),
-                          m.bytes() / (m.frames * m.channels));
-            writer->write(t, c, volume.view());
-        }
+    std::vector<Volume> volumes;
+    std::vector<std::pair<index_t, Box3>> boxes;
+    const Shape3 step{2, 13, 9};
+    for (index_t v = 0; v < m.frames * m.channels; ++v) {
+        volumes.emplace_back(m.shape, m.type);
+        std::cin.read(static_cast<char*>(volumes.back().view().data),
+                      m.bytes() / (m.frames * m.channels));
+        for (index_t z = 0; z < m.shape.z; z += step.z)
+            for (index_t y = 0; y < m.shape.y; y += step.y)
+                for (index_t x = 0; x < m.shape.x; x += step.x)
+                    boxes.emplace_back(
+                        v, intersection({{z, y, x}, {z + step.z, y + step.y, x + step.x}},
+                                        {{0, 0, 0}, m.shape}));
+    }
+    std::shuffle(boxes.begin(), boxes.end(), std::mt19937(1));
+    for (const auto& [v, box] : boxes)
+        writer->write_box(v / m.channels, v % m.channels, box,
+                          subview(volumes[static_cast<std::size_t>(v)].view(), box));
     writer->commit();
 }
 

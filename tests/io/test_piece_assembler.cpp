@@ -18,7 +18,9 @@ TEST_CASE("pieces are handed over once, whole, whatever the boxes", "[io]") {
     for (const Shape3& step :
          {Shape3{5, 7, 11}, Shape3{1, 7, 11}, Shape3{2, 3, 4}, Shape3{1, 1, 1}, Shape3{3, 2, 5}}) {
         INFO(to_string(step));
-        io::PieceAssembler assembler(format);
+        const TempFolder folder;
+        // One piece in memory, the others in a file.
+        io::PieceAssembler assembler(format, folder / "", 1);
         CHECK(assembler.pieces() == 2 * 3 * 3 * 3);
         std::mutex mutex;
         std::map<index_t, int> seen;
@@ -58,7 +60,7 @@ TEST_CASE("pieces are handed over once, whole, whatever the boxes", "[io]") {
 
 TEST_CASE("memory of the assembler is that of the pieces begun", "[io]") {
     const StackFormat format{{8, 16, 16}, PixelType::uint8, 1, 1, {4, 16, 16}};
-    io::PieceAssembler assembler(format);
+    io::PieceAssembler assembler(format, ".");
     const Volume volume = random_volume(format.shape, format.type, 1);
     int used = 0;
     const auto use = [&](const io::Piece&, const ConstImageView&) { ++used; };
@@ -68,6 +70,35 @@ TEST_CASE("memory of the assembler is that of the pieces begun", "[io]") {
         CHECK(assembler.waiting_bytes() == (z % 4 == 3 ? 0 : 4 * 16 * 16));
         CHECK(used == (z + 1) / 4);
     }
+}
+
+TEST_CASE("memory of pieces beyond the limit is that of a file without a name", "[io]") {
+    const TempFolder folder;
+    const index_t bytes = (1 << 20) + 3;
+    io::PieceMemory memory(folder / "", bytes, 2 * bytes);
+    std::vector<char*> pieces;
+    for (int i = 0; i < 100; ++i) {
+        pieces.push_back(memory.take());
+        std::memset(pieces.back(), i, static_cast<std::size_t>(bytes));
+        CHECK((memory.file_bytes() > 0) == (i >= 2));
+    }
+    CHECK(memory.used_bytes() == 100 * bytes);
+    CHECK(memory.file_bytes() == 2 * (index_t{64} << 20));
+    CHECK(folder.files() == 0);
+    bool kept = true;
+    for (int i = 0; i < 100; ++i) {
+        const auto last = static_cast<std::size_t>(bytes - 1);
+        kept = kept && pieces[static_cast<std::size_t>(i)][0] == static_cast<char>(i) &&
+               pieces[static_cast<std::size_t>(i)][last] == static_cast<char>(i);
+    }
+    CHECK(kept);
+    for (char* const piece : pieces) memory.give_back(piece);
+    for (int i = 0; i < 100; ++i) memory.take();
+    CHECK(memory.file_bytes() == 2 * (index_t{64} << 20));
+
+    io::PieceMemory nowhere(folder / "missing", bytes, bytes);
+    nowhere.take();
+    CHECK_THROWS_AS(nowhere.take(), IoError);
 }
 
 TEST_CASE("jobs are all done, and the first error ends them", "[io]") {
