@@ -80,6 +80,10 @@ void convolve(const Shape3& shape, int repeats) {
     for (int i = 0; i < repeats; ++i) convolver.execute(image.view(), result.view());
 }
 
+void tiny_convolutions() {
+    for (int i = 0; i < 20; ++i) convolve({16, 32, 32}, 1);
+}
+
 void deconvolve() {
     const Shape3 shape{24, 96, 96};
     const Volume image = pattern(shape), psf = pattern({9, 15, 15});
@@ -148,7 +152,7 @@ int main(int argc, char** argv) {
     const Neighbors loops(neighbors);  // before there are threads
     std::vector<Case> cases;
     if (command.empty()) {
-        cases.push_back({"tiny convolution", [] { convolve({16, 32, 32}, 1); }, {}, {}});
+        cases.push_back({"20 tiny Convolvers", tiny_convolutions, {}, {}});
         cases.push_back({"40 convolutions", [] { convolve({32, 64, 64}, 40); }, {}, {}});
         cases.push_back({"small deconvolution", deconvolve, {}, {}});
         cases.push_back({"3 Convolvers at once", convolvers_at_once, {}, {}});

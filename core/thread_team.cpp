@@ -13,10 +13,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <list>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "core/threads.hpp"
 
@@ -76,6 +76,7 @@ class Job {
 
     // Guarded by the team's mutex.
     int places() const { return threads_ - taken_; }  ///< for threads that may still join
+    int threads() const { return threads_; }
     int take_place() { return taken_++; }
     void close() { taken_ = threads_; }
 
@@ -104,9 +105,12 @@ class ThreadTeam {
   public:
     void run(index_t count, int threads, detail::RangeFunction function, const void* work) {
         Job job(count, threads, function, work);
-        const auto place = announce(job, threads - 1);
+        const bool nested = working_;
+        announce(job, !nested);
+        working_ = true;
         job.run(0);
-        withdraw(place, threads - 1);
+        working_ = nested;
+        withdraw(job, !nested);
         const auto finished = [&job] { return job.inside.load() == 0; };
         if (!spin_for(finished)) {
             std::unique_lock lock(mutex_);
@@ -118,33 +122,52 @@ class ThreadTeam {
     }
 
   private:
-    std::list<Job*>::iterator announce(Job& job, int places) {
+    void announce(Job& job, bool starts) {
         bool wake = false;
-        std::list<Job*>::iterator place;
         {
             const std::lock_guard lock(mutex_);
-            place = jobs_.insert(jobs_.end(), &job);
-            wanted_ += places;
-            places_ += places;
-            grow(places);
-            wake = sleeping_ > 0;
+            jobs_.push_back(&job);
+            places_ += job.places();
+            active_ += starts;
+            count_wanted();
+            grow();
+            wake = sleeping_ > 0 && wants_more();
         }
         if (wake) wake_two();
-        return place;
     }
 
-    void withdraw(std::list<Job*>::iterator place, int places) {
-        const std::lock_guard lock(mutex_);
-        places_ -= (*place)->places();
-        wanted_ -= places;
-        jobs_.erase(place);
+    void withdraw(Job& job, bool ends) {
+        bool wake = false;
+        {
+            const std::lock_guard lock(mutex_);
+            places_ -= job.places();
+            active_ -= ends;
+            jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+            count_wanted();
+            wake = sleeping_ > 0 && wants_more();
+        }
+        if (wake) wake_two();
     }
 
-    // As many threads as all present callers ask for, but not more than the machine has processors,
-    // unless one caller asks for more.
-    void grow(int places) {
-        const int most = std::max(thread_count(0) - 1, places);
-        for (const int target = std::min(wanted_, most); threads_ < target; ++threads_) {
+    // As many threads at work as all present callers ask for, but not more than the machine has
+    // processors, unless one caller asks for more.
+    void count_wanted() {
+        static const int processors = thread_count(0);
+        int largest = processors, all = 0;
+        for (const Job* const job : jobs_) {
+            largest = std::max(largest, job->threads());
+            all += job->threads();
+        }
+        wanted_ = std::min(all, largest);
+    }
+
+    bool wants_more() const {
+        return places_.load(std::memory_order_relaxed) > 0 &&
+               active_.load(std::memory_order_relaxed) < wanted_.load(std::memory_order_relaxed);
+    }
+
+    void grow() {
+        for (; threads_ + 1 < wanted_; ++threads_) {
             try {
                 std::thread([this] { work(); }).detach();
             } catch (const std::system_error&) {
@@ -155,14 +178,16 @@ class ThreadTeam {
 
     // What a thread of the team does, as long as the process lives.
     void work() {
+        working_ = true;
         while (true) {
-            if (!spin_for([this] { return places_.load(std::memory_order_relaxed) > 0; })) sleep();
+            if (!spin_for([this] { return wants_more(); })) sleep();
             int thread = 0;
             bool wake = false;
             Job* const job = join(thread, wake);
             if (!job) continue;
             if (wake) wake_two();
             job->run(thread);
+            --active_;
             // The job may end with the caller's return as soon as nobody is inside.
             if (job->inside.fetch_sub(1) == 1 && waiting_callers_.load() > 0) {
                 const std::lock_guard lock(mutex_);
@@ -180,7 +205,7 @@ class ThreadTeam {
     void sleep() {
         std::unique_lock lock(mutex_);
         ++sleeping_;
-        wake_.wait(lock, [this] { return places_.load() > 0; });
+        wake_.wait(lock, [this] { return wants_more(); });
         --sleeping_;
     }
 
@@ -191,11 +216,12 @@ class ThreadTeam {
                 places_ -= job->places();
                 job->close();
             }
-            if (job->places() == 0) continue;
+            if (job->places() == 0 || !wants_more()) continue;
             thread = job->take_place();
             ++job->inside;
             --places_;
-            wake = sleeping_ > 0 && places_.load() > 0;
+            ++active_;
+            wake = sleeping_ > 0 && wants_more();
             return job;
         }
         return nullptr;
@@ -203,13 +229,17 @@ class ThreadTeam {
 
     std::mutex mutex_;
     std::condition_variable wake_, finished_;
-    std::list<Job*> jobs_;
-    int threads_ = 0;   // that exist
-    int wanted_ = 0;    // by all jobs together
-    int sleeping_ = 0;  // threads of the team
-    std::atomic<int> places_{0};
+    std::vector<Job*> jobs_;      // of present callers, oldest first
+    int threads_ = 0;             // of the team
+    int sleeping_ = 0;            // of these
+    std::atomic<int> wanted_{0};  // threads at work, callers included
+    std::atomic<int> active_{0};  // threads that are
+    std::atomic<int> places_{0};  // for threads that may join
     std::atomic<int> waiting_callers_{0};
+    static thread_local bool working_;  // this thread counts as active
 };
+
+thread_local bool ThreadTeam::working_ = false;
 
 // Its threads live until the process ends, so that it is never destroyed. A forked process has none
 // of them and begins with a new team.
