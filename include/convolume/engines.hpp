@@ -24,7 +24,9 @@ CONVOLUME_API const char* to_string(TransferGate);
 /// "auto", "global", "per-link", "off"; throws InvalidArgument that lists them.
 CONVOLUME_API TransferGate parse_transfer_gate(std::string_view);
 
-/// Which processors compute, with how many threads and how much memory.
+/// Which processors compute, with how many threads and how much memory. CPU threads are shared by
+/// all objects of the process. FFTW, which CPU engines use, has one planner for the process: it is
+/// locked, so that callers may plan with FFTW in other threads at the same time.
 struct EngineChoice {
     enum class Device {
         automatic,  ///< CPU and GPUs: the plan takes whichever it predicts to be faster
