@@ -114,6 +114,9 @@ TEST_CASE("the first exception reaches the caller, and later indices are left ou
 }
 
 TEST_CASE("a forked process has a team of its own") {
+#ifdef __SANITIZE_THREAD__
+    SKIP("ThreadSanitizer allows no threads in a forked process");
+#endif
     CHECK(visits(100, 4) == std::vector<int>(100, 1));
     const pid_t child = fork();
     if (child == 0) {
