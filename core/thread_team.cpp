@@ -86,7 +86,7 @@ class Job {
         begin = next_.load(std::memory_order_relaxed);
         do {
             if (begin >= count_) return false;
-            end = begin + std::max<index_t>(1, (count_ - begin) / (4 * threads_));
+            end = begin + std::max<index_t>(1, (count_ - begin) / (index_t{4} * threads_));
         } while (!next_.compare_exchange_weak(begin, end));
         return true;
     }

@@ -87,6 +87,7 @@ TEST_CASE("nested loops and several callers at once end, and are complete") {
     std::atomic<index_t> sum{0};
     {
         std::vector<std::jthread> callers;
+        callers.reserve(5);
         for (int c = 0; c < 5; ++c)
             callers.emplace_back([&] {
                 for (int repeat = 0; repeat < 50; ++repeat)
@@ -95,7 +96,7 @@ TEST_CASE("nested loops and several callers at once end, and are complete") {
                     });
             });
     }
-    CHECK(sum == 5 * 50 * (59 * 60 / 2));
+    CHECK(sum == index_t{5 * 50} * (59 * 60 / 2));
 }
 
 TEST_CASE("the first exception reaches the caller, and later indices are left out") {
