@@ -21,6 +21,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
+#include "core/thread_team.hpp"
 
 using namespace convolume;
 
@@ -127,10 +128,11 @@ class OneTransform {
         fftwf_execute(forward_);
         const auto* const h = filter_.elements<std::complex<float>>();
         auto* const x = spectrum_.elements<std::complex<float>>();
-#pragma omp parallel for num_threads(threads_)
-        for (int i = 0; i < bins; ++i)
-            x[i] = {x[i].real() * h[i].real() - x[i].imag() * h[i].imag(),
-                    x[i].real() * h[i].imag() + x[i].imag() * h[i].real()};
+        parallel_ranges(bins, threads_, [=](index_t begin, index_t end, int) {
+            for (index_t i = begin; i < end; ++i)
+                x[i] = {x[i].real() * h[i].real() - x[i].imag() * h[i].imag(),
+                        x[i].real() * h[i].imag() + x[i].imag() * h[i].real()};
+        });
         fftwf_execute(inverse_);
         return 1e3 *
                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -16,6 +16,8 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 using namespace convolume;
 
@@ -89,9 +91,9 @@ template <class T>
 void fill(Volume& volume, std::uint64_t seed, double low, double high) {
     T* const elements = volume.elements<T>();
     const index_t count = element_count(volume.shape());
-#pragma omp parallel for schedule(static)
-    for (index_t i = 0; i < count; ++i)
+    parallel_for(count, thread_count(0), [=](index_t i, int) {
         elements[i] = static_cast<T>(low + (high - low) * random_fraction(seed, i));
+    });
 }
 
 void fill_image(Volume& image, bool counts) {
@@ -141,9 +143,9 @@ double sampled_error(const Case& work, const Volume& image, const Volume& kernel
     const float* const taps = kernel.elements<float>();
     const double scale =
         work.counts ? 1 / std::accumulate(taps, taps + element_count(kernel.shape()), 0.0) : 1;
-    double error = 0, norm = 0;
-#pragma omp parallel for reduction(+ : error, norm) schedule(dynamic)
-    for (int i = 0; i < samples; ++i) {
+    std::vector<double> errors(samples), norms(samples);
+    parallel_for(samples, thread_count(0), [&](index_t sample, int) {
+        const int i = static_cast<int>(sample);
         Index3 at;
         for (int a = 0; a < 3; ++a) {
             const double extent = static_cast<double>(work.image[a]);
@@ -153,9 +155,11 @@ double sampled_error(const Case& work, const Volume& image, const Volume& kernel
         double wanted = scale * direct_sum(image, kernel, at);
         if (work.type == PixelType::uint16) wanted = std::clamp(std::round(wanted), 0.0, 65535.0);
         const double difference = value_at(output, at) - wanted;
-        error += difference * difference;
-        norm += wanted * wanted;
-    }
+        errors[static_cast<std::size_t>(i)] = difference * difference;
+        norms[static_cast<std::size_t>(i)] = wanted * wanted;
+    });
+    const double error = std::accumulate(errors.begin(), errors.end(), 0.0);
+    const double norm = std::accumulate(norms.begin(), norms.end(), 0.0);
     // Not a number fails too.
     return std::isfinite(error) ? std::sqrt(error / norm) : INFINITY;
 }

@@ -15,6 +15,8 @@
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
+#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace {
 
@@ -42,16 +44,12 @@ Volume random_volume(const Shape3& shape, unsigned seed) {
     Volume volume(shape, PixelType::float32);
     float* const samples = volume.elements<float>();
     const index_t count = element_count(shape);
-#pragma omp parallel
-    {
-#pragma omp for
-        for (index_t block = 0; block < ceil_div(count, index_t{1} << 16); ++block) {
-            std::mt19937 engine(seed + static_cast<unsigned>(block));
-            std::uniform_real_distribution<float> uniform(-0.5f, 1.f);
-            for (index_t i = block << 16; i < std::min(count, (block + 1) << 16); ++i)
-                samples[i] = uniform(engine);
-        }
-    }
+    parallel_for(ceil_div(count, index_t{1} << 16), thread_count(0), [=](index_t block, int) {
+        std::mt19937 engine(seed + static_cast<unsigned>(block));
+        std::uniform_real_distribution<float> uniform(-0.5f, 1.f);
+        for (index_t i = block << 16; i < std::min(count, (block + 1) << 16); ++i)
+            samples[i] = uniform(engine);
+    });
     return volume;
 }
 

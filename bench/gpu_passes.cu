@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "gpu/fft/lengths.hpp"
+#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/cufft_library.hpp"
@@ -61,8 +63,7 @@ Signal dft(const Signal& in, int sign) {
         roots[static_cast<std::size_t>(k)] = {static_cast<double>(std::cos(angle)),
                                               static_cast<double>(std::sin(angle))};
     }
-#pragma omp parallel for
-    for (long k = 0; k < n; ++k) {
+    convolume::parallel_for(n, convolume::thread_count(0), [&](long k, int) {
         std::complex<double> sum = 0;
         long exponent = 0;
         for (long begin = 0; begin < n; begin += 64) {
@@ -78,7 +79,7 @@ Signal dft(const Signal& in, int sign) {
             sum += std::complex<double>(re, im);
         }
         out[static_cast<std::size_t>(k)] = sum;
-    }
+    });
     return out;
 }
 

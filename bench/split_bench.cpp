@@ -2,8 +2,6 @@
 // Split and merge of a real float32 volume beside a streamed copy of it, interleaved in one run:
 // how much of the memory's bandwidth the decomposition reaches.
 
-#include <omp.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -17,6 +15,8 @@
 #include <vector>
 
 #include "core/pixels/contiguous.hpp"
+#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "decompose/split.hpp"
 
 namespace {
@@ -26,7 +26,7 @@ using namespace convolume;
 struct Settings {
     Shape3 shape{256, 1024, 1024};
     int rounds = 7;
-    int threads = omp_get_num_procs();
+    int threads = thread_count(0);
     std::string json;
 };
 
@@ -67,13 +67,12 @@ Settings parse(int argc, char** argv) {
 /// Copies an equal share with each thread.
 template <class Copy>
 void copy_in_parallel(const char* in, index_t bytes, char* out, int threads, const Copy& copy) {
-#pragma omp parallel num_threads(threads)
-    {
-        const index_t share = round_up(ceil_div(bytes, omp_get_num_threads()), 4096);
-        const index_t begin = std::min(bytes, share * omp_get_thread_num());
+    parallel_for(threads, threads, [&](index_t part, int) {
+        const index_t share = round_up(ceil_div(bytes, threads), 4096);
+        const index_t begin = std::min(bytes, share * part);
         copy(in + begin, std::min(bytes, begin + share) - begin, out + begin);
         pixels::stream_fence();
-    }
+    });
 }
 
 std::vector<index_t> first_indices(index_t count) {

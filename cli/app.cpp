@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <string_view>
 
 #include "cli/run/error_hint.hpp"
 #include "cli/run/exit_code.hpp"
@@ -41,6 +42,12 @@ int run(int argc, const char* const* argv) {
     // A file size limit or a closed pipe then is a failed write with its own message.
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+
+    // Asked by scripts before every use: the subcommands need not be set up for it.
+    if (argc == 2 && std::string_view(argv[1]) == "--version") {
+        std::cout << software_name() << '\n' << std::flush;
+        return static_cast<int>(std::cout ? ExitCode::ok : ExitCode::io_error);
+    }
 
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
     CLI::App app(

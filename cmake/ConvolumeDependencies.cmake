@@ -3,7 +3,6 @@
 # the Debian and Ubuntu packages.
 
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(FFTW3 REQUIRED)
 find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -48,6 +48,11 @@ endif()
 set_target_properties(convolume_io PROPERTIES EXPORT_NAME io)
 add_library(convolume::convolume ALIAS convolume)
 
+# Its threads and FFTW's planner call it as long as the process lives: dlclose() must not remove it.
+if(BUILD_SHARED_LIBS)
+    target_link_options(convolume PRIVATE LINKER:-z,nodelete)
+endif()
+
 # convolume::cuda: a program that links it computes on GPUs, too, and may have functions of its own
 # in their kernels. Nothing in a static library refers to its CUDA part (core/gpu_backend.hpp): the
 # linker takes it only where it is told to look for these names.

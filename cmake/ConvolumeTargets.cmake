@@ -3,6 +3,7 @@
 
 add_library(convolume_build_flags INTERFACE)
 target_compile_options(convolume_build_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>  # loops that say "omp simd"; no OpenMP threads
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${CONVOLUME_WARNINGS_AS_ERRORS}>>:-Werror>)
 if(CONVOLUME_SANITIZE)

@@ -10,6 +10,7 @@
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 #include "core/host_memory.hpp"
+#include "core/thread_team.hpp"
 
 namespace convolume {
 
@@ -114,10 +115,10 @@ void Buffer::release() noexcept {
 void Buffer::touch(int threads) {
     const index_t step = huge_page_bytes;
     const index_t steps = ceil_div(bytes_, step);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (index_t i = 0; i < steps; ++i)
+    parallel_for(steps, threads, [&](index_t i, int) {
         std::memset(as<char>() + i * step, 0,
                     static_cast<std::size_t>(std::min(step, bytes_ - i * step)));
+    });
 }
 
 bool Buffer::lock_pages() {

@@ -19,7 +19,7 @@ struct GpuOptions {
     std::vector<int> devices;                   ///< CUDA numbers; empty: all usable ones
     std::optional<index_t> memory_limit_bytes;  ///< of each; nothing: most of what is free
     TransferGate transfer_gate = TransferGate::automatic;
-    int host_threads = 0;  ///< that copy ordinary memory to and from staging; 0: OpenMP's number
+    int host_threads = 0;  ///< that copy ordinary memory to and from staging; 0: thread_count(0)
     int first_index = 0;   ///< EngineInfo::index of the first
 };
 

@@ -3,45 +3,168 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <optional>
-#include <string>
-#include <utility>
+#include <sstream>
+#include <string_view>
+#include <vector>
 
 namespace convolume {
 
 namespace {
 
-std::optional<index_t> number_in(const char* path) {
+namespace fs = std::filesystem;
+
+// The file's only number; nothing where it is absent or says "max".
+std::optional<index_t> number_in(const fs::path& path) {
     std::ifstream file(path);
     index_t number = 0;
     if (file >> number) return number;
-    return {};  // absent, or the word "max"
+    return {};
+}
+
+// The number behind `key` at the begin of a line.
+std::optional<index_t> number_behind(const fs::path& path, std::string_view key) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with(key)) continue;
+        std::istringstream rest(line.substr(key.size()));
+        index_t number = 0;
+        if (rest >> number) return number;
+        return {};
+    }
+    return {};
+}
+
+void take_smaller(HostMemoryLimit& limit, index_t available, const std::string& rule) {
+    available = std::max<index_t>(0, available);
+    if (available < limit.available_bytes) limit = {available, rule};
+}
+
+// What ulimit sets: a soft limit, and what counts against it, in KiB, in /proc/self/status.
+void apply_process_limit(const fs::path& root, const char* name, const char* used, const char* rule,
+                         HostMemoryLimit& limit) {
+    const auto most = number_behind(root / "proc/self/limits", name);
+    const auto used_kib = number_behind(root / "proc/self/status", used);
+    if (most && used_kib) take_smaller(limit, *most - *used_kib * 1024, rule);
+}
+
+// A mounted hierarchy of control groups, and the names of the files in its folders.
+struct GroupHierarchy {
+    std::string_view controller;  // in /proc/self/cgroup, and an option of the mount
+    std::string_view type;        // of the file system
+    std::vector<const char*> limits;
+    const char* usage;
+    const char* reclaimable;  // in memory.stat
+};
+
+const GroupHierarchy& version1() {
+    static const GroupHierarchy hierarchy{"memory",
+                                          "cgroup",
+                                          {"memory.limit_in_bytes"},
+                                          "memory.usage_in_bytes",
+                                          "total_inactive_file "};
+    return hierarchy;
+}
+const GroupHierarchy& version2() {
+    static const GroupHierarchy hierarchy{
+        "", "cgroup2", {"memory.max", "memory.high"}, "memory.current", "inactive_file "};
+    return hierarchy;
+}
+
+bool lists(const std::string& words, std::string_view word) {
+    std::istringstream list(words);
+    for (std::string one; std::getline(list, one, ',');)
+        if (one == word) return true;
+    return word.empty() && words.empty();
+}
+
+// The group of this process within the hierarchy: lines are "number:controllers:/path".
+std::optional<std::string> own_group(const fs::path& root, const GroupHierarchy& hierarchy) {
+    std::ifstream file(root / "proc/self/cgroup");
+    for (std::string line; std::getline(file, line);) {
+        const auto first = line.find(':');
+        const auto second = line.find(':', first + 1);
+        if (first == std::string::npos || second == std::string::npos) continue;
+        if (lists(line.substr(first + 1, second - first - 1), hierarchy.controller))
+            return line.substr(second + 1);
+    }
+    return {};
+}
+
+struct Mount {
+    std::string root;  // the group that is mounted
+    fs::path point;
+};
+
+// Lines of mountinfo: six words, of which the fourth is the root and the fifth the mount point,
+// more words, "-", type, device, options.
+std::optional<Mount> mount_of(const fs::path& root, const GroupHierarchy& hierarchy) {
+    std::ifstream file(root / "proc/self/mountinfo");
+    for (std::string line; std::getline(file, line);) {
+        const auto dash = line.find(" - ");
+        if (dash == std::string::npos) continue;
+        std::istringstream tail(line.substr(dash + 3));
+        std::string type, device, options;
+        tail >> type >> device >> options;
+        if (type != hierarchy.type) continue;
+        if (!hierarchy.controller.empty() && !lists(options, hierarchy.controller)) continue;
+        std::istringstream head(line);
+        std::string skipped, group, point;
+        head >> skipped >> skipped >> skipped >> group >> point;
+        return Mount{group, point};
+    }
+    return {};
+}
+
+// A container may see only a part of the hierarchy, mounted as if it were the whole.
+fs::path below_mount(const std::string& group, const std::string& mounted) {
+    if (mounted == "/") return fs::path(group).relative_path();
+    const bool inside = group.starts_with(mounted) &&
+                        (group.size() == mounted.size() || group[mounted.size()] == '/');
+    return inside ? fs::path(group.substr(mounted.size())).relative_path() : fs::path();
+}
+
+void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
+                        HostMemoryLimit& limit) {
+    const auto group = own_group(root, hierarchy);
+    const auto mount = mount_of(root, hierarchy);
+    if (!group || !mount) return;
+    const auto apply = [&](const fs::path& folder) {
+        const fs::path here = root / folder.relative_path();
+        const auto used = number_in(here / hierarchy.usage);
+        if (!used) return;
+        const index_t cache =
+            number_behind(here / "memory.stat", hierarchy.reclaimable).value_or(0);
+        for (const char* const name : hierarchy.limits)
+            if (const auto most = number_in(here / name))
+                take_smaller(limit, *most - std::max<index_t>(0, *used - cache),
+                             std::string(name) + " of " + folder.string());
+    };
+    fs::path folder = mount->point;
+    apply(folder);
+    for (const fs::path& step : below_mount(*group, mount->root)) {
+        if (step == "..") return;  // a group outside of what is mounted
+        folder /= step;
+        apply(folder);
+    }
 }
 
 }  // namespace
 
+HostMemoryLimit host_memory_limit(const fs::path& root) {
+    // An unknown system: a common desktop's half.
+    HostMemoryLimit limit{index_t{8} << 30, "an assumption: /proc/meminfo cannot be read"};
+    if (const auto kib = number_behind(root / "proc/meminfo", "MemAvailable:"))
+        limit = {*kib * 1024, "the system's available memory"};
+    apply_process_limit(root, "Max address space", "VmSize:", "RLIMIT_AS (ulimit -v)", limit);
+    apply_process_limit(root, "Max data size", "VmData:", "RLIMIT_DATA (ulimit -d)", limit);
+    apply_group_limits(root, version1(), limit);
+    apply_group_limits(root, version2(), limit);
+    return limit;
+}
+
 index_t available_host_bytes() {
-    index_t available = index_t{8} << 30;  // an unknown system: a common desktop's half
-    std::ifstream meminfo("/proc/meminfo");
-    std::string key;
-    index_t kib = 0;
-    while (meminfo >> key >> kib) {
-        if (key == "MemAvailable:") {
-            available = kib * 1024;
-            break;
-        }
-        meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-    }
-    for (const auto& [limit_file, use_file] :
-         {std::pair{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-          {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
-           "/sys/fs/cgroup/memory/memory.usage_in_bytes"}}) {
-        const auto limit = number_in(limit_file);
-        const auto use = number_in(use_file);
-        if (limit && use) available = std::min(available, std::max<index_t>(0, *limit - *use));
-    }
-    return available;
+    return host_memory_limit().available_bytes;
 }
 
 }  // namespace convolume

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/volume.hpp"
 
-#include <omp.h>
+#include "core/threads.hpp"
 
 namespace convolume {
 
@@ -10,7 +10,7 @@ Volume::Volume(const Shape3& shape, PixelType type, HostMemory memory)
               "a volume"),
       shape_(shape),
       type_(type) {
-    buffer_.touch(omp_get_max_threads());
+    buffer_.touch(thread_count(0));
     if (memory == HostMemory::page_locked) buffer_.lock_pages();
 }
 

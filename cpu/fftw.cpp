@@ -11,6 +11,13 @@
 
 #include "convolume/error.hpp"
 
+// Functions that FFTW 3.3.6 and later export for their library of threads; the header does not name
+// them. Libraries that offer FFTW's interface without them need no lock.
+extern "C" {
+void fftwf_set_planner_hooks(void (*before)(), void (*after)()) __attribute__((weak));
+void fftw_set_planner_hooks(void (*before)(), void (*after)()) __attribute__((weak));
+}
+
 namespace convolume::cpu {
 
 namespace {
@@ -18,10 +25,35 @@ namespace {
 namespace fs = std::filesystem;
 
 // One lock for both precisions: FFTW's planners share tables.
-std::mutex& planner_mutex() {
-    static std::mutex mutex;
-    return mutex;
-}
+std::mutex planner_mutex;
+thread_local bool planning_here = false;
+
+/// This thread plans, or uses the planner's wisdom.
+class PlannerLock {
+  public:
+    PlannerLock() : lock_(planner_mutex) { planning_here = true; }
+    ~PlannerLock() { planning_here = false; }
+    PlannerLock(const PlannerLock&) = delete;
+    PlannerLock& operator=(const PlannerLock&) = delete;
+
+  private:
+    std::lock_guard<std::mutex> lock_;
+};
+
+// FFTW has one planner for the whole process, which the caller may use as well. It calls these
+// before and after all planning, so that the caller's plans are locked, too. They are set when the
+// program starts: nobody plans yet.
+[[maybe_unused]] const bool planner_is_locked = [] {
+    const auto before = [] {
+        if (!planning_here) planner_mutex.lock();
+    };
+    const auto after = [] {
+        if (!planning_here) planner_mutex.unlock();
+    };
+    if (fftwf_set_planner_hooks) fftwf_set_planner_hooks(before, after);
+    if (fftw_set_planner_hooks) fftw_set_planner_hooks(before, after);
+    return true;
+}();
 
 std::optional<fs::path> cache_folder() {
     if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
@@ -55,7 +87,7 @@ void save_wisdom() {
 // Calls `make` with the lengths and FFTW's flags, the planner locked and wisdom loaded.
 template <class Real, class Make>
 auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
-    const std::lock_guard lock(planner_mutex());
+    const PlannerLock lock;
     [[maybe_unused]] static const bool loaded = (load_wisdom<Real>(), true);
     const typename FftwApi<Real>::Dimension length{transforms.length, transforms.in_stride,
                                                    transforms.out_stride};
@@ -110,7 +142,7 @@ FftPlan<Real>::FftPlan(const Transforms& transforms, Complex* in, Real* out, Eff
 template <class Real>
 FftPlan<Real>::~FftPlan() {
     if (!plan_) return;
-    const std::lock_guard lock(planner_mutex());
+    const PlannerLock lock;
     FftwApi<Real>::destroy_plan(plan_);
 }
 

@@ -3,11 +3,10 @@
 // What split and merge share: the geometry of a pass over all networks of a layout, and the memory
 // a thread works in.
 
-#include <omp.h>
-
 #include <cstring>
 
 #include "core/pixels/contiguous.hpp"
+#include "core/thread_team.hpp"
 #include "decompose/network.hpp"
 #include "decompose/part.hpp"
 
@@ -115,20 +114,16 @@ class Workspace {
     Buffer buffer_;
 };
 
-/// Calls work(thread, n, y) for n < planes, y < rows from `threads` threads, in order and in equal
-/// shares; throws Cancelled when asked to stop. `work` must not throw.
+/// Calls work(thread, n, y) for n < planes, y < rows from `threads` threads; throws Cancelled when
+/// asked to stop.
 template <class Work>
 void for_each_row(index_t planes, index_t rows, int threads, const ExecutionContext& context,
                   const Work& work) {
-#pragma omp parallel num_threads(threads)
-    {
-        const int thread = omp_get_thread_num();
-#pragma omp for schedule(static)
-        for (index_t item = 0; item < planes * rows; ++item) {
-            if (!context.stop.stop_requested()) work(thread, item / rows, item % rows);
-        }
+    parallel_ranges(planes * rows, threads, [&](index_t begin, index_t end, int thread) {
+        for (index_t item = begin; item < end && !context.stop.stop_requested(); ++item)
+            work(thread, item / rows, item % rows);
         pixels::stream_fence();
-    }
+    });
     throw_if_stopped(context);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "convolume/convolver.hpp"
+#include "core/thread_team.hpp"
 #include "deconvolve/problem.hpp"
 #include "deconvolve/stages.hpp"
 
@@ -74,16 +75,14 @@ class HostArrays {
     template <class Extent, class Stage>
     void for_each(const Extent& extent, const Stage& stage) const {
         const index_t runs = run_count(extent);
-#pragma omp parallel num_threads(threads_)
-        {
+        parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {
             const Stage own = stage;
-#pragma omp for
-            for (index_t k = 0; k < runs; ++k)
+            for (index_t k = first; k < last; ++k)
                 visit_run(extent, k, [own](index_t begin, index_t end, const auto... near) {
 #pragma omp simd
                     for (index_t i = begin; i < end; ++i) own(i, near...);
                 });
-        }
+        });
     }
 
     // Runs are added up one after another, whoever took them.
@@ -92,17 +91,15 @@ class HostArrays {
         using Sum = decltype(result_of(stage, extent));
         std::vector<Sum> sums(static_cast<std::size_t>(run_count(extent)));
         const auto runs = static_cast<index_t>(sums.size());
-#pragma omp parallel num_threads(threads_)
-        {
+        parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {
             const Stage own = stage;
-#pragma omp for
-            for (index_t k = 0; k < runs; ++k) {
+            for (index_t k = first; k < last; ++k) {
                 Sum* const target = &sums[static_cast<std::size_t>(k)];
                 visit_run(extent, k, [own, target](index_t begin, index_t end, const auto... near) {
                     *target += sum_of_run(begin, end, own, near...);
                 });
             }
-        }
+        });
         Sum total{};
         for (const Sum& of_run : sums) total += of_run;
         return total;

@@ -2,10 +2,12 @@
 #include "deconvolve/pixels.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/thread_team.hpp"
 
 namespace convolume::deconvolve {
 
@@ -52,8 +54,7 @@ LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory
     LoadedImage loaded;
     double total = 0;
     for (index_t z = 0; z < shape.z; ++z) {
-#pragma omp parallel for num_threads(threads)
-        for (index_t y = 0; y < shape.y; ++y) {
+        parallel_for(shape.y, threads, [&](index_t y, int) {
             float* const row = values + y * shape.x;
             pixels::load_row(image, z, y, gather, {}, row);
             double sum = 0;
@@ -65,7 +66,7 @@ LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory
             }
             sums[static_cast<std::size_t>(y)] = sum;
             negatives[static_cast<std::size_t>(y)] = negative;
-        }
+        });
         total = std::accumulate(sums.begin(), sums.end(), total);
         if (clip)
             loaded.negative_pixels =
@@ -82,17 +83,16 @@ void store_result(const ImageView& result, const Shape3& object, const Index3& a
     const Shape3 shape = result.shape;
     Volume plane({1, shape.y, object.x}, PixelType::float32, memory);
     float* const values = plane.elements<float>();
-    index_t low = 0;
-    index_t high = 0;
+    std::atomic<index_t> low{0};
+    std::atomic<index_t> high{0};
     for (index_t z = 0; z < shape.z; ++z) {
         read(values, ((z + at.z) * object.y + at.y) * object.x, shape.y * object.x);
-#pragma omp parallel for num_threads(threads) reduction(+ : low, high)
-        for (index_t y = 0; y < shape.y; ++y) {
+        parallel_for(shape.y, threads, [&](index_t y, int) {
             const ClampCount clamped =
                 pixels::store_row(values + y * object.x + at.x, shape.x, 0, result, z, y);
             low += clamped.low;
             high += clamped.high;
-        }
+        });
     }
     report.clamped_low = low;
     report.clamped_high = high;

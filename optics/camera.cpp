@@ -7,6 +7,7 @@
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "optics/random_draws.hpp"
 
@@ -79,14 +80,13 @@ CameraReport expose_as(const Camera& camera, const ConstImageView& photons, inde
         check_photons(static_cast<const In*>(photons.at(row / shape.y, row % shape.y, 0)),
                       photons.strides.x, shape.x);
     std::vector<CameraReport> reports(static_cast<std::size_t>(rows));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (index_t row = 0; row < rows; ++row) {
+    parallel_for(rows, threads, [&](index_t row, int) {
         const index_t z = row / shape.y, y = row % shape.y;
         reports[static_cast<std::size_t>(row)] =
             expose_row(camera, static_cast<const In*>(photons.at(z, y, 0)), photons.strides.x,
                        static_cast<Out*>(adu.at(z, y, 0)), adu.strides.x, shape.x,
                        ((first_plane + z) * shape.y + y) * shape.x);
-    }
+    });
     CameraReport total;
     for (const CameraReport& report : reports) total += report;
     return total;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "convolume/camera.hpp"
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -98,9 +97,8 @@ void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixe
     const double below = depth - static_cast<double>(upper);
     threads = thread_count(threads);
     std::vector<double> rows(static_cast<std::size_t>(checked_multiply(threads, image_.x)));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (index_t j = 0; j < shape_.y; ++j) {
-        double* const row = rows.data() + omp_get_thread_num() * image_.x;
+    parallel_for(shape_.y, threads, [&](index_t j, int thread) {
+        double* const row = rows.data() + thread * image_.x;
         std::fill_n(row, image_.x, 0.0);
         const Cover in_y(j, height_, image_.y);
         for (index_t y = in_y.begin; y < in_y.end; ++y) {
@@ -120,7 +118,7 @@ void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixe
             for (index_t x = in_x.begin; x < in_x.end; ++x) sum += in_x.weight(x) * row[x];
             pixels[j * shape_.x + i] = sum;
         }
-    }
+    });
 }
 
 }  // namespace convolume

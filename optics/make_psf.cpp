@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/thread_team.hpp"
 #include "optics/check.hpp"
 #include "optics/gauss_legendre.hpp"
 #include "optics/plane_light.hpp"
@@ -102,11 +102,11 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
     std::vector<double> sums(static_cast<std::size_t>(size.z));
     double* const values = quadrants.elements<double>();
+    std::mutex progress_mutex;
     index_t done = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (index_t z = 0; z < size.z; ++z) {
-        if (context.stop.stop_requested()) continue;
-        double* const mean = scratch.data() + omp_get_thread_num() * scratch_elems;
+    parallel_for(size.z, threads, [&](index_t z, int thread) {
+        if (context.stop.stop_requested()) return;
+        double* const mean = scratch.data() + thread * scratch_elems;
         std::fill_n(mean, grid.count(), 0.0);
         for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
             const double planes = static_cast<double>(z - middle) + rule.nodes[i];
@@ -117,10 +117,10 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
         fill_quadrant(grid, mean, rule, ys, xs, quadrant, context);
         sums[static_cast<std::size_t>(z)] = plane_sum(quadrant, height, width);
         if (context.progress) {
-#pragma omp critical(convolume_psf_progress)
+            const std::lock_guard lock(progress_mutex);
             context.progress(static_cast<double>(++done) / static_cast<double>(size.z));
         }
-    }
+    });
     throw_if_stopped(context);
 
     double total = 0;
@@ -128,10 +128,10 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     if (!(total > 0))
         throw InvalidArgument("no light reaches the PSF's volume: center it on the focus");
     float* const out = psf.elements<float>();
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (index_t z = 0; z < size.z; ++z)
+    parallel_for(size.z, threads, [&](index_t z, int) {
         mirror_quadrant(values + z * height * width, height, width, 1 / total,
                         out + z * size.y * size.x);
+    });
     return {std::move(psf), center, captured_shares(options, center, threads, context)};
 }
 

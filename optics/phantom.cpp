@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/phantom.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,6 +8,7 @@
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "optics/phantom_object.hpp"
 #include "optics/phantom_texture.hpp"
@@ -181,14 +180,13 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
     threads = thread_count(threads);
     const index_t scratch_elems = 2 * band_rows * shape.x;
     std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (index_t task = 0; task < tasks; ++task) {
+    parallel_for(tasks, threads, [&](index_t task, int thread) {
         const index_t y = task % bands * band_rows;
-        double* const plain = scratch.data() + omp_get_thread_num() * scratch_elems;
+        double* const plain = scratch.data() + thread * scratch_elems;
         impl_->draw_band(scene, z_begin, z_begin + task / bands, y,
                          std::min(y + band_rows, shape.y), plain, plain + scratch_elems / 2,
                          planes);
-    }
+    });
 }
 
 const char* to_string(PhantomKind kind) {

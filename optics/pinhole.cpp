@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "core/thread_team.hpp"
 #include "optics/gauss_legendre.hpp"
 
 namespace convolume::optics {
@@ -55,9 +56,9 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
     // Some eight nodes a step of the grid: it has 20 steps to a period of the highest frequency.
     const index_t count = 48 + static_cast<index_t>(4 * radius_um / grid.step_um());
     const Quadrature unit = unit_rule(count, context);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        if (context.stop.stop_requested()) continue;
+    parallel_for(static_cast<index_t>(rows_.size()), threads, [&](index_t row_number, int) {
+        if (context.stop.stop_requested()) return;
+        const auto i = static_cast<std::size_t>(row_number);
         double* const row = weights_.data() + rows_[i].begin;
         const auto add = [&](double ring, double weight) {
             const RadialGrid::Stencil around = grid.stencil(ring);
@@ -82,7 +83,7 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
             const double length = pi * unit.weights[j] * small * std::sin(theta);
             add(ring, length * 2 * ring * half_arc(radius_um, center, ring) / (pi * area));
         }
-    }
+    });
     throw_if_stopped(context);
 }
 

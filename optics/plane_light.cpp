@@ -6,6 +6,8 @@
 #include <numbers>
 #include <utility>
 
+#include "core/thread_team.hpp"
+
 namespace convolume::optics {
 
 namespace {
@@ -58,9 +60,9 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
     const auto scratch_elems = static_cast<std::size_t>(response.scratch_elems());
     const auto count = static_cast<std::size_t>(grid.count());
     std::vector<PlaneLight> planes(z_um.size());
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (std::size_t plane = 0; plane < planes.size(); ++plane) {
-        if (context.stop.stop_requested()) continue;
+    parallel_for(static_cast<index_t>(planes.size()), threads, [&](index_t plane_number, int) {
+        if (context.stop.stop_requested()) return;
+        const auto plane = static_cast<std::size_t>(plane_number);
         std::vector<double> scratch(scratch_elems), intensity(count), within(count);
         response.add_intensity(z_um[plane], 1, scratch.data(), intensity.data());
         // Trapezoids of h · 2πr; their error at the axis is −step²/12 times the slope there.
@@ -73,7 +75,7 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
         }
         const double total = confocal ? within.back() : response.plane_energy(z_um[plane]);
         planes[plane] = {grid.step_um(), std::move(within), total};
-    }
+    });
     throw_if_stopped(context);
     return planes;
 }

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <utility>
 
+#include "core/thread_team.hpp"
+
 namespace convolume::optics {
 
 namespace {
@@ -43,14 +45,13 @@ RadialProfile::RadialProfile(const PsfOptions& options, const Extent& extent,
     const index_t nodes = pupil_.nodes(), count = radii();
     const index_t elems = checked_multiply(count, terms * nodes);
     bessel_ = Buffer(checked_multiply(elems, sizeof(double)), "the Bessel functions of a PSF");
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (index_t i = 0; i < count; ++i) {
-        if (context.stop.stop_requested()) continue;
+    parallel_for(count, threads, [&](index_t i, int) {
+        if (context.stop.stop_requested()) return;
         double* row = bessel_.as<double>() + i * terms * nodes;
         const double radius = radii_um_[static_cast<std::size_t>(i)];
         for (index_t j = 0; j < nodes; ++j)
             fill_bessel(pupil_.wave(j) * radius, terms, nodes, row + j);
-    }
+    });
     throw_if_stopped(context);
 }
 

@@ -6,6 +6,8 @@
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 #include "core/check_memory.hpp"
+#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume {
 
@@ -120,12 +122,11 @@ Volume resample_axis(const Volume& old, int axis, const AxisResampling& resampli
     const index_t lines = element_count(shape) / shape[axis];
     const double* const source = old.elements<double>();
     double* const target = fresh.elements<double>();
-#pragma omp parallel for schedule(static)
-    for (index_t line = 0; line < lines; ++line) {
+    parallel_for(lines, thread_count(0), [&](index_t line, int) {
         const index_t outer = line / stride, inner = line % stride;
         resampling.apply(source + outer * stride * resampling.old_count() + inner,
                          target + outer * stride * resampling.new_count() + inner, stride);
-    }
+    });
     return fresh;
 }
 

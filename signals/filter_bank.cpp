@@ -6,6 +6,7 @@
 
 #include "convolume/error.hpp"
 #include "core/result_chunks.hpp"
+#include "core/thread_team.hpp"
 #include "engines/engines.hpp"
 #include "signals/convert.hpp"
 #include "signals/filter_bank_factory.hpp"
@@ -166,13 +167,12 @@ struct FilterBank::Impl {
         constexpr index_t chunk = index_t{1} << 16;
         const index_t chunks = ceil_div(inputs.count(), chunk);
         const index_t tasks = shape.signals * chunks;
-#pragma omp parallel for num_threads(choice.engine->info().threads)
-        for (index_t task = 0; task < tasks; ++task) {
+        parallel_for(tasks, choice.engine->info().threads, [&](index_t task, int) {
             const index_t s = task / chunks;
             const index_t begin = task % chunks * chunk;
             convert_row(signals, s, inputs.begin + begin, std::min(chunk, inputs.count() - begin),
                         zero, type, to + (s * inputs.count() + begin) * sample);
-        }
+        });
     }
 
     ExecutionReport execute(const ConstImageView& signals, const ImageView& results,

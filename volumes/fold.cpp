@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "volumes/fold.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
+
+#include "core/thread_team.hpp"
 
 namespace convolume {
 
@@ -38,27 +38,22 @@ ClampCount fold(const ConstImageView& extended, const std::array<std::vector<ind
                 std::conditional_t<std::is_floating_point_v<T>, double, std::complex<double>>;
             const auto width = static_cast<std::size_t>(target.shape.x);
             std::vector<Sum> sums(width * static_cast<std::size_t>(threads));
-#pragma omp parallel num_threads(threads)
-            {
-                Sum* const sum =
-                    sums.data() + width * static_cast<std::size_t>(omp_get_thread_num());
-#pragma omp for schedule(dynamic, 16)
-                for (index_t row = 0; row < row_count; ++row) {
-                    const index_t z = row / target.shape.y;
-                    const index_t y = row % target.shape.y;
-                    std::fill(sum, sum + width, Sum(0));
-                    for (const index_t i : planes[static_cast<std::size_t>(z)])
-                        for (const index_t j : rows[static_cast<std::size_t>(y)]) {
-                            const T* const line = static_cast<const T*>(extended.at(i, j, 0));
-                            for (std::size_t k = 0; k < sources[2].size(); ++k)
-                                if (sources[2][k] >= 0)
-                                    sum[static_cast<std::size_t>(sources[2][k])] += Sum(line[k]);
-                        }
-                    const auto clamped = pixels::store_row(sum, target.shape.x, 0.0, target, z, y);
-                    low += clamped.low;
-                    high += clamped.high;
-                }
-            }
+            parallel_for(row_count, threads, [&](index_t row, int thread) {
+                Sum* const sum = sums.data() + width * static_cast<std::size_t>(thread);
+                const index_t z = row / target.shape.y;
+                const index_t y = row % target.shape.y;
+                std::fill(sum, sum + width, Sum(0));
+                for (const index_t i : planes[static_cast<std::size_t>(z)])
+                    for (const index_t j : rows[static_cast<std::size_t>(y)]) {
+                        const T* const line = static_cast<const T*>(extended.at(i, j, 0));
+                        for (std::size_t k = 0; k < sources[2].size(); ++k)
+                            if (sources[2][k] >= 0)
+                                sum[static_cast<std::size_t>(sources[2][k])] += Sum(line[k]);
+                    }
+                const auto clamped = pixels::store_row(sum, target.shape.x, 0.0, target, z, y);
+                low += clamped.low;
+                high += clamped.high;
+            });
         }
     });
     return {low, high};

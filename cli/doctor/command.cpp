@@ -14,6 +14,7 @@
 #include "cli/run/report.hpp"
 #include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
+#include "convolume/engines.hpp"
 #include "convolume/options.hpp"
 
 namespace convolume::cli {
@@ -24,8 +25,8 @@ struct Diagnosis {
     std::vector<Feature> features = built_features();
     std::string processor = processor_name();
     int processors = processor_count();
-    int threads = default_threads();
-    SystemMemory memory = system_memory();
+    index_t memory_bytes = total_memory_bytes();
+    HostResources host = host_resources();
     double copy_bytes_per_s = 0;
     std::string cache = cache_folder();
     GpuDiagnosis gpu = diagnose_gpus();
@@ -34,9 +35,9 @@ struct Diagnosis {
 Diagnosis diagnose() {
     Diagnosis diagnosis;
     constexpr index_t buffer_bytes = index_t{256} << 20;
-    const index_t affordable = diagnosis.memory.available_bytes / 8;
+    const index_t affordable = diagnosis.host.available_bytes / 8;
     diagnosis.copy_bytes_per_s = measure_copy_bandwidth(
-        std::clamp<index_t>(affordable, 1 << 20, buffer_bytes), diagnosis.threads);
+        std::clamp<index_t>(affordable, 1 << 20, buffer_bytes), diagnosis.host.threads);
     return diagnosis;
 }
 
@@ -49,9 +50,10 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     json["features"] = features;
     json["processor"] = diagnosis.processor;
     json["processors"] = diagnosis.processors;
-    json["threads"] = diagnosis.threads;
-    json["host_memory_bytes"] = diagnosis.memory.total_bytes;
-    json["host_memory_available_bytes"] = diagnosis.memory.available_bytes;
+    json["threads"] = diagnosis.host.threads;
+    json["host_memory_bytes"] = diagnosis.memory_bytes;
+    json["host_memory_available_bytes"] = diagnosis.host.available_bytes;
+    json["host_memory_limited_by"] = diagnosis.host.memory_limited_by;
     json["copy_bytes_per_s"] = diagnosis.copy_bytes_per_s;
     json["cache_folder"] = diagnosis.cache;
     json["cuda"] = to_json(diagnosis.gpu);
@@ -68,9 +70,10 @@ std::string to_text(const Diagnosis& diagnosis) {
     fact("compiler", CONVOLUME_COMPILER);
     for (const Feature& feature : diagnosis.features) fact(feature.name, feature.state);
     fact("processor", diagnosis.processor);
-    fact("threads", message(diagnosis.threads, " of ", diagnosis.processors, " processors"));
-    fact("host memory", message(format_bytes(diagnosis.memory.total_bytes), ", ",
-                                format_bytes(diagnosis.memory.available_bytes), " available"));
+    fact("threads", message(diagnosis.host.threads, " of ", diagnosis.processors, " processors"));
+    fact("host memory", message(format_bytes(diagnosis.memory_bytes), ", ",
+                                format_bytes(diagnosis.host.available_bytes), " available by ",
+                                diagnosis.host.memory_limited_by));
     fact("memory copy",
          message(format_number(diagnosis.copy_bytes_per_s / 1e9), " GB/s, read plus written"));
     fact("cache folder", diagnosis.cache.empty()

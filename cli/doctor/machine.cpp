@@ -3,7 +3,6 @@
 
 #include <fftw3.h>
 #include <hwy/targets.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <limits>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
@@ -66,22 +66,12 @@ int processor_count() {
     return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-int default_threads() {
-    return omp_get_max_threads();
-}
-
-SystemMemory system_memory() {
-    SystemMemory memory;
+index_t total_memory_bytes() {
     std::ifstream file("/proc/meminfo");
-    for (std::string text; std::getline(file, text);) {
-        std::istringstream fields(text);
-        std::string key;
-        index_t kib = 0;
-        fields >> key >> kib;
-        if (key == "MemTotal:") memory.total_bytes = kib * 1024;
-        if (key == "MemAvailable:") memory.available_bytes = kib * 1024;
-    }
-    return memory;
+    std::string key;
+    index_t kib = 0;
+    if (file >> key >> kib && key == "MemTotal:") return kib * 1024;
+    return 0;
 }
 
 std::string cache_folder() {
@@ -100,13 +90,17 @@ double measure_copy_bandwidth(index_t buffer_bytes, int threads) {
     double best_s = std::numeric_limits<double>::infinity();
     for (int run = 0; run < 5; ++run) {
         const auto begin = std::chrono::steady_clock::now();
-#pragma omp parallel num_threads(threads)
-        {
-            const index_t share = ceil_div(buffer_bytes, omp_get_num_threads());
-            const index_t first = std::min(share * omp_get_thread_num(), buffer_bytes);
+        const auto copy = [&](int part) {
+            const index_t share = ceil_div(buffer_bytes, threads);
+            const index_t first = std::min(share * part, buffer_bytes);
             const index_t last = std::min(first + share, buffer_bytes);
             std::memcpy(target.as<char>() + first, source.as<char>() + first,
                         static_cast<std::size_t>(last - first));
+        };
+        {
+            std::vector<std::jthread> team;
+            for (int part = 1; part < threads; ++part) team.emplace_back(copy, part);
+            copy(0);
         }
         const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
         best_s = std::min(best_s, taken.count());

@@ -20,13 +20,7 @@ std::vector<Feature> built_features();
 
 std::string processor_name();
 int processor_count();
-int default_threads();
-
-struct SystemMemory {
-    index_t total_bytes = 0;
-    index_t available_bytes = 0;
-};
-SystemMemory system_memory();
+index_t total_memory_bytes();
 
 /// Where FFT plans are remembered; empty when neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <vector>
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -16,14 +18,11 @@ ClampCount convert(const ConstImageView& from, const ImageView& to, int threads)
     const Shape3& shape = from.shape;
     const std::vector<index_t> identity = identity_indices(shape.x);
     const pixels::RowGather gather(identity);
-    ClampCount clamped;
-    index_t low = 0;
-    index_t high = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : low, high)
-    {
+    std::atomic<index_t> low{0};
+    std::atomic<index_t> high{0};
+    parallel_ranges(shape.z * shape.y, threads, [&](index_t begin, index_t end, int) {
         std::vector<T> row(static_cast<std::size_t>(shape.x));
-#pragma omp for
-        for (index_t k = 0; k < shape.z * shape.y; ++k) {
+        for (index_t k = begin; k < end; ++k) {
             const index_t z = k / shape.y;
             const index_t y = k % shape.y;
             pixels::load_row(from, z, y, gather, {}, row.data());
@@ -31,10 +30,8 @@ ClampCount convert(const ConstImageView& from, const ImageView& to, int threads)
             low += of_row.low;
             high += of_row.high;
         }
-    }
-    clamped.low = low;
-    clamped.high = high;
-    return clamped;
+    });
+    return {low, high};
 }
 
 // Rows are converted one by one: in place where every element is as large and where it was.

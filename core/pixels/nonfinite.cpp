@@ -6,6 +6,7 @@
 
 #include "core/pixels/contiguous.hpp"
 #include "core/pixels/pixel.hpp"
+#include "core/thread_team.hpp"
 
 namespace convolume::pixels {
 
@@ -38,10 +39,9 @@ std::optional<NonFinite> find_typed(const ConstImageView& image, int threads) {
     const index_t stride = image.strides.x;
     const index_t rows = image.shape.z * image.shape.y;
     std::atomic<index_t> first_row{rows};
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (index_t row = 0; row < rows; ++row) {
+    parallel_for(rows, threads, [&](index_t row, int) {
         // Rows behind one already found cannot be the first.
-        if (row >= first_row.load(std::memory_order_relaxed)) continue;
+        if (row >= first_row.load(std::memory_order_relaxed)) return;
         const T* elements = row_at(row);
         bool finite = true;
         if (stride == 1) {
@@ -49,11 +49,11 @@ std::optional<NonFinite> find_typed(const ConstImageView& image, int threads) {
         } else {
             for (index_t x = 0; x < width && finite; ++x) finite = is_finite(elements[x * stride]);
         }
-        if (finite) continue;
+        if (finite) return;
         index_t known = first_row.load();
         while (row < known && !first_row.compare_exchange_weak(known, row)) {
         }
-    }
+    });
     const index_t row = first_row.load();
     if (row == rows) return std::nullopt;
     const T* elements = row_at(row);
@@ -84,14 +84,15 @@ index_t count_nonfinite(const ConstImageView& image, int threads) {
             return 0;
         } else {
             const index_t rows = image.shape.z * image.shape.y;
-            index_t count = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : count)
-            for (index_t row = 0; row < rows; ++row) {
+            std::atomic<index_t> count{0};
+            parallel_for(rows, threads, [&](index_t row, int) {
                 const auto* elements =
                     static_cast<const T*>(image.at(row / image.shape.y, row % image.shape.y, 0));
+                index_t of_row = 0;
                 for (index_t x = 0; x < image.shape.x; ++x)
-                    count += !is_finite(elements[x * image.strides.x]);
-            }
+                    of_row += !is_finite(elements[x * image.strides.x]);
+                count += of_row;
+            });
             return count;
         }
     });

@@ -68,8 +68,9 @@ FftKernel<Real>::FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume
         Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
                   static_cast<double>(layout.planes)));
     Complex* const spectra = spectra_.as<Complex>();
-#pragma omp parallel for num_threads(threads)
-    for (index_t i = 0; i < samples; ++i) spectra[i] *= scale;
+    parallel_ranges(samples, threads, [=](index_t begin, index_t end, int) {
+        for (index_t i = begin; i < end; ++i) spectra[i] *= scale;
+    });
 }
 
 template <class Real>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/device_selection.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 
+#include "core/threads.hpp"
 #include "gpu/runtime/device.hpp"
 
 namespace convolume::gpu {
@@ -34,7 +33,7 @@ index_t device_limit(const GpuOptions& options, int device) {
 }
 
 int threads_each(const GpuOptions& options, std::size_t devices) {
-    const int threads = options.host_threads > 0 ? options.host_threads : omp_get_max_threads();
+    const int threads = options.host_threads > 0 ? options.host_threads : thread_count(0);
     return std::max(1, threads / static_cast<int>(devices));
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/transfers.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "core/thread_team.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
 
@@ -37,12 +36,11 @@ template <class Work>
 void in_shares(index_t count, int threads, const Work& work) {
     constexpr index_t least = 1 << 16;  // fewer are not worth a thread
     const index_t shares = std::clamp<index_t>(count / least, 1, threads);
-#pragma omp parallel for num_threads(static_cast <int>(shares)) schedule(static)
-    for (index_t share = 0; share < shares; ++share) {
+    parallel_for(shares, static_cast<int>(shares), [&](index_t share, int) {
         const index_t begin = count / shares * share + std::min(share, count % shares);
         const index_t end = begin + count / shares + (share < count % shares ? 1 : 0);
         work(begin, end - begin);
-    }
+    });
 }
 
 template <std::size_t bytes>

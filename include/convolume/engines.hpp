@@ -24,7 +24,9 @@ CONVOLUME_API const char* to_string(TransferGate);
 /// "auto", "global", "per-link", "off"; throws InvalidArgument that lists them.
 CONVOLUME_API TransferGate parse_transfer_gate(std::string_view);
 
-/// Which processors compute, with how many threads and how much memory.
+/// Which processors compute, with how many threads and how much memory. CPU threads are shared by
+/// all objects of the process. FFTW, which CPU engines use, has one planner for the process: it is
+/// locked, so that callers may plan with FFTW in other threads at the same time.
 struct EngineChoice {
     enum class Device {
         automatic,  ///< CPU and GPUs: the plan takes whichever it predicts to be faster
@@ -34,13 +36,24 @@ struct EngineChoice {
     Device device = Device::automatic;
     std::vector<int> gpus;  ///< CUDA device numbers; empty: all usable ones
     int cpu_engines = 1;    ///< several stand in for several small GPUs; 3D images only
-    int threads = 0;        ///< of all CPU engines together; 0: what OpenMP would use
+    /// Of all CPU engines together. 0: the number in the environment variable OMP_NUM_THREADS, or
+    /// else one for each processor that this process may run on.
+    int threads = 0;
     std::optional<index_t> max_cpu_engine_bytes;  ///< of each CPU engine; nothing: no own limit
     std::optional<index_t> max_gpu_bytes;         ///< of each GPU; nothing: most of what is free
     TransferGate transfer_gate = TransferGate::automatic;  ///< 3D images only
 };
 CONVOLUME_API const char* to_string(EngineChoice::Device);
 CONVOLUME_API EngineChoice::Device parse_device(std::string_view);  ///< "auto", "cpu", "gpu"
+
+/// What this process may use of the host.
+struct HostResources {
+    int threads = 0;                ///< that EngineChoice::threads = 0 stands for
+    index_t available_bytes = 0;    ///< memory that may still be taken
+    std::string memory_limited_by;  ///< what sets that limit: the system, a limit of the process
+                                    ///< (RLIMIT_AS, RLIMIT_DATA), or of a control group
+};
+CONVOLUME_API HostResources host_resources();
 
 /// One sentence on why there are no GPU engines here; empty when there are.
 CONVOLUME_API std::string gpu_unavailable();

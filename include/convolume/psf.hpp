@@ -88,7 +88,7 @@ struct PsfOptions {
     int oversampling = 3;
     /// z of the middle plane; brightest_focus_um() where not given.
     std::optional<double> center_z_um;
-    int threads = 0;  ///< 0: as many as OpenMP offers
+    int threads = 0;  ///< as in EngineChoice
 };
 
 /// Intensities at `z_um` and the given distances from the axis, not normalized: 1 in the scalar

@@ -78,6 +78,7 @@ TEST_CASE("doctor tells what was built and what there is") {
     CHECK(report["features"].contains("HDF5"));
     CHECK(report["processors"] > 0);
     CHECK(report["host_memory_bytes"] > report["host_memory_available_bytes"]);
+    CHECK_FALSE(report["host_memory_limited_by"].get<std::string>().empty());
     CHECK(report["copy_bytes_per_s"] > 1e8);
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "convolume/convolver.hpp"
+#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/random.hpp"
@@ -41,9 +43,9 @@ TEST_CASE("in-core convolution of more than 2^31 voxels") {
     }
     std::uint8_t* const pixels = image->elements<std::uint8_t>();
     const index_t planes = shape.z, plane = shape.y * shape.x;
-#pragma omp parallel for
-    for (index_t z = 0; z < planes; ++z)
+    parallel_for(planes, thread_count(0), [&](index_t z, int) {
         for (index_t i = 0; i < plane; ++i) pixels[z * plane + i] = pattern(z * plane + i);
+    });
 
     const Convolver convolver =
         ConvolverFactory::make(shape, kernel.view(), options, {gpu_engine()}, PixelType::uint8);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much longer small problems take when other programs keep all processors busy.
+//   convolume_busy_bench [--rounds N] [--neighbors N] [--json FILE] [-- COMMAND [ARGUMENT...]]
+// Every case runs in turns quietly and beside busy loops, one for each processor. With COMMAND,
+// that command is the only case. Fair shares of the processors make a ratio of 2.
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "convolume/convolver.hpp"
+#include "convolume/deconvolver.hpp"
+
+using namespace convolume;
+
+namespace {
+
+/// Processes that compute without end, while they are not stopped.
+class Neighbors {
+  public:
+    explicit Neighbors(int count) {
+        for (int i = 0; i < count; ++i) {
+            const pid_t child = fork();
+            if (child == 0) {
+                for (std::atomic<unsigned> n{0};;) ++n;
+            }
+            if (child > 0) children_.push_back(child);
+        }
+        quiet();
+    }
+    ~Neighbors() {
+        for (const pid_t child : children_) {
+            kill(child, SIGKILL);
+            waitpid(child, nullptr, 0);
+        }
+    }
+    Neighbors(const Neighbors&) = delete;
+    Neighbors& operator=(const Neighbors&) = delete;
+
+    void busy() const { signal_all(SIGCONT); }
+    void quiet() const { signal_all(SIGSTOP); }
+
+  private:
+    void signal_all(int signal) const {
+        for (const pid_t child : children_) kill(child, signal);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    std::vector<pid_t> children_;
+};
+
+Volume pattern(const Shape3& shape) {
+    Volume volume(shape, PixelType::float32);
+    float* const values = volume.elements<float>();
+    for (index_t i = 0; i < element_count(shape); ++i)
+        values[i] = static_cast<float>(1 + i * 7919 % 1000);
+    return volume;
+}
+
+EngineChoice cpu() {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::cpu;
+    return choice;
+}
+
+void convolve(const Shape3& shape, int repeats) {
+    const Volume image = pattern(shape), kernel = pattern({9, 9, 9});
+    const Convolver convolver(shape, kernel.view(), {}, cpu());
+    Volume result(convolver.output_shape(), PixelType::float32);
+    for (int i = 0; i < repeats; ++i) convolver.execute(image.view(), result.view());
+}
+
+void tiny_convolutions() {
+    for (int i = 0; i < 20; ++i) convolve({16, 32, 32}, 1);
+}
+
+void deconvolve() {
+    const Shape3 shape{24, 96, 96};
+    const Volume image = pattern(shape), psf = pattern({9, 15, 15});
+    DeconvolveOptions options;
+    options.iterations = 10;
+    const Deconvolver deconvolver(shape, psf.view(), options, cpu());
+    Volume result(shape, PixelType::float32);
+    deconvolver.execute(image.view(), result.view());
+}
+
+void convolvers_at_once() {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 3; ++i) callers.emplace_back([] { convolve({32, 96, 96}, 5); });
+}
+
+void run_command(std::vector<std::string> words) {
+    const pid_t child = fork();
+    if (child == 0) {
+        std::vector<char*> arguments;
+        for (std::string& word : words) arguments.push_back(word.data());
+        arguments.push_back(nullptr);
+        if (!std::freopen("/dev/null", "w", stdout)) _exit(126);
+        execvp(arguments[0], arguments.data());
+        _exit(127);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+        std::fprintf(stderr, "convolume_busy_bench: the command failed\n");
+        std::exit(1);
+    }
+}
+
+struct Case {
+    std::string name;
+    std::function<void()> run;
+    std::vector<double> quiet_s, busy_s;
+};
+
+double seconds_of(const std::function<void()>& run) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Times small problems beside busy loops");
+    int rounds = 7;
+    cpu_set_t processors;
+    sched_getaffinity(0, sizeof(processors), &processors);
+    int neighbors = CPU_COUNT(&processors);
+    std::string json_file;
+    std::vector<std::string> command;
+    app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+    app.add_option("--neighbors", neighbors)->check(CLI::Range(0, 4096))->capture_default_str();
+    app.add_option("--json", json_file, "File for the results");
+    app.add_option("command", command, "What to time instead");
+    CLI11_PARSE(app, argc, argv);
+
+    const Neighbors loops(neighbors);  // before there are threads
+    std::vector<Case> cases;
+    if (command.empty()) {
+        cases.push_back({"20 tiny Convolvers", tiny_convolutions, {}, {}});
+        cases.push_back({"40 convolutions", [] { convolve({32, 64, 64}, 40); }, {}, {}});
+        cases.push_back({"small deconvolution", deconvolve, {}, {}});
+        cases.push_back({"3 Convolvers at once", convolvers_at_once, {}, {}});
+    } else {
+        cases.push_back({command[0], [&] { run_command(command); }, {}, {}});
+    }
+    for (const Case& c : cases) c.run();
+    for (int round = 0; round < rounds; ++round)
+        for (Case& c : cases) {
+            c.quiet_s.push_back(seconds_of(c.run));
+            loops.busy();
+            c.busy_s.push_back(seconds_of(c.run));
+            loops.quiet();
+        }
+
+    nlohmann::json json{{"neighbors", neighbors}, {"cases", nlohmann::json::array()}};
+    std::printf("%d busy loops, medians of %d rounds\n%-22s %10s %10s %6s\n", neighbors, rounds,
+                "case", "quiet ms", "busy ms", "ratio");
+    for (const Case& c : cases) {
+        const double quiet = 1e3 * median(c.quiet_s), busy = 1e3 * median(c.busy_s);
+        std::printf("%-22s %10.2f %10.2f %6.2f\n", c.name.c_str(), quiet, busy, busy / quiet);
+        json["cases"].push_back({{"name", c.name}, {"quiet_ms", quiet}, {"busy_ms", busy}});
+    }
+    if (!json_file.empty()) std::ofstream(json_file) << json.dump(2) << '\n';
+}
