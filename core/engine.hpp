@@ -95,6 +95,13 @@ struct BlockCost {
         return slowest + hidden_share * (host_to_device_s + compute_s + device_to_host_s - slowest);
     }
     static constexpr double hidden_share = 0.15;
+
+    /// Reading or writing `bytes` at that rate in runs of `run_bytes` that follow each other in a
+    /// file: parts of rows take longer than whole planes.
+    static double file_seconds(double bytes, double bytes_per_s, double run_bytes) {
+        return bytes / bytes_per_s + bytes / run_bytes * file_run_s;
+    }
+    static constexpr double file_run_s = 4e-6;
 };
 
 /// Samples of a block: position (z, y, x) of the grid holds

@@ -100,6 +100,7 @@ std::string AtomicOutput::folder() const {
 }
 
 AtomicOutput::~AtomicOutput() {
+    end_writeback();
     if (descriptor_ < 0) return;
     ::close(descriptor_);
     ::unlink(temporary_.c_str());
@@ -126,6 +127,8 @@ void AtomicOutput::reserve(index_t offset, index_t bytes) {
 void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
     const auto* from = static_cast<const char*>(data);
     const index_t all_bytes = bytes;
+    // File systems let one thread write to a file at a time; those that wait would only spin.
+    std::unique_lock lock(write_mutex_);
     while (bytes > 0) {
         const auto wanted = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
         const ssize_t done = ::pwrite(descriptor_, from, wanted, offset);
@@ -135,17 +138,44 @@ void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
         offset += done;
         bytes -= done;
     }
+    lock.unlock();
     count_written(all_bytes);
 }
 
 void AtomicOutput::count_written(index_t bytes) {
-    const index_t before = written_bytes_.fetch_add(bytes);
-    if (before / writeback_bytes == (before + bytes) / writeback_bytes) return;
-    // Only begins it. What goes wrong is seen by fsync.
-    static_cast<void>(::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE));
+    const std::lock_guard lock(writeback_mutex_);
+    written_bytes_ += bytes;
+    if (written_bytes_ - begun_bytes_ < writeback_bytes) return;
+    // Beginning it can wait for the disk, which would hold up whoever writes.
+    if (!writeback_.joinable()) writeback_ = std::thread([this] { begin_writeback(); });
+    writeback_due_.notify_one();
+}
+
+void AtomicOutput::begin_writeback() {
+    std::unique_lock lock(writeback_mutex_);
+    while (true) {
+        writeback_due_.wait(
+            lock, [&] { return ends_ || written_bytes_ - begun_bytes_ >= writeback_bytes; });
+        if (ends_) return;
+        begun_bytes_ = written_bytes_;
+        lock.unlock();
+        // Only begins it. What goes wrong is seen by fsync.
+        static_cast<void>(::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE));
+        lock.lock();
+    }
+}
+
+void AtomicOutput::end_writeback() {
+    {
+        const std::lock_guard lock(writeback_mutex_);
+        ends_ = true;
+    }
+    writeback_due_.notify_one();
+    if (writeback_.joinable()) writeback_.join();
 }
 
 void AtomicOutput::commit() {
+    end_writeback();
     // Delayed write errors show up here at the latest.
     if (::fsync(descriptor_) != 0) throw IoError(failure(std::strerror(errno)));
     const int error = overwrite_

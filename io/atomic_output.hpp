@@ -2,8 +2,10 @@
 #pragma once
 // A file that gets its name only when it is complete.
 
-#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "convolume/shape.hpp"
 
@@ -34,8 +36,8 @@ class AtomicOutput {
     void write(index_t offset, const void* data, index_t bytes);
 
     /// For writers that use the temporary path themselves: so many bytes more were written. From
-    /// time to time the system is told to begin to move them to disk, so that commit() has not to
-    /// wait for all of them.
+    /// time to time a thread of its own tells the system to begin to move them to disk, so that
+    /// commit() has not to wait for all of them.
     void count_written(index_t bytes);
 
     /// Everything on disk, then the final name. Throws IoError or OutputExists.
@@ -45,13 +47,22 @@ class AtomicOutput {
     std::string failure(const std::string& reason) const;
 
   private:
+    void begin_writeback();
+    void end_writeback();
+
     std::string target_;
     std::string temporary_;
     bool overwrite_;
     index_t expected_bytes_;
     int descriptor_ = -1;
     int slot_ = -1;
-    std::atomic<index_t> written_bytes_{0};
+    std::mutex write_mutex_;
+    std::mutex writeback_mutex_;  ///< of what follows
+    std::condition_variable writeback_due_;
+    index_t written_bytes_ = 0;
+    index_t begun_bytes_ = 0;  ///< whose way to disk has begun
+    bool ends_ = false;
+    std::thread writeback_;
 };
 
 }  // namespace convolume::io

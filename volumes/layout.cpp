@@ -74,6 +74,10 @@ Block part_block(const Problem& problem, const Layout& layout, int part,
     block.whole_rows = axes[2].kept >= problem.output.shape().x;
     block.source_type = problem.image_type;
     block.target_type = problem.output_type;
+    if (problem.streamed && layout.parts == 1) {
+        block.source_bytes_per_s = problem.source_bytes_per_s;
+        block.target_bytes_per_s = problem.sink_bytes_per_s;
+    }
     if (layout.parts > 1) {
         const bool halved = !problem.complex_data && part > 0;
         const index_t planes = axes[0].grid / layout.parts / (halved ? 2 : 1);

@@ -21,8 +21,11 @@ struct Problem {
     PixelType output_type = PixelType::float32;  ///< decides host bytes only
     index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
     bool streamed = false;         ///< image and output are read and written box by box
-    index_t executions = 0;        ///< volumes to come; 0: many
-    bool complex_data = false;     ///< complex image or complex kernel
+    /// What a stream gives and takes, where nothing better is known: a local solid-state disk.
+    double source_bytes_per_s = 3e9;
+    double sink_bytes_per_s = 1.2e9;
+    index_t executions = 0;     ///< volumes to come; 0: many
+    bool complex_data = false;  ///< complex image or complex kernel
     bool complex_kernel = false;
     bool rank1_kernel = false;
     Precision precision = Precision::float32;

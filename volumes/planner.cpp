@@ -20,9 +20,6 @@ constexpr int cores_to_fill_memory = 4;
 // What a thread holds while it splits or merges: the rows of a few butterflies.
 constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 constexpr double first_touch_bytes_per_s = 5e9;  // new memory, a core
-// What files give and take where nothing better is known: a local solid-state disk.
-constexpr double file_read_bytes_per_s = 3e9;
-constexpr double file_write_bytes_per_s = 1.2e9;
 // What handing out a task costs besides its work: keeps tiles from becoming grains.
 constexpr double task_overhead_s = 50e-6;
 // More tiles than this would only mean that the limit is absurd.
@@ -307,8 +304,8 @@ class Planner {
                                  (core_bytes_per_s * cores);
             if (problem_.streamed)
                 candidate.seconds +=
-                    images * (static_cast<double>(image_bytes) / file_read_bytes_per_s +
-                              static_cast<double>(output_bytes) / file_write_bytes_per_s);
+                    images * (static_cast<double>(image_bytes) / problem_.source_bytes_per_s +
+                              static_cast<double>(output_bytes) / problem_.sink_bytes_per_s);
             if (problem_.executions > 0)
                 candidate.seconds +=
                     static_cast<double>(scratch) / (first_touch_bytes_per_s * cores);
@@ -320,10 +317,6 @@ class Planner {
     // Tasks go to any engine: all lay them out for the one with least memory.
     Block within_limits(Block block) const {
         block.memory_bytes = limits_.engine_bytes.value_or(0);
-        if (problem_.streamed) {
-            block.source_bytes_per_s = file_read_bytes_per_s;
-            block.target_bytes_per_s = file_write_bytes_per_s;
-        }
         return block;
     }
 

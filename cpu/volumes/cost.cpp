@@ -133,13 +133,16 @@ BlockCost estimate_cost(const Block& block, int threads) {
     // Threads share the work, but also the memory bandwidth.
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / memory_bytes_per_s);
     if (block.source_bytes_per_s > 0) {
-        const auto bytes_of = [](const Shape3& shape, PixelType type) {
-            return static_cast<double>(element_count(shape)) * static_cast<double>(size_of(type));
+        const auto seconds = [&](const Shape3& shape, PixelType type, double bytes_per_s) {
+            const auto row_bytes =
+                static_cast<double>(shape.x * static_cast<index_t>(size_of(type)));
+            const double plane_bytes = row_bytes * static_cast<double>(shape.y);
+            return BlockCost::file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
+                                           block.whole_rows ? plane_bytes : row_bytes);
         };
         cost.host_to_device_s =
-            bytes_of(block.loaded(), block.source_type) / block.source_bytes_per_s;
-        cost.device_to_host_s =
-            bytes_of(block.kept(), block.target_type) / block.target_bytes_per_s;
+            seconds(block.loaded(), block.source_type, block.source_bytes_per_s);
+        cost.device_to_host_s = seconds(block.kept(), block.target_type, block.target_bytes_per_s);
     }
     cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
                         (first_touch_bytes_per_s * threads);

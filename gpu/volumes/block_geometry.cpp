@@ -242,16 +242,18 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
 
     BlockTimes times{};
     const BlockAxis& x = block.axes[2];
-    const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate,
-                                double file_rate) {
+    const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double plane_bytes,
+                                double rate, double file_rate) {
         const double row_bytes = static_cast<double>(samples * bytes_of(type));
         const double bus_s =
             bytes / rate * (block.whole_rows ? 1 : 1 + row_overhead_bytes / row_bytes);
-        return file_rate > 0 ? std::max(bus_s, bytes / file_rate) : bus_s;
+        if (file_rate == 0) return bus_s;
+        return std::max(bus_s, BlockCost::file_seconds(bytes, file_rate,
+                                                       block.whole_rows ? plane_bytes : row_bytes));
     };
-    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, rates.to_device,
-                                   block.source_bytes_per_s);
-    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, rates.to_host,
+    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, source,
+                                   rates.to_device, block.source_bytes_per_s);
+    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, target, rates.to_host,
                                  block.target_bytes_per_s);
     // Every pass reads and writes its samples once.
     const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
