@@ -281,9 +281,10 @@ class Planner {
                                                    engine->info().threads * split_bytes_per_thread);
             // Tasks are handed out as engines become free: the last one may end alone.
             const double alone_s = std::max(a.seconds, b.seconds) + task_overhead_s;
-            const double interval_s = in_flight > 1 || holds
+            const index_t side_by_side = holds ? index_t{HeldTasks::in_flight} : in_flight;
+            const double interval_s = side_by_side > 1
                                           ? std::max({a.interval_s(), b.interval_s(),
-                                                      alone_s / static_cast<double>(in_flight)})
+                                                      alone_s / static_cast<double>(side_by_side)})
                                           : alone_s;
             // Of every image where only few are expected, kernels and first use included.
             const double prepare_s =
