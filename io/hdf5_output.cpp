@@ -29,6 +29,16 @@ index_t bytes_of(const std::string& path) {
     return failed ? 0 : static_cast<index_t>(bytes);
 }
 
+/// Large datasets begin at a page of memory, so that whole pages are read and written.
+Hdf5Id file_access() {
+    constexpr hsize_t least_bytes = 1 << 20;
+    constexpr hsize_t alignment_bytes = 4096;
+    Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    if (!access || H5Pset_alignment(access.get(), least_bytes, alignment_bytes) < 0)
+        throw IoError(message("HDF5 cannot prepare a file: ", hdf5_reason()));
+    return access;
+}
+
 }  // namespace
 
 Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes)
@@ -44,8 +54,9 @@ Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_by
             open_copy();
             remove_dataset();
         } else {
+            const Hdf5Id access = file_access();
             file_ = Hdf5Id(
-                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
                 H5Fclose);
             check(static_cast<bool>(file_));
         }
@@ -71,7 +82,8 @@ void Hdf5Output::copy_existing() {
 }
 
 void Hdf5Output::open_copy() {
-    file_ = Hdf5Id(H5Fopen(output_.temporary().c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    const Hdf5Id access = file_access();
+    file_ = Hdf5Id(H5Fopen(output_.temporary().c_str(), H5F_ACC_RDWR, access.get()), H5Fclose);
     if (!file_)
         throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",
                                    hdf5_reason(), "; write to another file"));

@@ -65,10 +65,16 @@ Box3 random_box(const Shape3& shape, std::mt19937& random) {
 }
 
 bool equal(const ConstImageView& a, const ConstImageView& b) {
+    const auto row_bytes = static_cast<std::size_t>(a.shape.x) * size_of(a.type);
     for (index_t z = 0; z < a.shape.z; ++z)
-        for (index_t y = 0; y < a.shape.y; ++y)
+        for (index_t y = 0; y < a.shape.y; ++y) {
+            if (a.strides.x == 1 && b.strides.x == 1) {
+                if (std::memcmp(a.at(z, y, 0), b.at(z, y, 0), row_bytes) != 0) return false;
+                continue;
+            }
             for (index_t x = 0; x < a.shape.x; ++x)
                 if (std::memcmp(a.at(z, y, x), b.at(z, y, x), size_of(a.type)) != 0) return false;
+        }
     return true;
 }
 
@@ -134,7 +140,7 @@ void check_boxes(io::ImageReader& reader, const std::vector<Volume>& wanted, uns
     const StackFormat format = reader.format();
     const auto errors = in_four_threads([&](unsigned thread) {
         std::mt19937 random(seed + thread);
-        for (unsigned i = 0; i < 24; ++i) {
+        for (unsigned i = 0; i < 12; ++i) {
             const auto t = static_cast<index_t>(random()) % format.frames;
             const auto c = static_cast<index_t>(random()) % format.channels;
             const Box3 box = random_box(format.shape, random);
