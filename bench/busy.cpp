@@ -5,6 +5,7 @@
 // that command is the only case. Fair shares of the processors make a ratio of 2.
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ class Neighbors {
         for (int i = 0; i < count; ++i) {
             const pid_t child = fork();
             if (child == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);  // however this program ends
                 for (std::atomic<unsigned> n{0};;) ++n;
             }
             if (child > 0) children_.push_back(child);
