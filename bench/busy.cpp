@@ -5,6 +5,7 @@
 // that command is the only case. Fair shares of the processors make a ratio of 2.
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <thread>
 
 #include "convolume/convolver.hpp"
@@ -33,10 +35,12 @@ class Neighbors {
         for (int i = 0; i < count; ++i) {
             const pid_t child = fork();
             if (child == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);  // however this program ends
                 for (std::atomic<unsigned> n{0};;) ++n;
             }
             if (child > 0) children_.push_back(child);
         }
+        busy();  // gives them time to begin
         quiet();
     }
     ~Neighbors() {
@@ -110,10 +114,8 @@ void run_command(std::vector<std::string> words) {
         _exit(127);
     }
     int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
-        std::fprintf(stderr, "convolume_busy_bench: the command failed\n");
-        std::exit(1);
-    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        throw std::runtime_error("the command failed");
 }
 
 struct Case {
@@ -133,9 +135,7 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     CLI::App app("Times small problems beside busy loops");
     int rounds = 7;
     cpu_set_t processors;
@@ -177,4 +177,16 @@ int main(int argc, char** argv) {
         json["cases"].push_back({{"name", c.name}, {"quiet_ms", quiet}, {"busy_ms", busy}});
     }
     if (!json_file.empty()) std::ofstream(json_file) << json.dump(2) << '\n';
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "convolume_busy_bench: %s\n", error.what());
+        return 1;
+    }
 }
