@@ -80,19 +80,23 @@ struct BlockCost {
     index_t workspace_bytes = 0;  ///< for each block in flight
     index_t kernel_bytes = 0;     ///< for each prepared kernel, kept between executions
     index_t staging_bytes = 0;    ///< of host memory that a GPU's block in flight passes through
-    double host_to_device_s = 0;  ///< of streams on the CPU: reading
+    double read_s = 0;            ///< of streams
+    double host_to_device_s = 0;
     double compute_s = 0;
-    double device_to_host_s = 0;  ///< of streams on the CPU: writing
-    double seconds = 0;           ///< one block alone, from first read to last write
-    double kernel_s = 0;          ///< preparing a kernel
-    double first_use_s = 0;       ///< once: memory that is used for the first time, FFT plans
+    double device_to_host_s = 0;
+    double write_s = 0;       ///< of streams
+    double seconds = 0;       ///< one block alone, from first read to last write
+    double kernel_s = 0;      ///< preparing a kernel
+    double first_use_s = 0;   ///< once: memory that is used for the first time, FFT plans
     index_t slab_planes = 0;  ///< outputs of each step along z of a block that is walked through
 
     /// Time between the ends of blocks that follow each other, several in flight: the slowest of
-    /// the three, and a little of the others, which are never hidden wholly.
+    /// these, and a little of the others, which are never hidden wholly.
     double interval_s() const {
-        const double slowest = std::max({host_to_device_s, compute_s, device_to_host_s});
-        return slowest + hidden_share * (host_to_device_s + compute_s + device_to_host_s - slowest);
+        const double slowest =
+            std::max({read_s, host_to_device_s, compute_s, device_to_host_s, write_s});
+        const double all = read_s + host_to_device_s + compute_s + device_to_host_s + write_s;
+        return slowest + hidden_share * (all - slowest);
     }
     static constexpr double hidden_share = 0.15;
 

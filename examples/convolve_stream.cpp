@@ -59,7 +59,7 @@ int main() {
     Options options;
     options.normalization = KernelNormalization::sum;
     options.streamed = true;
-    options.max_host_bytes = parse_byte_size("32 MiB");  // the image alone has 75 MiB
+    options.max_host_bytes = parse_byte_size("32MiB");  // the image alone has 75 MiB
     options.expected_executions = 1;
     const Convolver blur(shape, kernel.view(), options);
     TwoBeads image;

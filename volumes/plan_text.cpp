@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -39,6 +40,13 @@ nlohmann::json shape_json(const Index3& shape) {
     return {shape.z, shape.y, shape.x};
 }
 
+nlohmann::json stages_json(const PlanStages& stages) {
+    nlohmann::json json = nlohmann::json::object();
+    for (const auto& [name, stage] : stages.list())
+        json[name] = {{"bytes", stage.bytes}, {"seconds", stage.seconds}};
+    return json;
+}
+
 nlohmann::json candidate_json(const PlanCandidate& candidate) {
     nlohmann::json json{{"method", to_string(candidate.method)},
                         {"algorithm", to_string(candidate.algorithm)},
@@ -50,7 +58,8 @@ nlohmann::json candidate_json(const PlanCandidate& candidate) {
                         {"grid_zyx", shape_json(candidate.grid)},
                         {"engine_bytes", candidate.engine_bytes},
                         {"host_bytes", candidate.host_bytes},
-                        {"seconds", candidate.seconds}};
+                        {"seconds", candidate.seconds},
+                        {"stages", stages_json(candidate.stages)}};
     if (!candidate.rejected.empty()) json["rejected"] = candidate.rejected;
     return json;
 }
@@ -75,6 +84,14 @@ Plan TaskPlan::summary() const {
     return plan;
 }
 
+std::vector<std::pair<const char*, PlanStage>> PlanStages::list() const {
+    std::vector<std::pair<const char*, PlanStage>> all{
+        {"read", read},         {"split and merge", split_and_merge}, {"to the GPU", to_gpu},
+        {"convolve", convolve}, {"from the GPU", from_gpu},           {"write", write}};
+    std::erase_if(all, [](const auto& stage) { return stage.second.seconds == 0; });
+    return all;
+}
+
 std::string Plan::to_string() const {
     std::string text = message(
         "image ", convolume::to_string(image), " * kernel ", convolume::to_string(kernel), " -> ",
@@ -92,6 +109,19 @@ std::string Plan::to_string() const {
                     format_bytes(host_limit_bytes), " (image, output");
     if (scratch_bytes > 0) text += message(", split volume ", format_bytes(scratch_bytes));
     text += message(", engines), predicted ", format_seconds(chosen.seconds), "\n");
+
+    text += "stages, each by itself:";
+    const auto stages = chosen.stages.list();
+    const auto slowest = std::max_element(
+        stages.begin(), stages.end(),
+        [](const auto& a, const auto& b) { return a.second.seconds < b.second.seconds; });
+    for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
+        text += message(stage == stages.begin() ? " " : ", ", stage->first, " ");
+        if (stage->second.bytes > 0) text += format_bytes(stage->second.bytes) + " ";
+        text += format_seconds(stage->second.seconds);
+        if (stage == slowest && stages.size() > 1) text += " (the slowest)";
+    }
+    text += "\n";
 
     char line[256];
     std::snprintf(line, sizeof line, "  %-20s %-22s %-18s %10s %10s %10s\n", "candidate",

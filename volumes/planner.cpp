@@ -296,22 +296,65 @@ class Planner {
                 candidate.seconds,
                 prepare_s + alone_s +
                     interval_s * static_cast<double>(ceil_div(all_tasks, engine_count) - 1));
+            if (engine == engines_.front())
+                add_stages(first, a, parts > 1 ? other : first, b, tasks, streams, candidate);
         }
+        const auto images = static_cast<double>(images_counted());
+        PlanStages& stages = candidate.stages;
         if (scratch > 0) {
-            const auto images = static_cast<double>(images_counted());
             const int cores = std::min(host_threads, cores_to_fill_memory);
-            candidate.seconds += images *
-                                 static_cast<double>(image_bytes + 2 * scratch + output_bytes) /
-                                 (core_bytes_per_s * cores);
-            if (problem_.streamed)
-                candidate.seconds +=
-                    images * (static_cast<double>(image_bytes) / problem_.source_bytes_per_s +
-                              static_cast<double>(output_bytes) / problem_.sink_bytes_per_s);
+            const double bytes =
+                images * static_cast<double>(image_bytes + 2 * scratch + output_bytes);
+            stages.split_and_merge = {whole(bytes), bytes / (core_bytes_per_s * cores)};
+            candidate.seconds += stages.split_and_merge.seconds;
             if (problem_.executions > 0)
                 candidate.seconds +=
                     static_cast<double>(scratch) / (first_touch_bytes_per_s * cores);
         }
+        if (problem_.streamed && !streams) {
+            const double read = images * static_cast<double>(image_bytes);
+            const double written = images * static_cast<double>(output_bytes);
+            stages.read = {whole(read), read / problem_.source_bytes_per_s};
+            stages.write = {whole(written), written / problem_.sink_bytes_per_s};
+            candidate.seconds += stages.read.seconds + stages.write.seconds;
+        }
     }
+
+    // What the blocks of all images take: `a` of the first block of an image, `b` of each other.
+    void add_stages(const Block& first, const BlockCost& a, const Block& other, const BlockCost& b,
+                    index_t tasks, bool streams, PlanCandidate& candidate) const {
+        const auto images = static_cast<double>(images_counted());
+        const auto engines = static_cast<double>(engines_.size());
+        const auto sum = [&](double of_first, double of_other) {
+            return images * (of_first + static_cast<double>(tasks - 1) * of_other);
+        };
+        const auto source_bytes = [&](const Block& block) {
+            const index_t planes = std::min(block.axes[0].loaded, problem_.image.z);
+            return static_cast<double>(candidate.parts > 1 ? block.axes[0].loaded : planes) *
+                   static_cast<double>(block.source_plane) *
+                   static_cast<double>(size_of(block.source_type));
+        };
+        const auto target_bytes = [&](const Block& block) {
+            const Shape3 kept = block.kept();
+            return static_cast<double>(kept.z) * static_cast<double>(kept.y) *
+                   static_cast<double>(kept.x) * static_cast<double>(size_of(block.target_type));
+        };
+        const index_t in = whole(sum(source_bytes(first), source_bytes(other)));
+        const index_t out = whole(sum(target_bytes(first), target_bytes(other)));
+        PlanStages& stages = candidate.stages;
+        stages.convolve = {0, sum(a.compute_s, b.compute_s) / engines};
+        if (candidate.on_gpu) {
+            stages.to_gpu = {in, sum(a.host_to_device_s, b.host_to_device_s) / engines};
+            stages.from_gpu = {out, sum(a.device_to_host_s, b.device_to_host_s) / engines};
+        }
+        if (streams) {
+            stages.read = {in, sum(a.read_s, b.read_s)};
+            stages.write = {out, sum(a.write_s, b.write_s)};
+        }
+    }
+
+    // Bytes as a number of them, however many.
+    static index_t whole(double bytes) { return static_cast<index_t>(std::min(bytes, 9e18)); }
 
     index_t images_counted() const { return std::max<index_t>(problem_.executions, 1); }
 

@@ -6,7 +6,7 @@
 namespace convolume::cli {
 
 void ConvolveSteps::open(const ExecutionContext& context) {
-    reader_ = io::open_image(request_.image, {.axes = request_.axes});
+    reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
     kernel_ = load_kernel(request_.kernel, input_, request_.kernel_options, *context.timeline);
 }

@@ -34,7 +34,7 @@ void add_meaning(CLI::App& app, ConvolveRequest& request) {
     add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
                "What to do with NaN and infinities in the image (default error)")
         ->group(group);
-    add_axes_option(app, group, request.axes);
+    add_selection_options(app, group, request.selection);
 }
 
 void add_output(CLI::App& app, ConvolveRequest& request) {

@@ -6,6 +6,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
+#include "cli/files/selected_image.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/convolver.hpp"
@@ -18,8 +19,8 @@ struct ConvolveRequest {
 
     std::string image;
     std::string kernel;
-    std::string output;  ///< may be empty in a dry run
-    std::string axes;    ///< of the image, when the file's own are to be overridden
+    std::string output;        ///< may be empty in a dry run
+    ImageSelection selection;  ///< of it
     KernelOptions kernel_options;
     Options options;
     EngineChoice engines;

@@ -7,7 +7,7 @@
 namespace convolume::cli {
 
 void DeconvolveSteps::open(const ExecutionContext& context) {
-    reader_ = io::open_image(request_.image, {.axes = request_.axes});
+    reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
     psf_ = load_kernel(request_.psf, input_, request_.psf_options, *context.timeline);
     if (is_complex(input_.type))

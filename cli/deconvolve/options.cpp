@@ -54,7 +54,7 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
                "Noise-to-signal power ratio for wiener (default 0.01)")
         ->group(group);
     add_kernel_options(app, group, request.psf_options);
-    add_axes_option(app, group, request.axes);
+    add_selection_options(app, group, request.selection);
 }
 
 void add_execution(CLI::App& app, DeconvolveRequest& request) {

@@ -6,6 +6,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
+#include "cli/files/selected_image.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/deconvolver.hpp"
@@ -16,8 +17,8 @@ namespace convolume::cli {
 struct DeconvolveRequest {
     std::string image;
     std::string psf;
-    std::string output;  ///< may be empty in a dry run
-    std::string axes;    ///< of the image, when the file's own are to be overridden
+    std::string output;        ///< may be empty in a dry run
+    ImageSelection selection;  ///< of it
     KernelOptions psf_options;
     DeconvolveOptions options;
     EngineChoice engines;

@@ -30,14 +30,6 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
     return type;
 }
 
-void add_axes_option(CLI::App& app, const char* group, std::string& axes) {
-    app.add_option("--axes", axes,
-                   "Meaning of the image's axes, slowest first, e.g. TYX, if the file does not say "
-                   "or is wrong")
-        ->type_name("AXES")
-        ->group(group);
-}
-
 void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
                             const char* help) {
     add_parsed(app, "--compression", create.compression, io::parse_compression,

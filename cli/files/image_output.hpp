@@ -20,8 +20,6 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
                               const std::string& usual_type);
 void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
                             const char* help);
-/// --axes of the image that is read.
-void add_axes_option(CLI::App& app, const char* group, std::string& axes);
 
 /// The type of the pixels written for a request's `output_type`; natural: complex where an input
 /// is, floating point of the given precision.

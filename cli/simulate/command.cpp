@@ -60,7 +60,7 @@ io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::Im
 }  // namespace
 
 void SimulateSteps::open(const ExecutionContext& context) {
-    reader_ = io::open_image(request_.phantom, {.axes = request_.axes});
+    reader_ = open_selected(request_.phantom, request_.selection);
     input_ = reader_->metadata();
     kernel_ = load_kernel(request_.kernel, input_, request_.kernel_options, *context.timeline);
     check_light(request_, input_.type, kernel_.metadata.type);

@@ -48,7 +48,7 @@ void add_light(CLI::App& app, SimulateRequest& request) {
     add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
                "What to do with NaN and infinities in the phantom (default error)")
         ->group(group);
-    add_axes_option(app, group, request.axes);
+    add_selection_options(app, group, request.selection);
 }
 
 void add_camera(CLI::App& app, Camera& camera) {

@@ -7,6 +7,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
+#include "cli/files/selected_image.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/camera.hpp"
@@ -19,9 +20,9 @@ struct SimulateRequest {
 
     std::string phantom;
     std::string kernel;
-    std::string output;  ///< may be empty in a dry run
-    std::string truth;   ///< the expected photons; empty for none
-    std::string axes;    ///< of the phantom, when the file's own are to be overridden
+    std::string output;        ///< may be empty in a dry run
+    std::string truth;         ///< the expected photons; empty for none
+    ImageSelection selection;  ///< of it
     Options options;
     KernelOptions kernel_options;
     EngineChoice engines;

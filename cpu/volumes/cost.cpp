@@ -140,13 +140,12 @@ BlockCost estimate_cost(const Block& block, int threads) {
             return BlockCost::file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
                                            block.whole_rows ? plane_bytes : row_bytes);
         };
-        cost.host_to_device_s =
-            seconds(block.loaded(), block.source_type, block.source_bytes_per_s);
-        cost.device_to_host_s = seconds(block.kept(), block.target_type, block.target_bytes_per_s);
+        cost.read_s = seconds(block.loaded(), block.source_type, block.source_bytes_per_s);
+        cost.write_s = seconds(block.kept(), block.target_type, block.target_bytes_per_s);
     }
     cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
                         (first_touch_bytes_per_s * threads);
-    cost.seconds = cost.host_to_device_s + cost.compute_s + cost.device_to_host_s;
+    cost.seconds = cost.read_s + cost.compute_s + cost.write_s;
     return cost;
 }
 

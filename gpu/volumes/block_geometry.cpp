@@ -242,19 +242,24 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
 
     BlockTimes times{};
     const BlockAxis& x = block.axes[2];
-    const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double plane_bytes,
-                                double rate, double file_rate) {
+    const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
         const double row_bytes = static_cast<double>(samples * bytes_of(type));
-        const double bus_s =
-            bytes / rate * (block.whole_rows ? 1 : 1 + row_overhead_bytes / row_bytes);
-        if (file_rate == 0) return bus_s;
-        return std::max(bus_s, BlockCost::file_seconds(bytes, file_rate,
-                                                       block.whole_rows ? plane_bytes : row_bytes));
+        return bytes / rate * (block.whole_rows ? 1 : 1 + row_overhead_bytes / row_bytes);
     };
-    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, source,
-                                   rates.to_device, block.source_bytes_per_s);
-    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, target, rates.to_host,
-                                 block.target_bytes_per_s);
+    times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, rates.to_device);
+    times.to_host_s = transfer_s(out * target, x.kept, block.target_type, rates.to_host);
+    const auto file_s = [&](double planes, double plane_bytes, index_t samples, PixelType type,
+                            double rate) {
+        if (rate == 0) return 0.0;
+        const double row_bytes = static_cast<double>(samples * bytes_of(type));
+        return BlockCost::file_seconds(planes * plane_bytes, rate,
+                                       block.whole_rows ? plane_bytes : row_bytes);
+    };
+    times.read_s = file_s(in, source, x.loaded, block.source_type, block.source_bytes_per_s);
+    times.write_s = file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s);
+    // Boxes are read and written as they travel.
+    const double in_s = std::max(times.read_s, times.to_device_s);
+    const double out_s = std::max(times.write_s, times.to_host_s);
     // Every pass reads and writes its samples once.
     const double planes_in = source + 2 * static_cast<double>(y.loaded) * row + plane;
     const double planes_out = target + 2 * static_cast<double>(y.kept) * row + plane;
@@ -277,14 +282,14 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
 
     // The first window's planes come alone, the last one's results leave alone.
     const double up_first =
-        times.to_device_s *
+        in_s *
         (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab + g.kernel_planes / 2) / in) : 1);
     const double down_last =
-        times.to_host_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
+        out_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
     const double z_s = z_pass / windows / rates.memory;
     // What runs side by side is hidden behind the slowest, but never wholly.
-    const double up = times.to_device_s - up_first;
-    const double down = times.to_host_s - down_last;
+    const double up = in_s - up_first;
+    const double down = out_s - down_last;
     const double passes = times.compute_s - z_s;
     const double slowest = std::max({up, down, passes});
     times.alone_s = up_first + z_s + down_last + slowest +

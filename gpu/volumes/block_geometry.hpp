@@ -83,7 +83,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 
 /// Predicted times of a block in this layout.
 struct BlockTimes {
-    double to_device_s, compute_s, to_host_s;
+    double read_s, to_device_s, compute_s, to_host_s, write_s;
     double alone_s;  ///< from the first byte in to the last byte out
 };
 BlockTimes block_times(const Block& block, const BlockGeometry& geometry, const DeviceRates& rates);

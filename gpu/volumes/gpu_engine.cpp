@@ -112,6 +112,8 @@ BlockCost GpuEngine::estimate(const Block& block) const {
     cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
     cost.kernel_bytes = geometry.kernel_bytes;
     cost.staging_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
+    cost.read_s = times.read_s;
+    cost.write_s = times.write_s;
     cost.host_to_device_s = times.to_device_s;
     cost.compute_s = times.compute_s;
     cost.device_to_host_s = times.to_host_s;

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "convolume/engines.hpp"
@@ -15,6 +16,25 @@
 #include "convolume/volume.hpp"
 
 namespace convolume {
+
+/// One kind of work: bytes that are moved, and the time it would take by itself.
+struct PlanStage {
+    index_t bytes = 0;  ///< 0 where it is arithmetic
+    double seconds = 0;
+};
+
+/// The kinds of work of a plan. Most of each overlaps with the others.
+struct CONVOLUME_API PlanStages {
+    PlanStage read;             ///< of streams
+    PlanStage split_and_merge;  ///< of Method::dif
+    PlanStage to_gpu;
+    PlanStage convolve;
+    PlanStage from_gpu;
+    PlanStage write;  ///< of streams
+
+    /// Name and figures of those there are, in that order.
+    std::vector<std::pair<const char*, PlanStage>> list() const;
+};
 
 /// Predicted figures of one way to run the problem.
 struct PlanCandidate {
@@ -30,6 +50,7 @@ struct PlanCandidate {
     index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
     index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
     double seconds = 0;        ///< of one image; of all where it is said how many are expected
+    PlanStages stages;         ///< of as many images as `seconds`
     std::string rejected;      ///< why it cannot run; empty when it can
 };
 

@@ -92,7 +92,7 @@ TEST_CASE("float64 is more precise") {
 TEST_CASE("a memory limit that is too small is answered with one that works") {
     const Inputs inputs;
     const CommandResult refused =
-        inputs.run({"-o", "out.tif", "--device", "cpu", "--max-host-mem", "100K"});
+        inputs.run({"-o", "out.tif", "--device", "cpu", "--max-host-mem", "10K"});
     INFO(refused.err);
     REQUIRE(refused.status == 3);
     CHECK(refused.err.find('\n') == refused.err.size() - 1);
@@ -123,6 +123,46 @@ TEST_CASE("no more memory is taken than planned, however many volumes there are"
     const json report = json::parse(result.out);
     const index_t planned = report["plan"]["chosen"]["host_bytes"];
     CHECK(report["report"]["peak_buffer_bytes"] <= planned + kernel_as_read_bytes);
+}
+
+TEST_CASE("an image larger than the limit is convolved from file to file") {
+    const TemporaryFolder folder;
+    Random random(test_seed("larger than the limit"));
+    write_image(folder / "image.npy", random.integers({60, 200, 256}, 0, 999), PixelType::uint16);
+    write_image(folder / "kernel.npy", random.array({7, 9, 11}, false, 1), PixelType::float32);
+    const auto run = [&](const char* output, const Arguments& options) {
+        Arguments arguments{"convolve", "image.npy", "kernel.npy", "-o",        output,
+                            "--json",   "--device",  "cpu",        "--threads", "2"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        const CommandResult result = testing::convolume(arguments, folder);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        return json::parse(result.out);
+    };
+    // Image and result take 17.6 MiB.
+    constexpr index_t limit = index_t{6} << 20;
+    for (const char* boundary : {"reflect", "wrap"}) {
+        const std::string whole = message(boundary, ".npy");
+        run(whole.c_str(), {"--boundary", boundary});
+        const Array wanted = read_image(folder / whole).only();
+        for (const char* output : {"out.tif", "out.ome.tif", "out.h5", "out.npy"}) {
+            Arguments options{"--boundary", boundary, "--max-host-mem", "6M", "--overwrite"};
+            if (std::string(output) == "out.ome.tif" || std::string(output) == "out.h5")
+                options.insert(options.end(), {"--compression", "deflate"});
+            const json report = run(output, options);
+            INFO(output);
+            CHECK(report["plan"]["tasks"] > 1);
+            CHECK(report["report"]["peak_buffer_bytes"] <= limit + 4 * kernel_as_read_bytes);
+            // The program itself, its libraries, and the pieces that writers collect.
+            CHECK(report["report"]["peak_resident_bytes"] < limit + (index_t{64} << 20));
+            const Comparison comparison = compare(wanted, read_image(folder / output).only());
+            INFO(comparison.report);
+            CHECK(comparison.within(Precision::float32));
+            std::filesystem::remove(folder / output);
+        }
+    }
+    CHECK(folder.names() ==
+          std::vector<std::string>{"image.npy", "kernel.npy", "reflect.npy", "wrap.npy"});
 }
 
 TEST_CASE("a dry run prints the plan and writes nothing") {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/files/selected_image.hpp"
+
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "cli/text/quantity.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+struct Range {
+    index_t begin;
+    index_t end;
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (true) {
+        const auto end = text.find(separator);
+        parts.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) return parts;
+        text.remove_prefix(end + 1);
+    }
+}
+
+[[noreturn]] void refuse(const char* option, std::string_view text, const char* cure) {
+    throw InvalidArgument(message(option, " is \"", text, "\"; ", cure));
+}
+
+index_t parse_index(const char* option, std::string_view all, std::string_view text,
+                    const char* cure) {
+    index_t value = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0)
+        refuse(option, all, cure);
+    return value;
+}
+
+/// "3:10", "3:", ":10" or ":" within [0, extent).
+Range parse_range(const char* option, std::string_view all, std::string_view text, index_t extent,
+                  const std::string& what, const char* cure) {
+    const auto colon = text.find(':');
+    if (colon == std::string_view::npos) refuse(option, all, cure);
+    const std::string_view from = text.substr(0, colon), to = text.substr(colon + 1);
+    const Range range{from.empty() ? 0 : parse_index(option, all, from, cure),
+                      to.empty() ? extent : parse_index(option, all, to, cure)};
+    if (range.begin >= range.end || range.end > extent)
+        throw InvalidArgument(message(option, " asks for ", what, " ", range.begin, ":", range.end,
+                                      " of an image that has ", extent,
+                                      "; the first is 0, the end is not included"));
+    return range;
+}
+
+class SelectedImage : public io::ImageReader {
+  public:
+    SelectedImage(std::unique_ptr<io::ImageReader> whole, const ImageSelection& selection)
+        : whole_(std::move(whole)), metadata_(whole_->metadata()) {
+        for (index_t c = 0; c < metadata_.channels; ++c) channels_.push_back(c);
+        if (!selection.channels.empty()) choose_channels(selection.channels);
+        if (!selection.frames.empty()) choose_frames(selection.frames);
+        if (!selection.crop.empty()) crop(selection.crop);
+        if (!selection.voxel.empty()) {
+            const auto sizes = parse_lengths_um("--voxel", selection.voxel);
+            for (std::size_t a = 0; a < 3; ++a) metadata_.voxel_size_um[a] = sizes[a];
+            metadata_.unit = "um";
+        }
+    }
+
+    const io::ImageMetadata& metadata() const override { return metadata_; }
+
+    StackFormat format() const override {
+        StackFormat format = whole_->format();
+        format.shape = metadata_.shape;
+        format.frames = metadata_.frames;
+        format.channels = metadata_.channels;
+        return format;
+    }
+
+    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
+        check_box(format(), t, c, box, target);
+        Box3 there = box;
+        for (int a = 0; a < 3; ++a) {
+            there.begin[a] += origin_[a];
+            there.end[a] += origin_[a];
+        }
+        whole_->read_box(t + first_frame_, channels_[static_cast<std::size_t>(c)], there, target);
+    }
+
+    void check_unchanged() const override { whole_->check_unchanged(); }
+
+  private:
+    void choose_channels(const std::string& text) {
+        constexpr const char* cure = "give numbers of channels from 0, for example 0,2";
+        channels_.clear();
+        std::vector<std::string> names;
+        for (const std::string_view number : split(text, ',')) {
+            const index_t c = parse_index("--channel", text, number, cure);
+            if (c >= whole_->metadata().channels)
+                throw InvalidArgument(message("--channel asks for channel ", c,
+                                              " of an image that has ", metadata_.channels,
+                                              "; the first is 0"));
+            channels_.push_back(c);
+            if (!metadata_.channel_names.empty())
+                names.push_back(metadata_.channel_names[static_cast<std::size_t>(c)]);
+        }
+        metadata_.channels = static_cast<index_t>(channels_.size());
+        metadata_.channel_names = std::move(names);
+        forget_descriptions();
+    }
+
+    void choose_frames(const std::string& text) {
+        constexpr const char* cure = "give a frame from 0, or the first and the end, as in 0:10";
+        Range range;
+        if (text.find(':') == std::string::npos) {
+            const index_t frame = parse_index("--frame", text, text, cure);
+            range = parse_range("--frame", text, message(frame, ":", frame + 1), metadata_.frames,
+                                "frames", cure);
+        } else {
+            range = parse_range("--frame", text, text, metadata_.frames, "frames", cure);
+        }
+        first_frame_ = range.begin;
+        metadata_.frames = range.end - range.begin;
+        forget_descriptions();
+    }
+
+    void crop(const std::string& text) {
+        constexpr const char* cure = "give z0:z1,y0:y1,x0:x1, for example 0:32,100:300,:";
+        const auto parts = split(text, ',');
+        if (parts.size() != 3) refuse("--crop", text, cure);
+        for (int a = 0; a < 3; ++a) {
+            const Range range =
+                parse_range("--crop", text, parts[static_cast<std::size_t>(a)], metadata_.shape[a],
+                            message("samples along ", axis_name(a)), cure);
+            origin_[a] = range.begin;
+            metadata_.shape[a] = range.end - range.begin;
+        }
+        forget_descriptions();
+    }
+
+    /// Labels and regions of the whole image do not fit a part of it. What the metadata say of
+    /// the part is written anew.
+    void forget_descriptions() {
+        metadata_.ome_xml.clear();
+        metadata_.imagej_description.clear();
+        metadata_.imagej_metadata.clear();
+        metadata_.imagej_metadata_counts.clear();
+    }
+
+    std::unique_ptr<io::ImageReader> whole_;
+    io::ImageMetadata metadata_;
+    std::vector<index_t> channels_;
+    index_t first_frame_ = 0;
+    Index3 origin_{0, 0, 0};
+};
+
+}  // namespace
+
+void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection) {
+    const auto add = [&](const char* name, std::string& text, const char* type, const char* help) {
+        app.add_option(name, text, help)->type_name(type)->group(group);
+    };
+    add("--axes", selection.axes, "AXES",
+        "Meaning of the image's axes, slowest first, e.g. TYX, if the file does not say or is "
+        "wrong");
+    add("--channel", selection.channels, "N,…", "Only these channels, from 0 (default all)");
+    add("--frame", selection.frames, "N|BEGIN:END", "Only these times, from 0 (default all)");
+    add("--crop", selection.crop, "Z0:Z1,Y0:Y1,X0:X1",
+        "Only this box, ends not included; \":\" is a whole axis");
+    add("--voxel", selection.voxel, "Z,Y,X",
+        "Edges of a voxel with their unit, if the file does not say or is wrong");
+}
+
+std::unique_ptr<io::ImageReader> open_selected(const std::string& path,
+                                               const ImageSelection& selection) {
+    return std::make_unique<SelectedImage>(io::open_image(path, {.axes = selection.axes}),
+                                           selection);
+}
+
+}  // namespace convolume::cli
