@@ -84,7 +84,9 @@ struct BlockCost {
     double host_to_device_s = 0;
     double compute_s = 0;
     double device_to_host_s = 0;
-    double write_s = 0;       ///< of streams
+    double write_s = 0;  ///< of streams
+    /// What threads that read and write take of the processors that compute meanwhile.
+    double stream_processor_s = 0;
     double seconds = 0;       ///< one block alone, from first read to last write
     double kernel_s = 0;      ///< preparing a kernel
     double first_use_s = 0;   ///< once: memory that is used for the first time, FFT plans
@@ -93,9 +95,10 @@ struct BlockCost {
     /// Time between the ends of blocks that follow each other, several in flight: the slowest of
     /// these, and a little of the others, which are never hidden wholly.
     double interval_s() const {
+        const double computing_s = compute_s + stream_processor_s;
         const double slowest =
-            std::max({read_s, host_to_device_s, compute_s, device_to_host_s, write_s});
-        const double all = read_s + host_to_device_s + compute_s + device_to_host_s + write_s;
+            std::max({read_s, host_to_device_s, computing_s, device_to_host_s, write_s});
+        const double all = read_s + host_to_device_s + computing_s + device_to_host_s + write_s;
         return slowest + hidden_share * (all - slowest);
     }
     static constexpr double hidden_share = 0.15;

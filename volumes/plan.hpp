@@ -22,7 +22,7 @@ struct Problem {
     index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
     bool streamed = false;         ///< image and output are read and written box by box
     /// What a stream gives and takes, where nothing better is known: a local solid-state disk.
-    double source_bytes_per_s = 3e9;
+    double source_bytes_per_s = 6e9;
     double sink_bytes_per_s = 1.2e9;
     index_t executions = 0;     ///< volumes to come; 0: many
     bool complex_data = false;  ///< complex image or complex kernel

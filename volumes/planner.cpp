@@ -22,6 +22,12 @@ constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 constexpr double first_touch_bytes_per_s = 5e9;  // new memory, a core
 // What handing out a task costs besides its work: keeps tiles from becoming grains.
 constexpr double task_overhead_s = 50e-6;
+// The same where its samples are read before and its results written after.
+constexpr double held_task_overhead_s = 250e-6;
+// What a run from file to file takes besides: files are opened, the result is brought to disk.
+constexpr double stream_overhead_s = 18e-3;
+// Predictions that differ by less say nothing.
+constexpr double model_error = 0.1;
 // More tiles than this would only mean that the limit is absurd.
 constexpr index_t max_tiles = 1 << 20;
 constexpr index_t max_tiles_per_axis = 1 << 12;
@@ -79,12 +85,8 @@ class Planner {
         if (allows(Method::tiled)) weigh_tilings(Method::tiled, Algorithm::fft);
         if (allows(Method::direct) && engines_.front()->supports(in_space))
             weigh_tilings(Method::direct, in_space);
-        for (Weighed& weighed : weighed_) {
-            weighed.candidate.rejected = why_not(weighed.candidate);
-            if (weighed.candidate.rejected.empty() &&
-                (!best_ || weighed.candidate.seconds < best_->candidate.seconds))
-                best_ = &weighed;
-        }
+        for (Weighed& weighed : weighed_) weighed.candidate.rejected = why_not(weighed.candidate);
+        choose();
     }
 
     const std::vector<Weighed>& weighed() const { return weighed_; }
@@ -120,6 +122,23 @@ class Planner {
     }
 
   private:
+    // The fastest that fits, or the simplest that is hardly slower.
+    void choose() {
+        double least_s = std::numeric_limits<double>::infinity();
+        for (const Weighed& weighed : weighed_)
+            if (weighed.candidate.rejected.empty())
+                least_s = std::min(least_s, weighed.candidate.seconds);
+        const auto rank = [](const Weighed& weighed) {
+            const PlanCandidate& candidate = weighed.candidate;
+            return std::pair(candidate.parts * element_count(candidate.tiles), candidate.seconds);
+        };
+        for (const Weighed& weighed : weighed_)
+            if (weighed.candidate.rejected.empty() &&
+                weighed.candidate.seconds <= least_s * (1 + model_error) &&
+                (!best_ || rank(weighed) < rank(*best_)))
+                best_ = &weighed;
+    }
+
     // A number of parts asks for a split.
     bool allows(Method method) const {
         return options_.method == method ||
@@ -280,7 +299,8 @@ class Planner {
                 candidate.host_bytes = checked_add(candidate.host_bytes,
                                                    engine->info().threads * split_bytes_per_thread);
             // Tasks are handed out as engines become free: the last one may end alone.
-            const double alone_s = std::max(a.seconds, b.seconds) + task_overhead_s;
+            const double alone_s =
+                std::max(a.seconds, b.seconds) + (holds ? held_task_overhead_s : task_overhead_s);
             const index_t side_by_side = holds ? index_t{HeldTasks::in_flight} : in_flight;
             const double interval_s = side_by_side > 1
                                           ? std::max({a.interval_s(), b.interval_s(),
@@ -311,6 +331,7 @@ class Planner {
                 candidate.seconds +=
                     static_cast<double>(scratch) / (first_touch_bytes_per_s * cores);
         }
+        if (problem_.streamed && problem_.executions > 0) candidate.seconds += stream_overhead_s;
         if (problem_.streamed && !streams) {
             const double read = images * static_cast<double>(image_bytes);
             const double written = images * static_cast<double>(output_bytes);

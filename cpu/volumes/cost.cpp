@@ -18,6 +18,7 @@ constexpr double strided_s = 0.5e-9;     // loaded from or stored to a column
 constexpr double row_s = 0.25e-9;        // loaded from or stored to an image row
 constexpr double multiply_add_s = 0.022e-9;  // a float product added in space
 constexpr double complex_multiply_add_s = 1e-9;
+constexpr double row_call_s = 25e-9;         // a row of taps over an image row in space
 constexpr double memory_bytes_per_s = 40e9;  // all threads together
 // At first use:
 constexpr double first_touch_bytes_per_s = 5e9;  // of new memory, a thread
@@ -74,7 +75,11 @@ double space_seconds(const Block& block, int threads, double size_factor) {
     // Each kernel row also costs its call, each sample its way in and out.
     const double per_sample =
         2 * row_s * (1 + again) + static_cast<double>(kernel.z + kernel.y) * 0.02e-9;
-    return kept * (taps * per_tap + per_sample) * size_factor;
+    const double calls = block.algorithm == Algorithm::separable
+                             ? 0
+                             : kept / static_cast<double>(block.axes[2].kept) *
+                                   static_cast<double>(kernel.z * kernel.y);
+    return kept * (taps * per_tap + per_sample) * size_factor + calls * row_call_s;
 }
 
 }  // namespace
@@ -145,6 +150,7 @@ BlockCost estimate_cost(const Block& block, int threads) {
     }
     cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
                         (first_touch_bytes_per_s * threads);
+    cost.stream_processor_s = (cost.read_s + 0.5 * cost.write_s) / threads;
     cost.seconds = cost.read_s + cost.compute_s + cost.write_s;
     return cost;
 }
