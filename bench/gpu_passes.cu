@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "gpu/fft/lengths.hpp"
 #include "core/thread_team.hpp"
 #include "core/threads.hpp"
+#include "gpu/fft/lengths.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/cufft_library.hpp"

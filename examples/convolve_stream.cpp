@@ -23,8 +23,8 @@ class TwoBeads : public ImageSource {
             for (index_t y = box.begin.y; y < box.end.y; ++y)
                 for (index_t x = box.begin.x; x < box.end.x; ++x) {
                     const bool bead = (z == 40 || z == 250) && y == 128 && x == 128;
-                    *static_cast<float*>(to.at(z - box.begin.z, y - box.begin.y,
-                                               x - box.begin.x)) = bead ? 1000 : 0;
+                    *static_cast<float*>(to.at(z - box.begin.z, y - box.begin.y, x - box.begin.x)) =
+                        bead ? 1000 : 0;
                 }
     }
 };

@@ -6,9 +6,9 @@
 
 #include "io/atomic_output.hpp"
 #include "io/axis_layout.hpp"
+#include "io/file_array.hpp"
 #include "io/npy_header.hpp"
 #include "io/signal_formats.hpp"
-#include "io/file_array.hpp"
 
 namespace convolume::io {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/stored_type.hpp"
+#include "convolume/signal_file.hpp"
 
 #include <algorithm>
 #include <string>

@@ -19,6 +19,7 @@ constexpr double row_s = 0.25e-9;        // loaded from or stored to an image ro
 constexpr double multiply_add_s = 0.022e-9;  // a float product added in space
 constexpr double complex_multiply_add_s = 1e-9;
 constexpr double row_call_s = 25e-9;         // a row of taps over an image row in space
+constexpr double passes_s = 15e-6;           // handing the rows and columns of a block to threads
 constexpr double memory_bytes_per_s = 40e9;  // all threads together
 // At first use:
 constexpr double first_touch_bytes_per_s = 5e9;  // of new memory, a thread
@@ -41,7 +42,7 @@ double fft_seconds(const Block& block, double size_factor) {
     const double z_pass =
         plane_samples * (static_cast<double>(layout.planes) * (3 + 1.0 / 3) * column_fft_s +
                          (planes + kernel_planes) * strided_s);
-    return (x_pass + y_pass + z_pass) * size_factor;
+    return (x_pass + y_pass + z_pass) * size_factor + passes_s;
 }
 
 // The 2D spectra of the kernel's own planes.

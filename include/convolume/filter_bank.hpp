@@ -11,7 +11,6 @@
 #include "convolume/execution.hpp"
 #include "convolume/export.hpp"
 #include "convolume/filter_options.hpp"
-#include "convolume/signal_length.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume {

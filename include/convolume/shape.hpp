@@ -18,6 +18,10 @@ CONVOLUME_API index_t checked_multiply(index_t a, index_t b);
 /// a + b; throws InvalidArgument when the sum does not fit 64 bits.
 CONVOLUME_API index_t checked_add(index_t a, index_t b);
 
+/// Stands for the samples of a signal that comes through a pipe, whose length is known only when it
+/// ends. More than any signal has, and small enough to be computed with.
+inline constexpr index_t unknown_samples = index_t{1} << 52;
+
 /// One value per axis: a position, an offset, a stride.
 struct Index3 {
     index_t z = 0;

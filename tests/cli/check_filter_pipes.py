@@ -2,6 +2,7 @@
 """`convolume filter` between pipes: check_filter_pipes.py CONVOLUME.
 
 Ends with 77 (skipped) where a module is missing."""
+import contextlib
 import os
 import pty
 import signal
@@ -23,6 +24,7 @@ command = os.path.abspath(sys.argv[1])
 failures = []
 checks = 0
 CPU = ["--device", "cpu"]
+ZEROS = Path("/dev/zero").open("rb")  # noqa: SIM115 (of all processes)
 
 
 def check(condition, *what):
@@ -215,7 +217,7 @@ def endless():
     """Memory does not grow with the signal."""
     np.ones(8, "f4").tofile("h.f32")
     process = start(["-", "h.f32", "-o", "-", "--raw", "f32", "--chunk", "4096"],
-                    stdin=open("/dev/zero", "rb"), stdout=subprocess.PIPE)
+                    stdin=ZEROS, stdout=subprocess.PIPE)
 
     def resident():
         text = Path(f"/proc/{process.pid}/status").read_text()
@@ -252,12 +254,12 @@ def closed_while_waiting():
         process.stdout.read(4 * 64)
         process.send_signal(stop)
         check("interrupted" in end(process, f"{stop} while waiting for input", 130), "no sentence")
-        process = start(["-", "h.f32", "-o", "-", "--raw", "f32", "-q"], stdin=open("/dev/zero", "rb"))
+        process = start(["-", "h.f32", "-o", "-", "--raw", "f32", "-q"], stdin=ZEROS)
         process.stdout.read(4)
         time.sleep(0.3)  # until the pipe is full
         process.send_signal(stop)
         end(process, f"{stop} while nobody reads", 130)
-    process = start(["-", "h.f32", "-o", "part.f32", "--raw", "f32", "-q"], stdin=open("/dev/zero", "rb"))
+    process = start(["-", "h.f32", "-o", "part.f32", "--raw", "f32", "-q"], stdin=ZEROS)
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
     end(process, "a file of an endless signal", 130)
@@ -290,10 +292,8 @@ def refused():
     check("terminal" in end(process, "signal from a terminal", 2), "no sentence")
     os.close(terminal)
     os.set_blocking(master, False)
-    try:
+    with contextlib.suppress(OSError):
         check(os.read(master, 100) == b"", "something went to the terminal")
-    except OSError:
-        pass
     # A dry run reads nothing and writes nothing.
     process = start(["-", "h.f32", "-o", "-", "--raw", "ci16", "--dry-run"])
     err = end(process, "dry run", 0)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import warnings
 import wave
+from pathlib import Path
 
 try:
     import h5py
@@ -76,7 +77,7 @@ def pairs():
             filtered("x." + name, "one.f64", "-o", "y.npy", "--signals", "4", "--precision", "float64")
             check(np.array_equal(np.load("y.npy"), x.reshape(4, 150)), name, "is split otherwise")
             filtered("x." + name, "one.f64", "-o", "y." + name, "--precision", "float64")
-            check(open("y." + name, "rb").read() == open("x." + name, "rb").read(), name, "comes back otherwise")
+            check(Path("y." + name).read_bytes() == Path("x." + name).read_bytes(), name, "comes back otherwise")
         with open("x.dat", "wb") as file:
             file.write(b"\x7f" * 19)
             parts.astype(np.dtype(dtype).newbyteorder(">")).tofile(file)
@@ -255,11 +256,11 @@ def waves():
                    struct.pack("<I", len(fmt)) + fmt + b"data\xff\xff\xff\xff" + data)
     filtered("big.wav", "one.f64", "-o", "y.npy")
     check(np.array_equal(np.load("y.npy"), x), "RF64")
-    whole = open("big.wav", "rb").read()
+    whole = Path("big.wav").read_bytes()
     write_wave("x.wav", np.zeros((100, 2), "i4"), 2, 8000)
-    for name, cut in (("cut.wav", open("x.wav", "rb").read()[:-10]), ("cut64.wav", whole[:-10]),
+    for name, cut in (("cut.wav", Path("x.wav").read_bytes()[:-10]), ("cut64.wav", whole[:-10]),
                       ("head.wav", whole[:20])):
-        open(name, "wb").write(cut)
+        Path(name).write_bytes(cut)
         run(["filter", name, "one.f64", "-o", "z.npy", "-q"], 65, name)
     np.array([1j], "c8").tofile("i.c64")
     for arguments, names in (
