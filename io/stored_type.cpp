@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/signal_file.hpp"
-
 #include <algorithm>
 #include <string>
 
+#include "convolume/signal_file.hpp"
 #include "io/file_kind.hpp"
 
 namespace convolume::io {
