@@ -29,6 +29,7 @@ install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
 file(RELATIVE_PATH CONVOLUME_PREFIX_FROM_PKGCONFIG
     /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(CONVOLUME_IO_REQUIRES)
+set(CONVOLUME_IO_LIBS)
 if(CONVOLUME_HAVE_TIFF)
     string(APPEND CONVOLUME_IO_REQUIRES "libtiff-4 ")
 endif()
@@ -36,7 +37,8 @@ if(CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "hdf5 libdeflate ")
 endif()
 if(CONVOLUME_HAVE_SNDFILE)
-    string(APPEND CONVOLUME_IO_REQUIRES "sndfile ")
+    # Linked itself, since the static libraries that its package asks for (of codecs) are not there.
+    set(CONVOLUME_IO_LIBS "-lsndfile")
 endif()
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "pugixml ")
