@@ -151,8 +151,8 @@ TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
         const TempFolder folder;
         io::ImageMetadata m = small_image();
         m.shape = {64, 64, 64};
-        // In a process of its own: the limit on file sizes stands for a full disk. Memory is taken
-        // before, since OpenMP's threads do not follow.
+        // In a process of its own: the limit on file sizes stands for a full disk. The volume is
+        // made before.
         const Volume volume = random_volume(m.shape, m.type, 1);
         const pid_t child = ::fork();
         if (child == 0) {
