@@ -9,7 +9,7 @@ namespace convolume::cli {
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    psf_ = load_kernel(request_.psf, input_, request_.psf_options, *context.timeline);
+    kernels_.load(request_, input_, *context.timeline);
     if (is_complex(input_.type))
         throw BadData("the image is complex: give its intensity, which is real");
     output_ = input_;
@@ -21,12 +21,13 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
 }
 
 void DeconvolveSteps::plan(const ExecutionContext&) {
-    DeconvolveOptions options = request_.options;
-    options.center = psf_.explicit_center();
-    const auto& size = input_.voxel_size_um;
-    if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
-    deconvolver_.emplace(input_.shape, psf_.values.view(), options, request_.engines);
-    psf_.values = Volume();  // the deconvolver has its own
+    kernels_.plan([&](const Kernels::Ready& psf) {
+        DeconvolveOptions options = request_.options;
+        options.center = psf.file.explicit_center();
+        const auto& size = input_.voxel_size_um;
+        if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
+        return Deconvolver(input_.shape, psf.file.values.view(), options, request_.engines);
+    });
 }
 
 Work DeconvolveSteps::work() const {
@@ -48,12 +49,10 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         *reader_, *writer_, output_, HostMemory::ordinary, context,
         [&](const ConstImageView& input, const ImageView& output,
             const ExecutionContext& volume_context) {
-            volumes_.push_back(deconvolver_->execute(input, output, volume_context, on_iteration));
+            const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
+            volumes_.push_back(
+                kernels_.solver(channel).execute(input, output, volume_context, on_iteration));
         });
-}
-
-void DeconvolveSteps::commit() {
-    writer_->commit();
 }
 
 }  // namespace convolume::cli

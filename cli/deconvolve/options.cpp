@@ -53,7 +53,7 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
                "Noise-to-signal power ratio for wiener (default 0.01)")
         ->group(group);
-    add_kernel_options(app, group, request.psf_options);
+    add_kernel_options(app, group, request.kernel_options);
     add_selection_options(app, group, request.selection);
 }
 
@@ -85,7 +85,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     auto request = std::make_shared<DeconvolveRequest>();
     command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
         ->required();
-    command->add_option("PSF", request->psf, "The point spread function: one 3D stack")->required();
+    command->add_option("PSF", request->kernel, "The point spread function: one 3D stack")->required();
     add_meaning(*command, *request);
     add_execution(*command, *request);
     const char* group = "What is written";

@@ -11,8 +11,10 @@ namespace convolume::cli {
 
 namespace {
 
-HostMemory memory_for(const Convolver& convolver) {
-    return convolver.plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
+HostMemory memory_for(const ChannelKernels<Convolver>& kernels) {
+    for (const auto& kernel : kernels.all())
+        if (kernel->solver->plan().chosen.on_gpu) return HostMemory::page_locked;
+    return HostMemory::ordinary;
 }
 
 index_t count_negative(const ConstImageView& volume) {
@@ -30,14 +32,14 @@ index_t count_negative(const ConstImageView& volume) {
 
 }  // namespace
 
-BlurredLight::BlurredLight(io::ImageReader& reader, const Convolver& convolver, index_t blurs,
+BlurredLight::BlurredLight(io::ImageReader& reader, const ChannelKernels<Convolver>& kernels, index_t blurs,
                            const ExecutionContext& context)
     : reader_(reader),
-      convolver_(convolver),
+      kernels_(kernels),
       blurs_(blurs),
       context_(context),
-      input_(reader.metadata().shape, reader.metadata().type, memory_for(convolver)),
-      blurred_(reader.metadata().shape, convolver.natural_output_type(), memory_for(convolver)),
+      input_(reader.metadata().shape, reader.metadata().type, memory_for(kernels)),
+      blurred_(reader.metadata().shape, kernels.solver(0).natural_output_type(), memory_for(kernels)),
       negative_(static_cast<std::size_t>(reader.metadata().frames * reader.metadata().channels)) {}
 
 const Volume& BlurredLight::of(index_t t, index_t c) {
@@ -63,7 +65,7 @@ index_t BlurredLight::negative_samples() const {
 void BlurredLight::blur(index_t t, index_t c) {
     try {
         const ExecutionReport report =
-            convolver_.execute(input_.view(), blurred_.view(), part_of(context_, done_, blurs_));
+            kernels_.solver(c).execute(input_.view(), blurred_.view(), part_of(context_, done_, blurs_));
         seconds_ += report.seconds;
     } catch (const BadData& error) {
         throw_with_place(error, reader_.metadata(), t, c);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "cli/images/channel_kernels.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
@@ -14,7 +15,8 @@ namespace convolume::cli {
 class BlurredLight {
   public:
     /// `blurs` is how many volumes will be blurred in all, for the progress that `context` reports.
-    BlurredLight(io::ImageReader& reader, const Convolver& convolver, index_t blurs,
+    BlurredLight(io::ImageReader& reader, const ChannelKernels<Convolver>& kernels,
+                 index_t blurs,
                  const ExecutionContext& context);
 
     /// Light of channel c at time t; the volume blurred last is kept.
@@ -28,7 +30,7 @@ class BlurredLight {
     void blur(index_t t, index_t c);
 
     io::ImageReader& reader_;
-    const Convolver& convolver_;
+    const ChannelKernels<Convolver>& kernels_;
     index_t blurs_;
     const ExecutionContext& context_;
     Volume input_;

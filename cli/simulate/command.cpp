@@ -33,7 +33,7 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
         const auto& size = input.voxel_size_um[axis];
         if (asked && !size)
             throw InvalidArgument(message(option, " needs the voxel size of the phantom, and \"",
-                                          request.phantom,
+                                          request.image,
                                           "\" does not give it; leave the option out or save the "
                                           "phantom with its voxel size"));
         return size.value_or(1);
@@ -60,22 +60,23 @@ io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::Im
 }  // namespace
 
 void SimulateSteps::open(const ExecutionContext& context) {
-    reader_ = open_selected(request_.phantom, request_.selection);
+    reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernel_ = load_kernel(request_.kernel, input_, request_.kernel_options, *context.timeline);
-    check_light(request_, input_.type, kernel_.metadata.type);
-    negative_psf_samples_ = clip_negative(kernel_.values);
+    kernels_.load(request_, input_, *context.timeline);
+    check_light(request_, input_.type, kernels_.type());
     grid_ = grid_of(request_, input_);
     output_ = recorded_metadata(request_, input_, grid_->shape());
 }
 
 void SimulateSteps::plan(const ExecutionContext&) {
-    Options options = request_.options;
-    options.center = kernel_.explicit_center();
-    convolver_.emplace(
-        input_.shape, kernel_.values.view(), options, request_.engines, input_.type,
-        options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32);
-    kernel_.values = Volume();  // the convolver has its own
+    kernels_.plan([&](Kernels::Ready& kernel) {
+        kernel.file.negative_samples += clip_negative(kernel.file.values);
+        Options options = request_.options;
+        options.center = kernel.file.explicit_center();
+        return Convolver(
+            input_.shape, kernel.file.values.view(), options, request_.engines, input_.type,
+            options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32);
+    });
 }
 
 /// The brightest of several volumes is only known when all have been blurred once.
@@ -95,7 +96,7 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
     if (!request_.truth.empty())
         truth_ = io::create_image(request_.truth, expected, request_.create);
 
-    BlurredLight light(*reader_, *convolver_, blurs(), context);
+    BlurredLight light(*reader_, kernels_, blurs(), context);
     photons_per_unit_ = request_.photons_per_unit
                             ? *request_.photons_per_unit
                             : request_.photons / brightest_pixel(light, context);
@@ -129,7 +130,7 @@ double SimulateSteps::brightest_pixel(BlurredLight& light, const ExecutionContex
     });
     if (!(peak > 0))
         throw BadData(
-            message("no light of \"", request_.phantom,
+            message("no light of \"", request_.image,
                     "\" reaches the camera, so --photons cannot be reached; use a phantom "
                     "with light, or --photons-per-unit"));
     return peak;

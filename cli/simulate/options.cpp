@@ -99,7 +99,7 @@ void add_simulate_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "simulate", "Simulate how a microscope records a specimen: blur, pixels, noise");
     auto request = std::make_shared<SimulateRequest>();
-    command->add_option("PHANTOM", request->phantom, "The specimen: TIFF, NPY or HDF5")->required();
+    command->add_option("PHANTOM", request->image, "The specimen: TIFF, NPY or HDF5")->required();
     command->add_option("PSF", request->kernel, "The point spread function: one 3D stack")
         ->required();
     add_light(*command, *request);
