@@ -54,8 +54,8 @@ void ConvolveSteps::execute_each_channel(const ExecutionContext& context) {
         SourceChannel source(*reader_, c);
         SinkChannel sink(*writer_, c);
         try {
-            executed_ += kernels_.solver(c).execute(source, sink,
-                                                    part_of(context, c, input_.channels));
+            executed_ +=
+                kernels_.solver(c).execute(source, sink, part_of(context, c, input_.channels));
         } catch (const BadData& error) {
             throw BadData(message("channel ", c, " (from 0): ", error.what()));
         }

@@ -17,7 +17,7 @@ class ConvolveSteps : public ImageSteps {
     using Kernels = ChannelKernels<Convolver>;
 
     explicit ConvolveSteps(const ConvolveRequest& request, std::shared_ptr<Kernels::Cache> cache =
-                                                         std::make_shared<Kernels::Cache>())
+                                                               std::make_shared<Kernels::Cache>())
         : request_(request), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;

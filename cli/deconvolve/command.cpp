@@ -45,14 +45,14 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         meter.clear();
         console.text(text + "\n");
     };
-    for_each_volume(
-        *reader_, *writer_, output_, HostMemory::ordinary, context,
-        [&](const ConstImageView& input, const ImageView& output,
-            const ExecutionContext& volume_context) {
-            const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
-            volumes_.push_back(
-                kernels_.solver(channel).execute(input, output, volume_context, on_iteration));
-        });
+    for_each_volume(*reader_, *writer_, output_, HostMemory::ordinary, context,
+                    [&](const ConstImageView& input, const ImageView& output,
+                        const ExecutionContext& volume_context) {
+                        const index_t channel =
+                            static_cast<index_t>(volumes_.size()) % input_.channels;
+                        volumes_.push_back(kernels_.solver(channel).execute(
+                            input, output, volume_context, on_iteration));
+                    });
 }
 
 }  // namespace convolume::cli

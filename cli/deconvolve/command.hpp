@@ -4,8 +4,8 @@
 // Deconvolver of its PSF.
 
 #include <memory>
-#include <utility>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/deconvolve/request.hpp"
@@ -21,8 +21,9 @@ class DeconvolveSteps : public ImageSteps {
   public:
     using Kernels = ChannelKernels<Deconvolver>;
 
-    explicit DeconvolveSteps(const DeconvolveRequest& request, std::shared_ptr<Kernels::Cache> cache =
-                                                         std::make_shared<Kernels::Cache>())
+    explicit DeconvolveSteps(
+        const DeconvolveRequest& request,
+        std::shared_ptr<Kernels::Cache> cache = std::make_shared<Kernels::Cache>())
         : request_(request), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;

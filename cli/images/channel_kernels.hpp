@@ -46,7 +46,8 @@ class ChannelKernels {
         const std::vector<std::string> paths = kernel_of_each_channel(request, image);
         ExpectedVolumes here;
         expect_volumes(here, paths, image);
-        std::erase_if(cache_->ready, [&](const auto& entry) { return !here.contains(entry.first); });
+        std::erase_if(cache_->ready,
+                      [&](const auto& entry) { return !here.contains(entry.first); });
         numbers_ = selected_channels(request.selection, image.channels);
         named_ = !request.channel_kernels.empty();
         for (const std::string& path : paths) {
@@ -76,7 +77,9 @@ class ChannelKernels {
 
     /// Each kernel once, in the order of the channels.
     const std::vector<std::shared_ptr<Ready>>& all() const { return all_; }
-    const Ready& of(index_t channel) const { return *of_channel_[static_cast<std::size_t>(channel)]; }
+    const Ready& of(index_t channel) const {
+        return *of_channel_[static_cast<std::size_t>(channel)];
+    }
     const Solver& solver(index_t channel) const { return *of(channel).solver; }
 
     /// A complex kernel's type where there is one, else any kernel's.

@@ -5,6 +5,8 @@
 #include <exception>
 #include <string>
 
+#include "convolume/error.hpp"
+
 namespace convolume::cli {
 
 enum class ExitCode : int {
@@ -14,6 +16,7 @@ enum class ExitCode : int {
     out_of_memory = 3,
     unavailable = 4,
     output_exists = 5,
+    some_files_failed = 7,
     bad_data = 65,
     no_input = 66,
     internal = 70,
@@ -28,6 +31,16 @@ template <class T>
 bool is_a(const std::exception& error) {
     return dynamic_cast<const T*>(&error) != nullptr;
 }
+
+/// Some of several files failed, each with an error of its own that was shown.
+class FilesFailed : public Error {
+  public:
+    FilesFailed(const std::string& sentence, ExitCode code) : Error(sentence), code_(code) {}
+    ExitCode code() const { return code_; }
+
+  private:
+    ExitCode code_;
+};
 
 ExitCode exit_code_of(const std::exception& error);
 

@@ -32,14 +32,15 @@ index_t count_negative(const ConstImageView& volume) {
 
 }  // namespace
 
-BlurredLight::BlurredLight(io::ImageReader& reader, const ChannelKernels<Convolver>& kernels, index_t blurs,
-                           const ExecutionContext& context)
+BlurredLight::BlurredLight(io::ImageReader& reader, const ChannelKernels<Convolver>& kernels,
+                           index_t blurs, const ExecutionContext& context)
     : reader_(reader),
       kernels_(kernels),
       blurs_(blurs),
       context_(context),
       input_(reader.metadata().shape, reader.metadata().type, memory_for(kernels)),
-      blurred_(reader.metadata().shape, kernels.solver(0).natural_output_type(), memory_for(kernels)),
+      blurred_(reader.metadata().shape, kernels.solver(0).natural_output_type(),
+               memory_for(kernels)),
       negative_(static_cast<std::size_t>(reader.metadata().frames * reader.metadata().channels)) {}
 
 const Volume& BlurredLight::of(index_t t, index_t c) {
@@ -64,8 +65,8 @@ index_t BlurredLight::negative_samples() const {
 
 void BlurredLight::blur(index_t t, index_t c) {
     try {
-        const ExecutionReport report =
-            kernels_.solver(c).execute(input_.view(), blurred_.view(), part_of(context_, done_, blurs_));
+        const ExecutionReport report = kernels_.solver(c).execute(input_.view(), blurred_.view(),
+                                                                  part_of(context_, done_, blurs_));
         seconds_ += report.seconds;
     } catch (const BadData& error) {
         throw_with_place(error, reader_.metadata(), t, c);

@@ -15,8 +15,7 @@ namespace convolume::cli {
 class BlurredLight {
   public:
     /// `blurs` is how many volumes will be blurred in all, for the progress that `context` reports.
-    BlurredLight(io::ImageReader& reader, const ChannelKernels<Convolver>& kernels,
-                 index_t blurs,
+    BlurredLight(io::ImageReader& reader, const ChannelKernels<Convolver>& kernels, index_t blurs,
                  const ExecutionContext& context);
 
     /// Light of channel c at time t; the volume blurred last is kept.

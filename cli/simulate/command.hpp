@@ -5,8 +5,8 @@
 
 #include <functional>
 #include <memory>
-#include <utility>
 #include <optional>
+#include <utility>
 
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_steps.hpp"
@@ -20,7 +20,7 @@ class SimulateSteps : public ImageSteps {
     using Kernels = ChannelKernels<Convolver>;
 
     explicit SimulateSteps(const SimulateRequest& request, std::shared_ptr<Kernels::Cache> cache =
-                                                         std::make_shared<Kernels::Cache>())
+                                                               std::make_shared<Kernels::Cache>())
         : request_(request), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;
@@ -46,9 +46,9 @@ class SimulateSteps : public ImageSteps {
     std::unique_ptr<io::ImageWriter> truth_;  ///< null without --truth
     std::optional<CameraGrid> grid_;
     double photons_per_unit_ = 0;
-    ExecutionReport executed_;          ///< of the convolutions
-    index_t negative_samples_ = 0;      ///< of the phantom
-    CameraReport recorded_;             ///< of all pixels
+    ExecutionReport executed_;      ///< of the convolutions
+    index_t negative_samples_ = 0;  ///< of the phantom
+    CameraReport recorded_;         ///< of all pixels
 };
 
 }  // namespace convolume::cli

@@ -22,9 +22,7 @@ struct SimulateRequest : ImageRequest {
     std::optional<double> photons_per_unit;  ///< instead of `photons`
     Camera camera;
 
-    RunFiles files() const {
-        return {{run.timeline, truth, output}, inputs(), create.overwrite};
-    }
+    RunFiles files() const { return {{run.timeline, truth, output}, inputs(), create.overwrite}; }
 };
 
 }  // namespace convolume::cli
