@@ -142,7 +142,7 @@ void run_batch(const ImageRequest& request, const BatchRequest& batch, const std
                const MakeWorker& make_worker) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
-    Survey survey = survey_files(request, batch, truth);
+    Survey survey = survey_files(request, batch, truth, interrupt.stop());
     for (const BatchFile& file : survey.files)
         if (file.outcome == Outcome::failed) console.about(file.image).error(file.reason);
     if (!survey.order.empty()) {

@@ -106,7 +106,7 @@ void read_header(BatchFile& file, const ImageRequest& request, Survey& survey) {
 }  // namespace
 
 Survey survey_files(const ImageRequest& request, const BatchRequest& batch,
-                    const std::string& truth) {
+                    const std::string& truth, const std::stop_token& stop) {
     Survey survey;
     survey.files = named_files(batch, truth);
     check_names(survey.files, request.kernels());
@@ -114,7 +114,7 @@ Survey survey_files(const ImageRequest& request, const BatchRequest& batch,
     if (!request.run.dry_run) make_folder(batch.output_folder);
 
     std::map<std::string, std::size_t> first;  // file of each problem
-    for (std::size_t i = 0; i < survey.files.size(); ++i) {
+    for (std::size_t i = 0; i < survey.files.size() && !stop.stop_requested(); ++i) {
         BatchFile& file = survey.files[i];
         try {
             for (const std::string& output : {file.output, file.truth})

@@ -2,6 +2,7 @@
 #pragma once
 // Many files before anything is computed: their names, their headers, and which can share a plan.
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct Survey {
 /// Expands patterns and the list, names the outputs, and creates the folder for them. `truth` is
 /// the pattern of second outputs, or empty. Throws InvalidArgument where an output is an input or
 /// another output, InputNotFound where there are no files, CannotCreate, and what kernels throw.
+/// After a request to stop no more headers are read.
 Survey survey_files(const ImageRequest& request, const BatchRequest& batch,
-                    const std::string& truth);
+                    const std::string& truth, const std::stop_token& stop);
 
 /// Whether the outputs of a file are complete: not older than `inputs`, and the image of the
 /// expected shape and type.
