@@ -127,7 +127,8 @@ def main():
                                 lambda copy, image=image, written=written: copy_plainly(image, written, copy),
                                 kernel, target, []))
             if arguments.timeline and suffix == ".tif":
-                convolve(arguments, image, kernel, folder / "again.tif", ["--timeline", str(arguments.timeline), "--overwrite"])
+                convolve(arguments, image, kernel, folder / "again.tif",
+                         ["--timeline", str(arguments.timeline), "--overwrite"])
                 (folder / "again.tif").unlink()
             image.unlink()
             target.unlink()
