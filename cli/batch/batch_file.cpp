@@ -77,12 +77,10 @@ std::string results_table(const std::vector<BatchFile>& files) {
             text << std::fixed << std::setprecision(2) << file.seconds;
         else
             text << '-';
-        text << "  ";
-        if (file.outcome == Outcome::failed)
-            text << file.reason;
-        else if (file.outcome != Outcome::stopped && file.outcome != Outcome::not_started)
-            text << file.output;
-        text << '\n';
+        const bool written = file.outcome == Outcome::done || file.outcome == Outcome::skipped ||
+                             file.outcome == Outcome::planned;
+        const std::string& last = written ? file.output : file.reason;
+        text << (last.empty() ? "" : "  ") << last << '\n';
     }
     return text.str();
 }

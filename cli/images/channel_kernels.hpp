@@ -111,7 +111,7 @@ class ChannelKernels {
     void add_channels(nlohmann::ordered_json& json, const Ready& ready) const {
         if (!named_) return;
         for (std::size_t c = 0; c < numbers_.size(); ++c)
-            if (of_channel_[c].get() == &ready) json["channels"].push_back(numbers_[c]);
+            if (of_channel_[c].get() == &ready) json["for_channels"].push_back(numbers_[c]);
     }
 
     /// The file's number of a channel of the image.

@@ -96,7 +96,7 @@ TEST_CASE("reports name the kernels of the channels") {
     CHECK(result.status == 0);
     CHECK(contains(result.err, "channel 0, 2"));
     const auto json = nlohmann::json::parse(result.out);
-    CHECK(json["kernel"][0]["channels"] == nlohmann::json{0, 2});
+    CHECK(json["kernel"][0]["for_channels"] == nlohmann::json{0, 2});
     CHECK(json["kernel"][1]["file"] == "a.npy");
     CHECK(json["plan"].size() == 2);
 }

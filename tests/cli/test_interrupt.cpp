@@ -111,8 +111,8 @@ TEST_CASE("of many files those that are complete are kept") {
     CHECK(std::chrono::steady_clock::now() - begin < 10s);
     CHECK(names() == std::vector<std::string>{"first.tif"});
     CHECK(contains(result.err, "1 of 3 files are complete; --resume"));
-    CHECK(contains(result.err, "image.tif   interrupted"));
-    CHECK(contains(result.err, "last.tif    not started"));
+    CHECK(contains(result.err, "image.tif  interrupted"));
+    CHECK(contains(result.err, "last.tif   not started"));
 
     // The rest by a faster method.
     command = {"convolve",   "first.tif",    "image.tif", "last.tif",
