@@ -35,8 +35,8 @@ Reference make_reference(const Subject& subject, ReferenceKind kind, index_t lim
     try {
         const auto planned =
             subject.plan({"cpu", direct ? "direct" : "auto", 0, 0, "float64", 0}, limit_bytes);
-        reference.description = message(direct ? "direct sums in float64" : "float64 on the CPU",
-                                        " (", planned->plan(), ')');
+        reference.description = direct ? "direct sums in float64 on the CPU"
+                                       : message("float64 on the CPU (", planned->plan(), ')');
         Volume result = planned->make_result();
         ExecutionContext context;
         context.stop = stop;

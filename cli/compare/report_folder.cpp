@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// Unlike ordered_json, equal whatever the order of names.
+using Json = nlohmann::json;
 
 /// "options.methods": the first name whose values differ.
 std::string difference(const Json& a, const Json& b) {
@@ -54,7 +55,7 @@ ReportFolder::ReportFolder(std::string path, bool overwrite, bool resume)
                                    parent.string(), "\" does not exist; create it first"));
 }
 
-std::optional<Comparison> ReportFolder::to_resume(const Json& identity) const {
+std::optional<Comparison> ReportFolder::to_resume(const nlohmann::ordered_json& identity) const {
     std::error_code error;
     if (!resume_ || !fs::exists(path_, error)) return std::nullopt;
     std::ifstream in(file("report.json"), std::ios::binary);
@@ -64,9 +65,9 @@ std::optional<Comparison> ReportFolder::to_resume(const Json& identity) const {
                                     "--overwrite to start anew"));
     const std::string text(std::istreambuf_iterator<char>(in), {});
     Comparison comparison = comparison_of(text, file("report.json"));
-    if (comparison.identity != identity)
-        throw InvalidArgument(message("the comparison in \"", path_, "\" is another one (",
-                                      difference(comparison.identity, identity),
+    const std::string differs = difference(Json(comparison.identity), Json(identity));
+    if (!differs.empty())
+        throw InvalidArgument(message("the comparison in \"", path_, "\" is another one (", differs,
                                       "); repeat its options, or give --overwrite to start anew"));
     comparison.finished = false;
     return comparison;

@@ -129,12 +129,13 @@ Table traffic_table(const ComparedProblem& problem) {
 }
 
 Table error_table(const ComparedProblem& problem) {
-    Table table{"Errors",
-                {"way", "δ = max |A − B|", "relative L∞", "relative L2", "PSNR", "worst at z,y,x"},
-                {},
-                "B is the reference: " + problem.reference +
-                    ". Relative L∞ is δ / max |B|, relative L2 is ‖A − B‖ / ‖B‖, PSNR is "
-                    "20 log10(max |B| / RMS(A − B))."};
+    Table table{
+        "Errors",
+        {"way", "δ = max |A − B|", "relative L∞", "relative L2", "PSNR", "worst at z,y,x"},
+        {},
+        "B is the reference: " + problem.reference +
+            ". Relative L∞ is δ / max |B|, relative L2 is ‖A − B‖ / ‖B‖, PSNR is "
+            "20 log10(max |B| / RMS(A − B)). The way that made the reference has no error."};
     for (const Measurement& way : problem.measured) {
         if (!way.errors) continue;
         const Errors& errors = *way.errors;

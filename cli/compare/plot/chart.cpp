@@ -19,19 +19,20 @@ constexpr double chart_width = 760;
 constexpr double row_height = 18;
 constexpr double margin = 10;
 
+constexpr std::size_t color_count = 10;
+
 Color color_of(std::size_t index) {
-    // Distinct in brightness too; curves beyond the last color begin again.
-    constexpr std::array<Color, 10> colors{{{31, 90, 160},
-                                            {225, 120, 20},
-                                            {50, 145, 60},
-                                            {190, 40, 50},
-                                            {130, 95, 175},
-                                            {125, 85, 75},
-                                            {215, 110, 185},
-                                            {110, 110, 110},
-                                            {175, 175, 40},
-                                            {30, 175, 195}}};
-    return colors[index % colors.size()];
+    constexpr std::array<Color, color_count> colors{{{31, 90, 160},
+                                                     {225, 120, 20},
+                                                     {50, 145, 60},
+                                                     {190, 40, 50},
+                                                     {130, 95, 175},
+                                                     {125, 85, 75},
+                                                     {215, 110, 185},
+                                                     {110, 110, 110},
+                                                     {175, 175, 40},
+                                                     {30, 175, 195}}};
+    return colors[index % color_count];
 }
 
 double width_of(std::string_view text) {
@@ -141,16 +142,18 @@ void paint_curves(const CurveChart& chart, Surface& surface, double height) {
     double row = margin + 2 * row_height;
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {
         const Color color = color_of(i);
+        // The colors begin again with hollow dots.
+        const bool hollow = i / color_count % 2 == 1;
         const std::pair<double, double>* before = nullptr;
         for (const auto& point : chart.curves[i].points) {
             if (!is_drawn(point)) continue;
             if (before != nullptr)
                 surface.line(x.at(before->first), y.at(before->second), x.at(point.first),
                              y.at(point.second), color);
-            surface.dot(x.at(point.first), y.at(point.second), color);
+            surface.dot(x.at(point.first), y.at(point.second), color, hollow);
             before = &point;
         }
-        surface.dot(x.end + 22, row + row_height / 2, color);
+        surface.dot(x.end + 22, row + row_height / 2, color, hollow);
         surface.text(x.end + 32, row + row_height / 2, chart.curves[i].label, Anchor::begin, black);
         row += row_height;
     }

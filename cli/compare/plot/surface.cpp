@@ -80,9 +80,9 @@ void SvgSurface::text(double x, double y, std::string_view utf8, Anchor anchor, 
                      "\" fill=\"", hex(color), "\">", escaped_xml(utf8), "</text>\n");
 }
 
-void SvgSurface::dot(double x, double y, Color color) {
+void SvgSurface::dot(double x, double y, Color color, bool hollow) {
     text_ += message("<circle cx=\"", number(x), "\" cy=\"", number(y), "\" r=\"3\" fill=\"",
-                     hex(color), "\"/>\n");
+                     hollow ? "#ffffff" : hex(color), "\" stroke=\"", hex(color), "\"/>\n");
 }
 
 PngSurface::PngSurface(double width, double height)
@@ -110,8 +110,9 @@ void PngSurface::text(double x, double y, std::string_view utf8, Anchor anchor, 
     canvas_.text(left, pixels(y - 3.5), utf8, color, scale);
 }
 
-void PngSurface::dot(double x, double y, Color color) {
+void PngSurface::dot(double x, double y, Color color, bool hollow) {
     rectangle(x - 3, y - 3, 6, 6, color);
+    if (hollow) rectangle(x - 1.5, y - 1.5, 3, 3, {255, 255, 255});
 }
 
 }  // namespace convolume::cli

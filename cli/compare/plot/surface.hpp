@@ -25,7 +25,8 @@ class Surface {
     virtual void line(double x0, double y0, double x1, double y1, Color color) = 0;
     /// In the middle of its height at y.
     virtual void text(double x, double y, std::string_view utf8, Anchor anchor, Color color) = 0;
-    virtual void dot(double x, double y, Color color) = 0;
+    /// `hollow`: white inside.
+    virtual void dot(double x, double y, Color color, bool hollow) = 0;
 };
 
 class SvgSurface : public Surface {
@@ -35,7 +36,7 @@ class SvgSurface : public Surface {
     void rectangle(double x, double y, double width, double height, Color color) override;
     void line(double x0, double y0, double x1, double y1, Color color) override;
     void text(double x, double y, std::string_view utf8, Anchor anchor, Color color) override;
-    void dot(double x, double y, Color color) override;
+    void dot(double x, double y, Color color, bool hollow) override;
 
     /// The <svg> element.
     std::string svg() const { return text_ + "</svg>\n"; }
@@ -51,7 +52,7 @@ class PngSurface : public Surface {
     void rectangle(double x, double y, double width, double height, Color color) override;
     void line(double x0, double y0, double x1, double y1, Color color) override;
     void text(double x, double y, std::string_view utf8, Anchor anchor, Color color) override;
-    void dot(double x, double y, Color color) override;
+    void dot(double x, double y, Color color, bool hollow) override;
 
     std::vector<char> png() const { return canvas_.png(); }
 
