@@ -95,10 +95,11 @@ std::vector<NamedDrawing> charts_of(const Comparison& comparison) {
                    [](const ComparedProblem&, const Measurement& way) { return way.median_s(); }));
         add("rate",
             curves(comparison, message("Millions of ", comparison.unit, "s a second"), rate_of));
-        add("error", curves(comparison, "Relative L2 error (ways without any are not drawn)",
-                            [](const ComparedProblem&, const Measurement& way) {
-                                return way.errors ? way.errors->relative_l2 : 0;
-                            }));
+        add("error",
+            curves(comparison, "Relative L2 error (ways that equal the reference are not drawn)",
+                   [](const ComparedProblem&, const Measurement& way) {
+                       return way.errors ? way.errors->relative_l2 : 0;
+                   }));
     }
     add("phases", phase_bars(*last));
     return charts;

@@ -15,7 +15,8 @@ std::string words_of(const PlanCandidate& chosen, const std::vector<std::string>
     std::string text = to_string(chosen.method);
     if (chosen.algorithm == Algorithm::separable)
         text += message(" (", to_string(chosen.algorithm), ')');
-    if (chosen.method == Method::dif) text += message(", ", chosen.parts, " parts");
+    if (chosen.method == Method::dif)
+        text += message(", ", chosen.parts, chosen.parts == 1 ? " part" : " parts");
     if (chosen.method == Method::tiled) text += message(", ", to_string(chosen.tiles), " tiles");
     if (chosen.slab_planes > 0) text += message(", slabs of ", chosen.slab_planes, " planes");
     if (chosen.algorithm == Algorithm::fft) text += message(", grid ", to_string(chosen.grid));

@@ -81,7 +81,11 @@ void add_measurement(CLI::App& app, CompareRequest& request) {
         "End with exit code 6 if the relative L∞ error of a way, max |A - B| / max |B|, is "
         "above X")
         ->group(group);
-    add_host_memory_option(app, group, request.max_host_bytes);
+    add_parsed(
+        app, "--max-host-mem", request.max_host_bytes, parse_byte_size, "SIZE",
+        "Memory limit of input, reference, kept results and one way together (default: three "
+        "quarters of free memory)")
+        ->group(group);
 }
 
 void add_sweep(CLI::App& app, CompareRequest& request, const std::string& help) {

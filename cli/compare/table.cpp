@@ -34,6 +34,12 @@ std::string rate_text(const Measurement& measurement, index_t work) {
     return median_s > 0 ? format_number(static_cast<double>(work) / median_s / 1e6, 4) : unknown;
 }
 
+/// Two digits, never in powers of ten.
+std::string percent_text(double fraction) {
+    const double percent = 100 * fraction;
+    return (percent < 10 ? format_number(percent, 2) : message(std::lround(percent))) + " %";
+}
+
 std::string error_text(double value) {
     return std::isfinite(value) ? format_number(value, 3) : "infinite";
 }
@@ -51,13 +57,13 @@ Table summary_table(const ComparedProblem& problem, const std::string& unit, int
         const std::string name =
             turns < repeats ? message(way.way.name(), " (", turns, " of ", repeats, " turns)")
                             : way.way.name();
-        table.rows.push_back(
-            {name, seconds_text(way.median_s()), format_number(100 * way.spread(), 2) + " %",
-             rate_text(way, problem.work),
-             way.predicted_s ? seconds_text(*way.predicted_s) : unknown,
-             format_bytes(way.memory.counted_host), bytes_text(way.memory.declared_gpu),
-             way.errors ? error_text(way.errors->relative_largest) : unknown,
-             way.errors ? error_text(way.errors->relative_l2) : unknown});
+        table.rows.push_back({name, seconds_text(way.median_s()), percent_text(way.spread()),
+                              rate_text(way, problem.work),
+                              way.predicted_s ? seconds_text(*way.predicted_s) : unknown,
+                              format_bytes(way.memory.counted_host),
+                              bytes_text(way.memory.declared_gpu),
+                              way.errors ? error_text(way.errors->relative_largest) : unknown,
+                              way.errors ? error_text(way.errors->relative_l2) : unknown});
     }
     return table;
 }
@@ -129,13 +135,13 @@ Table traffic_table(const ComparedProblem& problem) {
 }
 
 Table error_table(const ComparedProblem& problem) {
-    Table table{
-        "Errors",
-        {"way", "δ = max |A − B|", "relative L∞", "relative L2", "PSNR", "worst at z,y,x"},
-        {},
-        "B is the reference: " + problem.reference +
-            ". Relative L∞ is δ / max |B|, relative L2 is ‖A − B‖ / ‖B‖, PSNR is "
-            "20 log10(max |B| / RMS(A − B)). The way that made the reference has no error."};
+    Table table{"Errors",
+                {"way", "δ = max |A − B|", "relative L∞", "relative L2", "PSNR", "worst at z,y,x"},
+                {},
+                "B is the reference: " + problem.reference +
+                    ". Relative L∞ is δ / max |B|, relative L2 is ‖A − B‖ / ‖B‖, PSNR is "
+                    "20 log10(max |B| / RMS(A − B)). Ways that compute as the reference does have "
+                    "no error."};
     for (const Measurement& way : problem.measured) {
         if (!way.errors) continue;
         const Errors& errors = *way.errors;

@@ -176,6 +176,14 @@ TEST_CASE("pages say what is there") {
         CHECK(std::string(chart.drawing.png.data() + 1, 3) == "PNG");
 }
 
+TEST_CASE("spreads are percent without powers of ten") {
+    Comparison comparison = small_comparison();
+    comparison.problems[0].measured[0].turns[1].seconds = 3;
+    const Table table = summary_table(comparison.problems[0], "voxel", 2);
+    CHECK(table.rows[0][2] == "175 %");  // (3 - 0.2) / 1.6
+    CHECK(table.rows[1][2] == "0 %");
+}
+
 TEST_CASE("tables are aligned by characters") {
     CHECK(aligned({"", {"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}, ""}) ==
           "way    µ\na     12\nbcde   –\n");
