@@ -32,7 +32,7 @@ std::string gpu_text(const Json& device) {
 
 Table machine_table(const Comparison& comparison) {
     const Json& machine = comparison.machine;
-    Table table{"Machine", {"", ""}, {}, {}};
+    Table table{"Machine", {"", ""}, {}, {}, true};
     const auto add = [&table](const std::string& label, const std::string& text) {
         table.rows.push_back({label, text});
     };

@@ -36,7 +36,7 @@ std::string markdown_table(const Table& table) {
 }
 
 std::string html_table(const Table& table) {
-    std::string text = "<table>\n";
+    std::string text = table.words ? "<table class=\"text\">\n" : "<table>\n";
     const auto add = [&text](const std::vector<std::string>& row, const char* tag) {
         text += "<tr>";
         for (const std::string& cell : row)
@@ -66,12 +66,13 @@ constexpr const char* style =
 }  // namespace
 
 std::vector<std::string> introduction(const Comparison& comparison) {
-    std::vector<std::string> lines{
-        message("Every way solves the same problems, from memory to memory, in turns: each way "
-                "once, then each way again, ",
-                comparison.repeats, comparison.repeats == 1 ? " turn in all. " : " turns in all. ",
-                "A turn makes the plan, executes it once without measuring, and executes it again. "
-                "Times are medians of the last; the spread is (slowest − fastest) / median.")};
+    std::vector<std::string> lines{message(
+        "A way is one combination of device, method, precision and the other lists that were "
+        "named. Every way solves the same problems, from memory to memory, in turns: each way "
+        "once, then each way again, ",
+        comparison.repeats, comparison.repeats == 1 ? " turn in all. " : " turns in all. ",
+        "A turn makes the plan, executes it once without measuring, and executes it again. "
+        "Times are medians of the last; the spread is (slowest − fastest) / median.")};
     if (!comparison.finished)
         lines.push_back("This comparison was interrupted: what follows is what was finished.");
     return lines;
@@ -105,9 +106,7 @@ std::string html_page(const Comparison& comparison, const std::vector<NamedDrawi
         for (const Table& table : tables_of(problem, comparison.unit, comparison.repeats))
             text += message("<h3>", escaped_xml(table.title), "</h3>\n", html_table(table));
     }
-    std::string machine = html_table(machine_table(comparison));
-    machine.replace(0, std::string("<table>").size(), "<table class=\"text\">");
-    text += "<h2>Machine</h2>\n" + machine;
+    text += "<h2>Machine</h2>\n" + html_table(machine_table(comparison));
     return text + "</body>\n</html>\n";
 }
 

@@ -173,7 +173,7 @@ Table pair_table(const ComparedProblem& problem) {
 }
 
 Table left_out_table(const ComparedProblem& problem) {
-    Table table{"Left out", {"way", "reason"}, {}, {}};
+    Table table{"Left out", {"way", "reason"}, {}, {}, true};
     for (const LeftOut& entry : problem.left_out)
         table.rows.push_back({entry.way.name(), entry.reason});
     return table;

@@ -13,7 +13,8 @@ struct Table {
     std::string title;
     std::vector<std::string> header;
     std::vector<std::vector<std::string>> rows;
-    std::string note;  ///< below it; may be empty
+    std::string note{};  ///< below it; may be empty
+    bool words = false;  ///< cells hold words rather than figures
 };
 
 /// What counts most of every way, one row each.
