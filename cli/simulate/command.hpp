@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume simulate` as the steps of a run: every channel and time point is blurred by one
-// Convolver and recorded by the camera.
+// `convolume simulate` as the steps of a run: all channels and time points are blurred by one
+// Convolver, then recorded by the camera plane by plane.
 
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -28,11 +27,8 @@ class SimulateSteps : public RunSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    using UsePlane = std::function<void(index_t t, index_t c, index_t z, Volume& photons)>;
-
     index_t volumes() const { return input_.frames * input_.channels; }
-    index_t blurs() const;
-    void for_each_plane(BlurredLight& light, const ExecutionContext& context, const UsePlane& use);
+    index_t camera_bytes(index_t slots) const;
     double brightest_pixel(BlurredLight& light, const ExecutionContext& context);
     void record(BlurredLight& light, const ExecutionContext& context);
 
@@ -45,6 +41,8 @@ class SimulateSteps : public RunSteps {
     KernelFile kernel_;  ///< its values are gone once a convolver is made of them
     std::optional<CameraGrid> grid_;
     std::optional<Convolver> convolver_;
+    Plan plan_;         ///< the convolver's, which is gone when the camera records
+    LightPlan light_;
     double photons_per_unit_ = 0;
     ExecutionReport executed_;          ///< of the convolutions
     index_t negative_psf_samples_ = 0;  ///< set to 0

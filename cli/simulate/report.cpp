@@ -6,6 +6,7 @@
 
 #include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/run/host_memory.hpp"
 #include "cli/simulate/command.hpp"
 #include "cli/text/format.hpp"
 
@@ -41,7 +42,6 @@ ordered_json camera_json(const Camera& camera) {
 }  // namespace
 
 void SimulateSteps::report_plan(const Console& console) const {
-    const Plan plan = convolver_->plan();
     console.fact("phantom", message(request_.phantom, ": ", one_line(input_)));
     report_kernel(console, kernel_, ", normalized to sum 1");
     if (negative_psf_samples_ > 0)
@@ -52,7 +52,11 @@ void SimulateSteps::report_plan(const Console& console) const {
                                    format_voxel_size(output_.voxel_size_um), ", ", camera.bits,
                                    camera.bits == 1 ? " bit" : " bits",
                                    camera.noise ? message(", seed ", camera.seed) : ", no noise"));
-    cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan, volumes()));
+    cli::report_plan(console, request_.run, plan_.to_string() + "\n", plan_line(plan_));
+    if (light_.place == ScratchImage::Place::file)
+        console.fact("light",
+                     message(format_bytes(bytes_of(light_.format)),
+                             " between convolution and camera, in a temporary file"));
 }
 
 void SimulateSteps::report_result(const Console& console, const RunTimes& times) const {
@@ -89,7 +93,9 @@ void SimulateSteps::fill_json(ordered_json& json, const RunTimes* times) const {
     json["input"] = to_json(request_.phantom, input_);
     json["kernel"] = to_json(kernel_);
     json["camera"] = camera_json(request_.camera);
-    json["plan"] = ordered_json::parse(convolver_->plan().to_json());
+    json["plan"] = ordered_json::parse(plan_.to_json());
+    json["light"] = {{"bytes", bytes_of(light_.format)},
+                     {"in_file", light_.place == ScratchImage::Place::file}};
     if (times != nullptr) {
         const CameraReport& recorded = recorded_;
         json["recorded"] = {
