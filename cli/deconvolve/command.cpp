@@ -3,6 +3,7 @@
 
 #include "cli/files/image_output.hpp"
 #include "cli/files/volumes.hpp"
+#include "cli/run/host_memory.hpp"
 
 namespace convolume::cli {
 
@@ -25,8 +26,13 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
     options.center = psf_.explicit_center();
     const auto& size = input_.voxel_size_um;
     if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
+    const index_t limit = host_limit_bytes(options.max_host_bytes);
     deconvolver_.emplace(input_.shape, psf_.values.view(), options, request_.engines);
     psf_.values = Volume();  // the deconvolver has its own
+    // The plan counts one input and one output.
+    const index_t second_pair =
+        bytes_of({input_.shape, input_.type}) + bytes_of({output_.shape, output_.type});
+    overlapped_ = deconvolver_->plan().host_bytes + second_pair <= limit;
 }
 
 Work DeconvolveSteps::work() const {
@@ -45,7 +51,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         console.text(text + "\n");
     };
     for_each_volume(
-        *reader_, *writer_, output_, HostMemory::ordinary, context,
+        *reader_, *writer_, output_, overlapped_, context,
         [&](const ConstImageView& input, const ImageView& output,
             const ExecutionContext& volume_context) {
             volumes_.push_back(deconvolver_->execute(input, output, volume_context, on_iteration));

@@ -40,6 +40,7 @@ class DeconvolveSteps : public RunSteps {
     io::ImageMetadata output_;
     KernelFile psf_;
     std::optional<Deconvolver> deconvolver_;
+    bool overlapped_ = false;  ///< memory holds the next volume and the last one too
     std::vector<DeconvolveReport> volumes_;  ///< t slowest, then c
 };
 

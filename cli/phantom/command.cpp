@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/run/overlap.hpp"
+#include "cli/run/item_steps.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {

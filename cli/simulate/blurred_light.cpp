@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "cli/run/overlap.hpp"
+#include "cli/run/item_steps.hpp"
 
 namespace convolume::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/run/overlap.hpp"
+#include "cli/run/item_steps.hpp"
 
 #include <condition_variable>
 #include <exception>
