@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/convolve/request.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/run/run.hpp"
 
 namespace convolume::cli {
@@ -26,6 +27,7 @@ class ConvolveSteps : public RunSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
+    void make_convolver(const Options& options);
     index_t volumes() const { return input_.frames * input_.channels; }
 
     const ConvolveRequest& request_;
@@ -35,6 +37,7 @@ class ConvolveSteps : public RunSteps {
     io::ImageMetadata output_;
     KernelFile kernel_;
     std::optional<Convolver> convolver_;
+    ResultPlan result_;
     ExecutionReport executed_;  ///< of all channels and frames
 };
 

@@ -30,6 +30,8 @@ void ConvolveSteps::report_plan(const Console& console) const {
     report_kernel(console, kernel_,
                   message(", sum ", format_number(convolver_->kernel_sum(), 9), ", ",
                           normalization_words(request_.options.normalization)));
+    warn_of_scaled_input(console, request_.image, input_);
+    warn_of_scaled_input(console, request_.kernel, kernel_.metadata);
     cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
 }
 

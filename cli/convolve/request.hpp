@@ -25,6 +25,7 @@ struct ConvolveRequest {
     Options options;
     EngineChoice engines;
     std::string output_type;  ///< a type's name, "same", or empty for the natural type
+    bool scale_output = false;
     io::CreateOptions create{.software = software_name()};
     RunOptions run;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/deconvolve/request.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/run/run.hpp"
 
 namespace convolume::cli {
@@ -32,6 +33,7 @@ class DeconvolveSteps : public RunSteps {
 
   private:
     ExecutionReport executed() const;
+    void plan_memory(index_t limit);
 
     const DeconvolveRequest& request_;
     std::unique_ptr<io::ImageReader> reader_;
@@ -40,7 +42,8 @@ class DeconvolveSteps : public RunSteps {
     io::ImageMetadata output_;
     KernelFile psf_;
     std::optional<Deconvolver> deconvolver_;
-    bool overlapped_ = false;  ///< memory holds the next volume and the last one too
+    ResultPlan result_;
+    bool overlapped_ = false;                ///< memory holds the next volume and the last one too
     std::vector<DeconvolveReport> volumes_;  ///< t slowest, then c
 };
 

@@ -65,6 +65,8 @@ void DeconvolveSteps::report_plan(const Console& console) const {
         message(", sum ", format_number(deconvolver_->psf_sum(), 9), ", normalized to 1"));
     if (const index_t negative = deconvolver_->negative_psf_samples(); negative > 0)
         console.warning(message(negative, " negative samples of the PSF were set to 0"));
+    warn_of_scaled_input(console, request_.image, input_);
+    warn_of_scaled_input(console, request_.psf, psf_.metadata);
     console.fact("method", method_text(request_.options));
     const DeconvolvePlan plan = deconvolver_->plan();
     cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));

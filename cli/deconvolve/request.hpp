@@ -23,6 +23,7 @@ struct DeconvolveRequest {
     DeconvolveOptions options;
     EngineChoice engines;
     std::string output_type;  ///< a type's name, "same", or empty for float32
+    bool scale_output = false;
     io::CreateOptions create{.software = software_name()};
     RunOptions run;
 

@@ -26,10 +26,10 @@ namespace convolume::cli {
 /// outputs are in memory, and the next volume is read and the last one written while one is
 /// computed; otherwise one of each.
 template <class Compute>
-void for_each_volume(io::ImageReader& reader, io::ImageWriter& writer,
-                     const io::ImageMetadata& written, bool overlapped,
+void for_each_volume(io::ImageReader& reader, ImageSink& sink, bool overlapped,
                      const ExecutionContext& context, Compute&& compute) {
     const io::ImageMetadata& read = reader.metadata();
+    const StackFormat written = sink.format();
     const index_t count = checked_multiply(read.frames, read.channels);
     const index_t slots = overlapped ? std::min<index_t>(count, 2) : 1;
     std::vector<Volume> inputs, outputs;
@@ -59,7 +59,8 @@ void for_each_volume(io::ImageReader& reader, io::ImageWriter& writer,
     steps.write = [&](index_t item) {
         const Volume& output = of(outputs, item);
         const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
-        writer.write(item / read.channels, item % read.channels, output.view());
+        sink.write_box(item / read.channels, item % read.channels, {{0, 0, 0}, written.shape},
+                       output.view());
     };
     take_through(count, overlapped, steps);
     reader.check_unchanged();

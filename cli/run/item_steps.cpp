@@ -56,9 +56,8 @@ class Overlap {
             {
                 // What a step waits for comes before it, so that it is done or has failed.
                 std::unique_lock lock(mutex_);
-                changed_.wait(lock, [&] {
-                    return place(item, step) > failed_ || is_ready(item, step);
-                });
+                changed_.wait(lock,
+                              [&] { return place(item, step) > failed_ || is_ready(item, step); });
                 if (place(item, step) > failed_) return;
             }
             try {
@@ -90,7 +89,7 @@ class Overlap {
     const ItemSteps& steps_;
     std::mutex mutex_;  // of what follows
     std::condition_variable changed_;
-    index_t done_[3] = {0, 0, 0};  // items that each step has done
+    index_t done_[3] = {0, 0, 0};                           // items that each step has done
     index_t failed_ = std::numeric_limits<index_t>::max();  // the first step that failed
     std::exception_ptr error_;
 };

@@ -41,8 +41,8 @@ std::vector<std::string> dataset_parts(const std::string& name) {
 void check_not_input(const io::PathSpec& output, const io::PathSpec& input) {
     if (!same_file(input.file, output.file)) return;
     if (output.dataset.empty())
-        throw InvalidArgument(message("the output \"", output.file,
-                                      "\" is one of the inputs; name another file"));
+        throw InvalidArgument(
+            message("the output \"", output.file, "\" is one of the inputs; name another file"));
     if (input.dataset.empty())
         throw InvalidArgument(message("the output goes into the input \"", output.file,
                                       "\", but the input's dataset is not named; give it as ",

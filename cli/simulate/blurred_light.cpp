@@ -98,10 +98,9 @@ void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
         throw_if_stopped(context);
         const Plane plane = plane_of(item);
         const PlaneRange below = grid.planes_below(plane.z);
-        light_.read_box(
-            plane.t, plane.c,
-            {{below.begin, 0, 0}, {below.end, format.shape.y, format.shape.x}},
-            light_of(plane, below));
+        light_.read_box(plane.t, plane.c,
+                        {{below.begin, 0, 0}, {below.end, format.shape.y, format.shape.x}},
+                        light_of(plane, below));
     };
     steps.compute = [&](index_t item) {
         throw_if_stopped(context);

@@ -52,6 +52,7 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
 io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::ImageMetadata& input,
                                     const Shape3& shape) {
     io::ImageMetadata output = input;
+    output.scaling.reset();
     output.shape = shape;
     output.type = request.camera.bits <= 8 ? PixelType::uint8 : PixelType::uint16;
     if (request.step_um) output.voxel_size_um[0] = request.step_um;
@@ -82,13 +83,12 @@ void SimulateSteps::plan(const ExecutionContext&) {
         options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32,
         input_.frames, input_.channels};
     const index_t light_bytes = bytes_of(light_.format);
-    light_.place = plan_beside(light_bytes, request_.options.max_host_bytes,
-                               [&](const std::optional<index_t>& limit) {
-                                   options.max_host_bytes = limit;
-                                   convolver_.emplace(input_.shape, kernel_.values.view(), options,
-                                                      request_.engines, input_.type,
-                                                      light_.format.type);
-                               });
+    light_.place = plan_beside(
+        light_bytes, request_.options.max_host_bytes, [&](const std::optional<index_t>& limit) {
+            options.max_host_bytes = limit;
+            convolver_.emplace(input_.shape, kernel_.values.view(), options, request_.engines,
+                               input_.type, light_.format.type);
+        });
     kernel_.values = Volume();  // the convolver has its own
     plan_ = convolver_->plan();
     const bool held = light_.place == ScratchImage::Place::memory;
@@ -124,10 +124,9 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
     plan_ = convolver_->plan();
     convolver_.reset();  // its memory is the camera's now
     // The brightest pixel of all is only known when everything is blurred.
-    photons_per_unit_ =
-        request_.photons_per_unit
-            ? *request_.photons_per_unit
-            : request_.photons / brightest_pixel(light, part_of(context, 1, parts));
+    photons_per_unit_ = request_.photons_per_unit
+                            ? *request_.photons_per_unit
+                            : request_.photons / brightest_pixel(light, part_of(context, 1, parts));
     record(light, part_of(context, parts - 1, parts));
 }
 

@@ -41,7 +41,7 @@ class SimulateSteps : public RunSteps {
     KernelFile kernel_;  ///< its values are gone once a convolver is made of them
     std::optional<CameraGrid> grid_;
     std::optional<Convolver> convolver_;
-    Plan plan_;         ///< the convolver's, which is gone when the camera records
+    Plan plan_;  ///< the convolver's, which is gone when the camera records
     LightPlan light_;
     double photons_per_unit_ = 0;
     ExecutionReport executed_;          ///< of the convolutions

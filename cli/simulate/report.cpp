@@ -6,6 +6,7 @@
 
 #include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/run/host_memory.hpp"
 #include "cli/simulate/command.hpp"
 #include "cli/text/format.hpp"
@@ -44,6 +45,8 @@ ordered_json camera_json(const Camera& camera) {
 void SimulateSteps::report_plan(const Console& console) const {
     console.fact("phantom", message(request_.phantom, ": ", one_line(input_)));
     report_kernel(console, kernel_, ", normalized to sum 1");
+    warn_of_scaled_input(console, request_.phantom, input_);
+    warn_of_scaled_input(console, request_.kernel, kernel_.metadata);
     if (negative_psf_samples_ > 0)
         console.warning(
             message(negative_psf_samples_, " negative samples of the PSF were set to 0"));
@@ -54,9 +57,8 @@ void SimulateSteps::report_plan(const Console& console) const {
                                    camera.noise ? message(", seed ", camera.seed) : ", no noise"));
     cli::report_plan(console, request_.run, plan_.to_string() + "\n", plan_line(plan_));
     if (light_.place == ScratchImage::Place::file)
-        console.fact("light",
-                     message(format_bytes(bytes_of(light_.format)),
-                             " between convolution and camera, in a temporary file"));
+        console.fact("light", message(format_bytes(bytes_of(light_.format)),
+                                      " between convolution and camera, in a temporary file"));
 }
 
 void SimulateSteps::report_result(const Console& console, const RunTimes& times) const {

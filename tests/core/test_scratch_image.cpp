@@ -30,9 +30,9 @@ index_t wrong(const ConstImageView& view, index_t t, index_t c, const Box3& box)
     for (index_t z = box.begin.z; z < box.end.z; ++z)
         for (index_t y = box.begin.y; y < box.end.y; ++y)
             for (index_t x = box.begin.x; x < box.end.x; ++x)
-                count += *static_cast<const float*>(view.at(z - box.begin.z, y - box.begin.y,
-                                                            x - box.begin.x)) !=
-                         value_at(t, c, z, y, x);
+                count +=
+                    *static_cast<const float*>(view.at(z - box.begin.z, y - box.begin.y,
+                                                       x - box.begin.x)) != value_at(t, c, z, y, x);
     return count;
 }
 
@@ -56,7 +56,9 @@ TEST_CASE("boxes of any shape and stride are written and read by several threads
                         const Shape3 part = box.shape();
                         std::vector<float> samples(
                             static_cast<std::size_t>(2 * element_count(part)));
-                        const ImageView view{samples.data(), PixelType::float32, part,
+                        const ImageView view{samples.data(),
+                                             PixelType::float32,
+                                             part,
                                              {2 * part.y * part.x, 2 * part.x, 2}};
                         fill(view, t, c, box);
                         image.write_box(t, c, box, view);
@@ -65,9 +67,8 @@ TEST_CASE("boxes of any shape and stride are written and read by several threads
         }
         for (index_t t = 0; t < 2; ++t)
             for (index_t c = 0; c < 3; ++c)
-                for (const Box3& box :
-                     {Box3{{0, 0, 0}, {5, 6, 7}}, Box3{{1, 2, 3}, {4, 5, 6}},
-                      Box3{{2, 0, 0}, {3, 6, 7}}, Box3{{1, 1, 1}, {1, 2, 2}}}) {
+                for (const Box3& box : {Box3{{0, 0, 0}, {5, 6, 7}}, Box3{{1, 2, 3}, {4, 5, 6}},
+                                        Box3{{2, 0, 0}, {3, 6, 7}}, Box3{{1, 1, 1}, {1, 2, 2}}}) {
                     Volume read(box.shape(), PixelType::float32);
                     image.read_box(t, c, box, read.view());
                     CHECK(wrong(read.view(), t, c, box) == 0);
@@ -94,7 +95,7 @@ TEST_CASE("a scratch image takes its space at once, and gives it back") {
     CHECK_THROWS_AS(ScratchImage({{1, 1, 1}, PixelType::uint8}, ScratchImage::Place::file,
                                  "/folder/that/is/not/there"),
                     CannotCreate);
-    CHECK_THROWS_AS(ScratchImage({{1 << 20, 1 << 20, 1 << 20}, PixelType::uint8},
-                                 ScratchImage::Place::file),
-                    Error);
+    CHECK_THROWS_AS(
+        ScratchImage({{1 << 20, 1 << 20, 1 << 20}, PixelType::uint8}, ScratchImage::Place::file),
+        Error);
 }
