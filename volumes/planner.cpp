@@ -6,7 +6,9 @@
 
 #include "convolume/error.hpp"
 #include "core/host_memory.hpp"
+#include "volumes/bands.hpp"
 #include "volumes/layout.hpp"
+#include "volumes/part_store.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume {
@@ -250,7 +252,9 @@ class Planner {
         const bool streams = problem_.streamed && parts == 1;
         const bool holds = streams && !engines_.front()->info().streams;
         const index_t held_bytes =
-            !streams ? checked_add(image_bytes, output_bytes)
+            problem_.streamed && parts > 1
+                ? Bands(problem_, parts, scratch_shape(problem_, layout)).bytes()
+            : !streams ? checked_add(image_bytes, output_bytes)
             : holds
                 ? checked_multiply(static_cast<index_t>(engines_.size()),
                                    HeldTasks::bytes(first, problem_.image,
@@ -260,6 +264,7 @@ class Planner {
             checked_add(held_bytes, checked_add(scratch, problem_.other_host_bytes));
 
         int host_threads = 0;
+        index_t kernels_beyond_one = 0;
         const auto engine_count = static_cast<index_t>(engines_.size());
         for (const auto& engine : engines_) {
             host_threads += engine->info().threads;
@@ -269,6 +274,7 @@ class Planner {
             const index_t one_kernel = std::max(a.kernel_bytes, b.kernel_bytes);
             const index_t all_kernels =
                 checked_add(a.kernel_bytes, checked_multiply(parts - 1, b.kernel_bytes));
+            kernels_beyond_one = all_kernels - one_kernel;
             const index_t limit = limits_.engine_bytes.value_or(0);
             const auto bytes_of = [&](index_t in_flight, bool keep) {
                 return checked_add(checked_multiply(in_flight, workspace),
@@ -296,8 +302,9 @@ class Planner {
                                           ? in_flight * std::max(a.staging_bytes, b.staging_bytes)
                                           : bytes);
             if (scratch > 0)
-                candidate.host_bytes = checked_add(candidate.host_bytes,
-                                                   engine->info().threads * split_bytes_per_thread);
+                candidate.host_bytes = checked_add(
+                    candidate.host_bytes, (problem_.streamed ? Bands::in_flight : 1) *
+                                              engine->info().threads * split_bytes_per_thread);
             // Tasks are handed out as engines become free: the last one may end alone.
             const double alone_s =
                 std::max(a.seconds, b.seconds) + (holds ? held_task_overhead_s : task_overhead_s);
@@ -319,8 +326,17 @@ class Planner {
             if (engine == engines_.front())
                 add_stages(first, a, parts > 1 ? other : first, b, tasks, streams, candidate);
         }
+        // Engines in host memory keep kernels where there is room for them beside all else.
+        if (!candidate.on_gpu && weighed.keep_kernels &&
+            candidate.host_bytes > limits_.host_bytes) {
+            weighed.keep_kernels = false;
+            candidate.host_bytes -= engine_count * kernels_beyond_one;
+            candidate.engine_bytes -= kernels_beyond_one;
+        }
         const auto images = static_cast<double>(images_counted());
         PlanStages& stages = candidate.stages;
+        if (problem_.streamed && parts > 1 && candidate.host_bytes > limits_.host_bytes)
+            put_on_disk(scratch, candidate);
         if (scratch > 0) {
             const int cores = std::min(host_threads, cores_to_fill_memory);
             const double bytes =
@@ -339,6 +355,22 @@ class Planner {
             stages.write = {whole(written), written / problem_.sink_bytes_per_s};
             candidate.seconds += stages.read.seconds + stages.write.seconds;
         }
+    }
+
+    // A split volume that memory has no room for: scratch files, of which the parts in flight are
+    // in memory. Every sample is written and read twice.
+    void put_on_disk(index_t scratch, PlanCandidate& candidate) const {
+        const index_t part = ceil_div(scratch, candidate.parts);
+        const index_t in_memory =
+            engines_.front()->info().streams
+                ? 0
+                : checked_multiply(static_cast<index_t>(engines_.size()),
+                                   checked_multiply(LoadedParts::in_flight, part));
+        candidate.scratch_file_bytes = scratch;
+        candidate.host_bytes = checked_add(candidate.host_bytes - scratch, in_memory);
+        candidate.seconds += 2 * static_cast<double>(images_counted()) *
+                             static_cast<double>(scratch) *
+                             (1 / problem_.source_bytes_per_s + 1 / problem_.sink_bytes_per_s);
     }
 
     // What the blocks of all images take: `a` of the first block of an image, `b` of each other.
