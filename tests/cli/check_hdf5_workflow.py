@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 try:
     import h5py
@@ -117,7 +118,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     # What would lose an input is refused, and the file stays to the byte.
     os.remove("b.h5")
-    bytes_before = open("a.h5", "rb").read()
+    bytes_before = Path("a.h5").read_bytes()
     refused = [("a.h5:/raw", "a.h5:/raw", "is one of the inputs"), ("a.h5:/raw", "a.h5://raw/", "is one of the inputs"),
                ("a.h5:/raw", "./a.h5:/./raw", "is one of the inputs"), ("a.h5:/raw", "a.h5", "is one of the inputs"),
                ("a.h5:/raw", "a.h5:/kernels/psf", "is one of the inputs"), ("a.h5", "a.h5:/new", "is not named")]
@@ -128,7 +129,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/raw/x", "--overwrite", status=73, names="/raw")
     run("simulate", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/one", "--truth", "a.h5:/two", "--overwrite",
         status=2, names="two outputs")
-    check(open("a.h5", "rb").read() == bytes_before, "a refused run changed the file")
+    check(Path("a.h5").read_bytes() == bytes_before, "a refused run changed the file")
     check(os.listdir() == ["a.h5"], "left behind", os.listdir())
 
 for failure in failures:
