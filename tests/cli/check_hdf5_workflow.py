@@ -59,7 +59,7 @@ def content(path, without=()):
             found[name] = (type(item).__name__, samples, getattr(item, "chunks", None), attributes(item))
 
         file.visititems(visit)
-        if "alias" in file:
+        if isinstance(file.get("alias", getlink=True), h5py.SoftLink):
             found["alias"] = file.get("alias", getlink=True).path
     return found
 

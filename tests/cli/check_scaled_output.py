@@ -106,7 +106,7 @@ with tempfile.TemporaryDirectory() as folder:
     image = rng.normal(size=(2, 7, 2, 20, 23)).astype("float32")
     image[:, :, 1] *= 40
     kernel = rng.random((3, 5, 3)).astype("float32")
-    tifffile.imwrite("kernel.tif", kernel)
+    tifffile.imwrite("kernel.tif", kernel, photometric="minisblack")
     for sign in ("signed", "positive"):
         data = np.abs(image) + 3 if sign == "positive" else image
         tifffile.imwrite("in.tif", data, imagej=True, metadata={"axes": "TZCYX"})
@@ -132,7 +132,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     # The scratch file gives what memory gives, with less of it.
     large = rng.random((60, 200, 256)).astype("float32")
-    tifffile.imwrite("large.tif", large, imagej=True)
+    tifffile.imwrite("large.tif", large, imagej=True, metadata={"axes": "ZYX"})
     whole = json.loads(convolve("large.tif", "kernel.tif", "-o", "whole.tif", "--scale-output", "--json", "-q").stdout)
     for out in READERS:
         extra = [] if out == "r.tif" else ["--compression", "deflate"]
@@ -152,7 +152,7 @@ with tempfile.TemporaryDirectory() as folder:
     tifffile.imwrite("t.tif", blurred.astype("float32"), imagej=True, metadata={"axes": "TZYX"})
     spot = np.zeros((5, 5, 5), "float32")
     spot[2, 2, 2] = 1
-    tifffile.imwrite("spot.tif", ndimage.gaussian_filter(spot, 1).astype("float32"))
+    tifffile.imwrite("spot.tif", ndimage.gaussian_filter(spot, 1).astype("float32"), photometric="minisblack")
     for limit in ("1G", None):
         options = ["--max-host-mem", limit] if limit else []
         run("deconvolve", "t.tif", "spot.tif", "-o", "d.tif", "--iterations", "5", "--overwrite", "--device", "cpu",
@@ -200,12 +200,12 @@ with tempfile.TemporaryDirectory() as folder:
     run("convolve", "complex.tif", "kernel.tif", "-o", "x.tif", "--scale-output", status=2, names="complex")
 
     # Files of others: ImageJ's signed 16 bits, and CF conventions.
-    tifffile.imwrite("signed.tif", np.zeros((3, 5, 5), "uint16"), description="ImageJ=1.53t\nimages=3\nslices=3\n"
-                     "cf=0\nc0=-32768.0\nc1=1.0\nvunit=Gray Value\n", metadata=None)
+    tifffile.imwrite("signed.tif", np.zeros((4, 5, 5), "uint16"), description="ImageJ=1.53t\nimages=4\nslices=4\n"
+                     "cf=0\nc0=-32768.0\nc1=1.0\nvunit=Gray Value\n", metadata=None, photometric="minisblack")
     about = json.loads(run("info", "signed.tif", "--json").stdout)
     check(about["value_scaling"] == {"scale": 1, "offset": -32768}, "ImageJ's signed 16 bits", about)
-    tifffile.imwrite("optical.tif", np.zeros((3, 5, 5), "uint16"), description="ImageJ=1.53t\nimages=3\nslices=3\n"
-                     "cf=3\nc0=1\nc1=2.0\nc2=3\n", metadata=None)
+    tifffile.imwrite("optical.tif", np.zeros((4, 5, 5), "uint16"), description="ImageJ=1.53t\nimages=4\nslices=4\n"
+                     "cf=3\nc0=1\nc1=2.0\nc2=3\n", metadata=None, photometric="minisblack")
     check(json.loads(run("info", "optical.tif", "--json").stdout)["value_scaling"] is None, "a curve is no factor")
     if hdf5:
         with h5py.File("cf.h5", "w") as file:
