@@ -96,18 +96,20 @@ void scale(const ConstImageView& from, const io::ValueScaling& scaling, const Im
 }
 
 /// Boxes of about so many bytes that divide the volumes of a file: rows of a plane, or whole
-/// planes, and whole pieces of the file.
+/// planes. Of the file they are whole pieces, if those are not larger.
 struct Boxes {
     Boxes(const StackFormat& file, index_t sample_bytes, index_t bytes) : format(file) {
         const index_t row = checked_multiply(file.shape.x, sample_bytes);
         const auto fitting = [](index_t most, index_t piece, index_t extent) {
             return std::min(std::max<index_t>(most / piece, 1) * piece, extent);
         };
+        const bool whole = checked_multiply(row, file.piece.z * file.piece.y) <= bytes;
+        const Shape3 piece = whole ? file.piece : Shape3{1, 1, 1};
         shape.x = file.shape.x;
-        shape.z = file.piece.z;
-        shape.y = fitting(bytes / checked_multiply(row, shape.z), file.piece.y, file.shape.y);
+        shape.z = piece.z;
+        shape.y = fitting(bytes / checked_multiply(row, shape.z), piece.y, file.shape.y);
         if (shape.y == file.shape.y)
-            shape.z = fitting(bytes / checked_multiply(row, shape.y), file.piece.z, file.shape.z);
+            shape.z = fitting(bytes / checked_multiply(row, shape.y), piece.z, file.shape.z);
         along_y = ceil_div(file.shape.y, shape.y);
         of_volume = along_y * ceil_div(file.shape.z, shape.z);
     }
@@ -189,7 +191,7 @@ io::ValueScaling scaling_of(double least, double most, PixelType type) {
     io::ValueScaling scaling;
     if (has_signs)
         scaling.scale = std::max(std::abs(least), std::abs(most)) / levels;
-    else if (least >= 0)
+    else if (least >= -most / levels / 2)  // what rounding leaves below 0 is stored as 0
         scaling.scale = most / levels;
     else
         scaling = {(most - least) / levels, least};

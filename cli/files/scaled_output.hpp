@@ -23,7 +23,7 @@ void add_scale_output_option(CLI::App& app, const char* group, bool& scale_outpu
 std::string scaled_output_type(const std::string& name, PixelType image);
 
 /// How values from `least` to `most` fill the range of `type`. 0 stays 0 where the type has signs
-/// and where no value is negative: then there is only a factor.
+/// and where no value is below 0 by more than half a step: then there is only a factor.
 io::ValueScaling scaling_of(double least, double most, PixelType type);
 
 /// Where the result of a run goes. Its range is known at the end only: until then it lies in a
