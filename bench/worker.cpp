@@ -185,9 +185,8 @@ nlohmann::json run(const Work& work) {
     work.run(context);
     const double seconds = seconds_since(start);
     nlohmann::json times;
-    for (const Phase phase :
-         {Phase::read, Phase::decompose, Phase::allocate, Phase::host_to_device, Phase::convolve,
-          Phase::device_to_host, Phase::compose, Phase::write})
+    for (const Phase phase : {Phase::read, Phase::decompose, Phase::allocate, Phase::host_to_device,
+                              Phase::convolve, Phase::device_to_host, Phase::compose, Phase::write})
         if (timeline.total_s(phase) > 0) times[to_string(phase)] = timeline.total_s(phase);
     return {
         {"seconds", seconds}, {"phases", times}, {"peak_bytes", memory_use().peak_bytes - before}};
