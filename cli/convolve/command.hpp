@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/convolve/request.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_steps.hpp"
 
@@ -30,10 +31,12 @@ class ConvolveSteps : public ImageSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    void execute_each_channel(const ExecutionContext& context);
+    Convolver make_convolver(const Kernels::Ready& kernel,
+                             const std::optional<index_t>& max_host_bytes) const;
 
     const ConvolveRequest request_;
     Kernels kernels_;
+    ResultPlan result_;
     ExecutionReport executed_;  ///< of all channels and frames
 };
 

@@ -9,6 +9,7 @@
 #include "cli/batch/batch.hpp"
 #include "cli/convolve/command.hpp"
 #include "cli/files/image_output.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
@@ -45,6 +46,7 @@ void add_output(CLI::App& app, ConvolveRequest& request) {
     const char* group = "What is written";
     add_image_output_options(app, group, request.output, request.output_type, request.create,
                              "the precision's type");
+    add_scale_output_option(app, group, request.scale_output);
     add_run_options(app, group, request.run);
 }
 

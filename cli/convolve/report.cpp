@@ -26,11 +26,13 @@ const char* normalization_words(KernelNormalization normalization) {
 
 void ConvolveSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
+    warn_of_scaled_input(console, request_.image, input_);
     kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
         const Plan plan = kernel.solver->plan();
         report_kernel(console, kernel.file,
                       message(", sum ", format_number(kernel.solver->kernel_sum(), 9), ", ",
                               normalization_words(request_.options.normalization)));
+        warn_of_scaled_input(console, kernel.file.path, kernel.file.metadata);
         cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
     });
 }

@@ -14,6 +14,7 @@ struct ConvolveRequest : ImageRequest {
 
     Options options;
     std::string output_type;  ///< a type's name, "same", or empty for the natural type
+    bool scale_output = false;
 };
 
 /// Shape of the image that a Convolver is planned for, given the file's shape: they differ for the

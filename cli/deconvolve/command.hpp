@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/deconvolve/request.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_steps.hpp"
 
@@ -37,9 +38,12 @@ class DeconvolveSteps : public ImageSteps {
 
   private:
     ExecutionReport executed() const;
+    void plan_memory(index_t limit);
 
     const DeconvolveRequest request_;
     Kernels kernels_;
+    ResultPlan result_;
+    bool overlapped_ = false;                ///< memory holds the next volume and the last one too
     std::vector<DeconvolveReport> volumes_;  ///< t slowest, then c
 };
 

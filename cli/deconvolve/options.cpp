@@ -9,6 +9,7 @@
 #include "cli/batch/batch.hpp"
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/image_output.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
@@ -96,6 +97,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     const char* group = "What is written";
     add_image_output_options(*command, group, request->output, request->output_type,
                              request->create, "float32");
+    add_scale_output_option(*command, group, request->scale_output);
     add_run_options(*command, group, request->run);
     add_batch_options(*command, *batch);
     command->callback([request, batch, command, &action] {

@@ -67,6 +67,7 @@ ExecutionReport DeconvolveSteps::executed() const {
 
 void DeconvolveSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
+    warn_of_scaled_input(console, request_.image, input_);
     kernels_.report_each(console, [&](const Kernels::Ready& psf) {
         const Deconvolver& deconvolver = *psf.solver;
         report_kernel(
@@ -74,6 +75,7 @@ void DeconvolveSteps::report_plan(const Console& console) const {
             message(", sum ", format_number(deconvolver.psf_sum(), 9), ", normalized to 1"));
         if (const index_t negative = deconvolver.negative_psf_samples(); negative > 0)
             console.warning(message(negative, " negative samples of the PSF were set to 0"));
+        warn_of_scaled_input(console, psf.file.path, psf.file.metadata);
         console.fact("method", method_text(request_.options));
         const DeconvolvePlan plan = deconvolver.plan();
         cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));

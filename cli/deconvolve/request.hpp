@@ -12,6 +12,7 @@ namespace convolume::cli {
 struct DeconvolveRequest : ImageRequest {
     DeconvolveOptions options;
     std::string output_type;  ///< a type's name, "same", or empty for float32
+    bool scale_output = false;
 };
 
 }  // namespace convolume::cli

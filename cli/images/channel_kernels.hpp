@@ -24,6 +24,8 @@ struct ReadyKernel {
     KernelFile file;    ///< its values are gone once the solver has its own
     index_t volumes{};  ///< that are expected
     std::optional<Solver> solver;
+    /// Of the memory limit, beside the solver, for an image between two steps of the run.
+    bool quarter_left = true;
 };
 
 /// Kernels of the image at hand, by problem. Used by one thread.
@@ -81,6 +83,12 @@ class ChannelKernels {
         return *of_channel_[static_cast<std::size_t>(channel)];
     }
     const Solver& solver(index_t channel) const { return *of(channel).solver; }
+
+    /// Whether a quarter of the memory limit is left beside every solver.
+    bool quarter_left() const {
+        return std::all_of(all_.begin(), all_.end(),
+                           [](const auto& ready) { return ready->quarter_left; });
+    }
 
     /// A complex kernel's type where there is one, else any kernel's.
     PixelType type() const {

@@ -20,7 +20,9 @@ constexpr Phase phases[] = {
     Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
     Phase::write};
 
-/// Of this program: getrusage() also counts what the process was before it became convolume.
+}  // namespace
+
+/// getrusage() also counts what the process was before it became convolume.
 index_t peak_resident_bytes() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;)
@@ -29,8 +31,6 @@ index_t peak_resident_bytes() {
     getrusage(RUSAGE_SELF, &usage);
     return index_t{usage.ru_maxrss} * 1024;
 }
-
-}  // namespace
 
 nlohmann::ordered_json versioned_json() {
     return {{"convolume", version}};

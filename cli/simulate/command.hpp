@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume simulate` as the steps of a run: every channel and time point is blurred by the
-// Convolver of its PSF and recorded by the camera.
+// `convolume simulate` as the steps of a run: all channels and time points are blurred by the
+// Convolvers of their PSFs, then recorded by the camera plane by plane.
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -34,10 +33,7 @@ class SimulateSteps : public ImageSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    using UsePlane = std::function<void(index_t t, index_t c, index_t z, Volume& photons)>;
-
-    index_t blurs() const;
-    void for_each_plane(BlurredLight& light, const ExecutionContext& context, const UsePlane& use);
+    index_t camera_bytes(index_t slots) const;
     double brightest_pixel(BlurredLight& light, const ExecutionContext& context);
     void record(BlurredLight& light, const ExecutionContext& context);
 
@@ -45,6 +41,7 @@ class SimulateSteps : public ImageSteps {
     Kernels kernels_;
     std::unique_ptr<io::ImageWriter> truth_;  ///< null without --truth
     std::optional<CameraGrid> grid_;
+    LightPlan light_;
     double photons_per_unit_ = 0;
     ExecutionReport executed_;      ///< of the convolutions
     index_t negative_samples_ = 0;  ///< of the phantom
