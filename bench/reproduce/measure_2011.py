@@ -230,7 +230,7 @@ def counts(images, device):
     xyz = PAPER["sizes"]["images"][3]["xyz"]
     for data in ("c2c", "r2c"):
         for parts in PARTS:
-            names = {"experiment": "counts", "method": "dif" if parts > 1 else "in-core", "data": data,
+            names = {"experiment": "counts", "way": "dif" if parts > 1 else "in-core", "data": data,
                      "parts": parts} | device["names"]
 
             def dif(parts=parts, data=data):
@@ -243,7 +243,7 @@ def counts(images, device):
 
 def tiled_counts(images, device, data, xyz):
     """With less and less memory, until there are four numbers of tiles."""
-    names = {"experiment": "counts", "method": "tiled", "data": data} | device["names"]
+    names = {"experiment": "counts", "way": "tiled", "data": data} | device["names"]
     image, kernel = halves(xyz, images.context.scale)
     limit = 64 * math.prod(f + h for f, h in zip(image, kernel))
     seen = {1}

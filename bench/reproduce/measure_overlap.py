@@ -46,7 +46,7 @@ def measure(context):
             segment = 512
             while segment <= 1 << 18:
                 if segment >= 2 * taps - 1:
-                    yield row({"experiment": "segments", "way": way}, samples, FILTERS, taps,
+                    yield row({"experiment": "segments", "way": way, "segment": segment}, samples, FILTERS, taps,
                               f"method={way} segment={segment}")
                 segment *= 2
     for origin in ("causal", "center", "anticausal"):
@@ -57,7 +57,7 @@ def measure(context):
     kept = max(1, 1024 // context.scale)
     segment = 1 << 11
     while segment <= both:
-        yield row({"experiment": "parts", "way": "partitioned", "mode": "full"}, both, 1, both,
+        yield row({"experiment": "parts", "way": "partitioned", "mode": "full", "segment": segment}, both, 1, both,
                   f"method=partitioned segment={segment} mode=full")
         segment *= 4
     yield row({"experiment": "parts", "way": "one transform", "mode": "full"}, both, 1, both,
