@@ -54,7 +54,7 @@ __global__ void plain(const Problem p) {
 }
 
 /// The thread block's samples and their halo go to shared memory first.
-__global__ inline void tile_with_halo(const Problem p) {
+static __global__ void tile_with_halo(const Problem p) {
     extern __shared__ float tile[];
     const Position at;
     const int tile_width = static_cast<int>(blockDim.x) + 2 * p.reach_x;
@@ -77,7 +77,7 @@ __global__ inline void tile_with_halo(const Problem p) {
 }
 
 /// Only the samples of the outputs are in shared memory; the halo comes through the caches.
-__global__ inline void tile_with_cached_halo(const Problem p) {
+static __global__ void tile_with_cached_halo(const Problem p) {
     extern __shared__ float tile[];
     const Position at;
     const int width = static_cast<int>(blockDim.x), height = static_cast<int>(blockDim.y);

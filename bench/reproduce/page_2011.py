@@ -47,7 +47,7 @@ def parted(results, size, gpus):
 
 def one_gpu(results):
     seconds = Table("image", "P", "CPU c2c, theirs", "ours", "CPU r2c, theirs", "ours", "GPU c2c in P parts, theirs",
-                    "ours", "GPU c2c in core, ours", "GPU r2c, as planned, ours")
+                    "ours", "ours, first execution", "GPU c2c in core, ours", "GPU r2c, as planned, ours")
     ratios = Table("image", "GPU faster than CPU c2c, theirs", "ours", "GPU faster than CPU r2c, theirs",
                    "ours, r2c too", "in P parts slower than in core, ours")
     for size in SIZES:
@@ -57,8 +57,8 @@ def one_gpu(results):
         their_gpu, their_c2c, their_r2c = (theirs("single_gpu", column, size)
                                            for column in ("gpu_c2c", "cpu_c2c", "cpu_r2c"))
         seconds.add(size_text(size), theirs("single_gpu", "parts", size), number(their_c2c), seconds.cell(c2c),
-                    number(their_r2c), seconds.cell(r2c), number(their_gpu), seconds.cell(way), seconds.cell(whole),
-                    seconds.cell(planned))
+                    number(their_r2c), seconds.cell(r2c), number(their_gpu), seconds.cell(way),
+                    seconds.cell(way, "first_s"), seconds.cell(whole), seconds.cell(planned))
         ratios.add(size_text(size), times(ratio(their_c2c, their_gpu)), times(ratio(figure(c2c), figure(way))),
                    times(ratio(their_r2c, their_gpu)), times(ratio(figure(r2c), figure(planned))),
                    times(ratio(figure(way), figure(whole))))
@@ -196,6 +196,19 @@ def precision(results):
     return table, exact
 
 
+def compared_text(results):
+    """The largest differences of both kinds of sizes, in words."""
+    def largest(sizes):
+        numbers = {size["number"] for size in sizes}
+        return max((row["max_difference"] for row in results.all(experiment="precision", precision="float32")
+                    if row["number"] in numbers and "max_difference" in row), default=None)
+
+    powers, others = largest(SIZES[:8]), largest(SIZES[8:])
+    if not powers or not others:
+        return "Ours are not measured yet."
+    return f"Ours are at most {number(powers)} for powers of two and {number(others)} for the other sizes."
+
+
 def large_kernel(results):
     table = Table("device", "as planned, s", "method", "direct sums, predicted, s")
     for row in results.all(experiment="large kernel", way="auto"):
@@ -222,8 +235,8 @@ ratios GPU to CPU, parts to in core, and two GPUs to one.
 
 Sizes are those of the padded data, x×y×z. Here image and kernel are of equal size, and the full linear convolution of
 both is as large as the padded data there. Times are from host memory to host memory. Ours are medians of executions
-after a first one, which also plans and transforms the kernel (`first_s` in the JSON); theirs include that each time.
-c2c is complex data, r2c real.
+after a first one; the first one also plans, takes memory, and transforms the kernel, and so does each of theirs. c2c
+is complex data, r2c real.
 
 ## One GPU (Tables 2 and 3)
 
@@ -271,9 +284,10 @@ from the plan's blocks, 5 n log₂ n for each transform of image, kernel and res
 
 {counts(results)}
 
-DIF needs the same operations for any P, and so does the plan. It moves real data as half a complex part of each: the
-split volume is as large as the padded image. Tiles repeat the overlap of the kernel, which here is as large as the
-image: the worst case for them. The library has no DIT, for the reason that the formulas show.
+DIF needs the same operations for any P. Split and merge count as 5 n log₂ P. Of real data the split volume is as large
+as the padded image, of complex data twice that. Tiles repeat the overlap of the kernel, which here is as large as the
+image: the worst case for them. A tile's kernel is transformed once for all tiles, where the formula counts it in each.
+The library has no DIT, for the reason that the formulas show.
 
 ## Precision (Tables 6 and 7)
 
@@ -282,9 +296,8 @@ image: the worst case for them. The library has no DIT, for the reason that the 
 
 {compared}
 
-For 257 the paper saw δ > 1 in single precision. Ours are no larger than for powers of two, since no transform has a
-length with a prime factor above 7: 257 becomes 270, or 288 where parts need it. The same data by transforms of exactly
-that size, and padded:
+For 257 the paper saw δ > 1 in single precision. {compared_text(results)} No transform has a length with a prime
+factor above 7 here: 257 is padded to 270, for example. Data like these by transforms of exactly that size, and padded:
 
 {exact}
 

@@ -55,6 +55,21 @@ def forms_table(results, dimension, extent):
     return str(table) if table.rows else "Not measured yet."
 
 
+def winners(results):
+    """Which of the four is fastest, by width."""
+    lines = []
+    for dimension, extent, name in (("2D", 1024, "1024×1024"), ("2D", 4096, "4096×4096"), ("1D", 2097152, "1D")):
+        won = {}
+        for width, row in by_width(results, dimension, extent).items():
+            found = {key: ms(row, key) for key in FORMS if ms(row, key)}
+            if found:
+                won.setdefault(min(found, key=found.get), []).append(str(width))
+        if won:
+            texts = (f"{FORMS[form]} for widths {', '.join(widths)}" for form, widths in won.items())
+            lines.append(f"- Fastest of the four, {name}: {'; '.join(texts)}.")
+    return "\n".join(lines) or "- The four forms are not measured yet."
+
+
 def forms_chart(results, dimension, extent):
     rows = by_width(results, dimension, extent)
     lines = [(name, {width: value for width, row in rows.items() if (value := ms(row, key))}, False)
@@ -123,14 +138,14 @@ overlap-save:
 
 ## Which wins, and why
 
-- A form of one output a thread loads one sample for each product. Its limit is the rate at which samples come, from
-  cache or shared memory, and not arithmetic. Where samples lie matters less than how often each is used once loaded.
-- Constant memory serves all threads of a warp with one tap at a time, which is the way that sums use taps.
-- Shared memory saves traffic to device memory, which today's caches save as well. It adds a barrier and the copy.
-- The halo through the cache adds a branch to each product.
-- Several outputs in registers divide the loads by their number, so that arithmetic becomes the limit.
+{winners(results)}
+- With one output a thread, each product needs a sample from a cache or from shared memory. Several outputs in registers
+  use a loaded sample several times. That is the difference between the four forms and the sums that the library uses.
+- All threads of a warp use the same tap at a time, which is what constant memory is made for.
+- Shared memory saves reading device memory again, as the caches do. It costs a copy and a barrier.
+- A halo through the cache costs a branch for each product.
 
-The same holds in 3D with several outputs in registers: 512×1024×1024, ms, by where samples and taps are:
+In 3D, with several outputs in registers: 512×1024×1024, ms, by where samples and taps are:
 
 {sources(results)}
 """

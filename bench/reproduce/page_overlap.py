@@ -72,10 +72,10 @@ Real float32 signals of 2,097,152 samples, eight filters of M taps, mode `same`,
 
 {methods(results)}
 
-Segments that stay in a core's cache win over one transform of the whole signal, which goes through memory several
-times. Overlap-save and overlap-add do the same arithmetic. Overlap-add runs in two steps, even and odd segments, so
-that no two threads write the same sample: the K-step schedule with K = {PAPER['steps']['best']}, which the text finds
-best too. The library offers no other K.
+A segment can stay in a core's cache. One transform of the whole signal goes through memory several times. Overlap-save
+and overlap-add do the same arithmetic. Overlap-add runs in two steps, even and odd segments, so that no two threads
+write the same sample: the K-step schedule with K = {PAPER['steps']['best']}, which the text finds best too. The library
+offers no other K.
 
 ## The cost of a segment length
 
@@ -102,7 +102,7 @@ The formulas of the text count the overlap as whole blocks; L and M as above giv
 
 {origins(results)}
 
-The origin only moves the place where results are read: the times agree within the noise of the machine.
+The origin only moves the place where results are read. The work is the same.
 
 ## Convolution in parts
 

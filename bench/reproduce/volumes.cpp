@@ -164,38 +164,63 @@ nlohmann::json run(Case& work) {
     return {{"seconds", report.seconds}, {"phases", phases}, {"bytes", bytes}};
 }
 
-std::vector<double> values_of(const Volume& volume) {
-    std::vector<double> values;
-    const auto copy = [&](const auto* from, index_t count) {
-        values.resize(static_cast<std::size_t>(count));
-        parallel_ranges(count, thread_count(0), [&](index_t begin, index_t end, int) {
-            std::copy(from + begin, from + end, values.begin() + begin);
-        });
-    };
+// Calls act(values, count) with the result's numbers, float or double; complex ones are two each.
+template <class Act>
+void with_values(const Volume& volume, const Act& act) {
     const index_t count = element_count(volume.shape()) * (is_complex(volume.type()) ? 2 : 1);
     if (volume.bytes() == 4 * count)
-        copy(reinterpret_cast<const float*>(volume.view().data), count);
+        act(static_cast<const float*>(volume.view().data), count);
     else
-        copy(reinterpret_cast<const double*>(volume.view().data), count);
+        act(static_cast<const double*>(volume.view().data), count);
+}
+
+std::vector<double> copy_of(const Volume& volume) {
+    std::vector<double> values;
+    with_values(volume,
+                [&](const auto* from, index_t count) { values.assign(from, from + count); });
     return values;
 }
 
-nlohmann::json compare(const std::vector<double>& kept, const Volume& output) {
-    const std::vector<double> found = values_of(output);
-    if (found.size() != kept.size())
-        throw InvalidArgument("compare needs a kept result of the same shape: ask for keep");
+// The larger one; not a number, once there, stays.
+double larger(double a, double b) {
+    return std::isnan(a) || a >= b ? a : b;
+}
+
+struct Differences {
     double largest = 0, largest_difference = 0, squares = 0, squared_differences = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        const double difference = std::abs(found[i] - kept[i]);
-        // Not a number stays.
-        if (!(difference <= largest_difference)) largest_difference = difference;
-        largest = std::max(largest, std::abs(kept[i]));
-        squares += kept[i] * kept[i];
+
+    void add(double kept, double found) {
+        const double difference = std::abs(found - kept);
+        largest_difference = larger(largest_difference, difference);
+        largest = std::max(largest, std::abs(kept));
+        squares += kept * kept;
         squared_differences += difference * difference;
     }
-    return {{"max_difference", largest_difference},
-            {"largest", largest},
-            {"relative_l2", std::sqrt(squared_differences / squares)}};
+    void add(const Differences& other) {
+        largest_difference = larger(largest_difference, other.largest_difference);
+        largest = std::max(largest, other.largest);
+        squares += other.squares;
+        squared_differences += other.squared_differences;
+    }
+};
+
+nlohmann::json compare(const std::vector<double>& kept, const Volume& output) {
+    constexpr index_t block = index_t{1} << 16;
+    Differences all;
+    with_values(output, [&](const auto* found, index_t count) {
+        if (count != static_cast<index_t>(kept.size()))
+            throw InvalidArgument("compare needs a kept result of the same shape: ask for keep");
+        std::vector<Differences> blocks(static_cast<std::size_t>(ceil_div(count, block)));
+        parallel_for(ceil_div(count, block), thread_count(0), [&](index_t b, int) {
+            for (index_t i = b * block; i < std::min(count, (b + 1) * block); ++i)
+                blocks[static_cast<std::size_t>(b)].add(kept[static_cast<std::size_t>(i)],
+                                                        static_cast<double>(found[i]));
+        });
+        for (const Differences& one : blocks) all.add(one);
+    });
+    return {{"max_difference", all.largest_difference},
+            {"largest", all.largest},
+            {"relative_l2", std::sqrt(all.squared_differences / all.squares)}};
 }
 
 double value_at(const Volume& volume, index_t i) {
@@ -282,7 +307,7 @@ int main() {
             } else if (verb == "run") {
                 answer = run(work);
             } else if (verb == "keep") {
-                kept = values_of(work.output);
+                kept = copy_of(work.output);
             } else if (verb == "compare") {
                 answer = compare(kept, work.output);
             } else if (int samples = 0; verb == "sample" && words >> samples && samples > 0) {

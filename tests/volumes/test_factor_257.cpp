@@ -44,7 +44,7 @@ double largest_difference(const Array& a, const Array& b) {
     double largest = 0;
     for (std::size_t i = 0; i < a.values.size(); ++i) {
         const double difference = std::abs(a.values[i] - b.values[i]);
-        if (!(difference <= largest)) largest = difference;  // not a number stays
+        if (!(difference <= largest)) largest = std::isnan(difference) ? INFINITY : difference;
     }
     return largest;
 }
