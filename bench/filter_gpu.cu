@@ -225,7 +225,7 @@ void print_pair(const Case& c, const Data& data) {
 // What the figures of Adámek et al. (2020) vary; reproduce/measure_2020.py.
 void measure_paper(index_t samples) {
     constexpr index_t few = 1 << 18, many = 1 << 23;
-    Data data(many, 3073, 64);
+    Data data(many, 8191, 64);
     data.upload<float>();
     for (const bool complex_data : {true, false}) {
         for (index_t n = 1 << 15; n <= many; n *= 2) {  // figure 3
@@ -243,11 +243,17 @@ void measure_paper(index_t samples) {
             for (const index_t n : {few, many})
                 for (const index_t filters : {1, 2, 8, 32, 64})
                     print_pair({complex_data, false, taps, filters, n}, data);
-        for (index_t n = 256; n <= 16384; n *= 2)  // figure 9
-            for (const index_t taps : {65, 129, 257, 513, 1025, 2049, 3073})
-                if (taps < n)
-                    print({complex_data, false, taps, 8, samples}, data, "segment",
-                          FilterMethod::overlap_save, n);
+        for (const index_t taps : {65, 129, 257, 513, 1025, 2049, 3073, 4097, 6145,
+                                   8191}) {  // figure 9, and longer ones
+            const Case c{complex_data, false, taps, 8, samples};
+            for (index_t n = 256; n <= 16384; n *= 2)
+                if (taps < n) print(c, data, "segment", FilterMethod::overlap_save, n);
+            print_pair(c, data);
+            for (const index_t n : {24576, 49152})
+                print(c, data, "cufft-ols", FilterMethod::overlap_save, n);
+            print(c, data, "cufft-one", FilterMethod::overlap_save,
+                  smooth_length(samples + taps - 1));
+        }
         for (const index_t taps : {65, 257, 513, 1025, 2049})  // figure 13
             print_pair({complex_data, false, taps, 8, samples, "slope"}, data);
     }

@@ -8,7 +8,6 @@ from tables import Table, machines, number, ratio, times
 PAPER = paper("adamek2020")
 SAMPLES = 1 << 21
 NUMBERS = {"c2c": "complex", "r2r": "real"}
-MISSING = "not in the results yet"
 
 
 def best(results, **wanted):
@@ -27,8 +26,7 @@ def speedups(ours, theirs):
 
 
 def compared(results, role, x, **wanted):
-    peer = {key: value for key, value in wanted.items() if not (role == "conv1d" and key == "post")}
-    return speedups(series(results, x, role="ours", **wanted), series(results, x, role=role, **peer))
+    return speedups(series(results, x, role="ours", **wanted), series(results, x, role=role, **wanted))
 
 
 def range_text(values):
@@ -39,11 +37,11 @@ def range_text(values):
     return times(low) if len(values) == 1 else f"{number(low)} to {times(high)}"
 
 
-def speedup_table(results, role, taps, posts=("none",)):
+def speedup_table(results, role, taps, kinds=("c2c", "r2r")):
     table = Table("data", "M", "by number of filters (1 to 64), 2 Mi samples", "by signal length, 8 filters")
-    for kind in ("c2c", "r2r"):
+    for kind in kinds:
         for length in taps:
-            wanted = {"kind": kind, "taps": length, "post": posts[0]}
+            wanted = {"kind": kind, "taps": length, "post": "none"}
             by_filters = compared(results, role, "filters", samples=SAMPLES, **wanted)
             by_samples = compared(results, role, "samples", filters=8, **wanted)
             if by_filters or by_samples:
@@ -81,6 +79,25 @@ def figure_9(results, kind):
     lines.append(("cuFFT overlap-save", series(results, "taps", role="cufft-ols", kind=kind, filters=8,
                                                samples=SAMPLES), True))
     return chart(f"{NUMBERS[kind]} data, 8 filters, 2 Mi samples", "filter length M", "ms", lines)
+
+
+def crossings(results):
+    """Filter lengths up to which segments in shared memory are faster than cuFFT's ways."""
+    table = Table("data", "M", "best segment in shared memory, ms", "overlap-save by cuFFT, ms",
+                  "one transform by cuFFT, ms")
+    lines = []
+    for kind, name in NUMBERS.items():
+        case = {"kind": kind, "filters": 8, "samples": SAMPLES}
+        segments = series(results, "taps", role="segment", **case)
+        peers = [series(results, "taps", role=role, **case) for role in ("cufft-ols", "cufft-one")]
+        for taps, ms in segments.items():
+            table.add(kind, taps, number(ms), *(number(peer.get(taps)) for peer in peers))
+        if segments:
+            lost = [taps for taps, ms in segments.items()
+                    if any(taps in peer and peer[taps] < ms for peer in peers)]
+            lines.append(f"{name.capitalize()} data: " + (f"from M = {min(lost)} on cuFFT is faster." if lost else
+                         f"up to M = {max(segments)} shared memory is faster."))
+    return f"{table}\n\n{' '.join(lines)}" if table.rows else "Not measured yet."
 
 
 def by_count(results, kind):
@@ -160,7 +177,7 @@ over memory.
 
 Speed of ours divided by that of cuDNN, through PyTorch's `conv1d` in full float32, real data:
 
-{speedup_table(results, "conv1d", (65, 257, 1025))}
+{speedup_table(results, "conv1d", (65, 257, 1025), ("r2r",))}
 
 cuDNN computes sums, so that its time grows with M. In the paper its time hardly changes up to
 {PAPER['read_from_text']['cudnn_flat_up_to_filters']} filters; the chart below shows whether it does today.
@@ -191,8 +208,12 @@ Speed of ours divided by that of overlap-save by cuFFT:
 
 ![Time for each segment length, real](filters-2020-segments-r2r.svg)
 
-Each segment is best for a range of filter lengths. With longer segments the crossing with cuFFT moves beyond the
-longest filter of the paper.
+Each segment is best for a range of filter lengths. The crossing with cuFFT, eight filters:
+
+{crossings(results)}
+
+Theirs was at about {limits['longest_filter_titan_v']} taps on the TITAN V, where the longest segment of
+{limits['longest_segment']} has few correct samples left.
 
 ## Post-processing before storing (Figure 13)
 

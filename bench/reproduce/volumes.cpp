@@ -218,6 +218,7 @@ nlohmann::json compare(const std::vector<double>& kept, const Volume& output) {
         });
         for (const Differences& one : blocks) all.add(one);
     });
+    if (!std::isfinite(all.squared_differences)) throw BadData("the result holds no numbers");
     return {{"max_difference", all.largest_difference},
             {"largest", all.largest},
             {"relative_l2", std::sqrt(all.squared_differences / all.squares)}};
@@ -276,6 +277,7 @@ nlohmann::json sample(const Case& work, int samples) {
     });
     long double error = 0, norm = 0;
     for (std::size_t i = 0; i < errors.size(); ++i) error += errors[i], norm += norms[i];
+    if (!std::isfinite(error)) throw BadData("the result holds no numbers");
     return {{"relative_l2", static_cast<double>(std::sqrt(error / norm))},
             {"samples", samples},
             {"rms", static_cast<double>(std::sqrt(norm / static_cast<long double>(samples)))}};
