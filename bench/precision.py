@@ -149,8 +149,11 @@ def dft_by_sums(np, row, inverse):
 
 def factor_257():
     """A row of 257 or 1025 full results by transforms of that length, and padded."""
-    import numpy as np
-    import scipy.fft
+    try:
+        import numpy as np
+        import scipy.fft
+    except ImportError as error:
+        sys.exit(f"precision.py: NumPy and SciPy are needed ({error}): install them")
 
     ways = {
         "padded to a 7-smooth length": None,
@@ -188,6 +191,7 @@ def factor_257():
 
 
 def measure(build, largest):
+    exact = list(factor_257())  # first, as it may miss a library
     context = Context(build, quick=False, scale=1, deadline=math.inf)
     try:
         errors = Errors(context.worker("convolume_volumes_bench"))
@@ -196,7 +200,7 @@ def measure(build, largest):
     devices = ["cpu"] + ["gpu"] * bool(context.gpus)
     results = []
     for rows in (growth(errors, devices, largest), parts(errors, devices, largest), methods(errors, devices),
-                 contrast(errors, devices, largest), factor_257()):
+                 contrast(errors, devices, largest), exact):
         before = len(results)
         results.extend(rows)
         print(f"{results[-1]['study']}: {len(results) - before} rows", file=sys.stderr)

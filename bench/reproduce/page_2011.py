@@ -198,6 +198,8 @@ def precision(results):
         table.add(size_text(size), *cells, number(row["float64"]), table.cell(ours, "max_difference"))
     exact = Table("image", "transforms by", "grid z, y, x", "largest difference, counts", "relative L2")
     for row in results.all(experiment="unpadded"):
+        if "number" not in row:
+            continue
         size = SIZES[row["number"] - 1]
         exact.add(size_text(size), row["library"] + (", padded" if row["padded"] else ""),
                   "×".join(map(str, row.get("grid_zyx", []))), exact.cell(row, "max_difference"),

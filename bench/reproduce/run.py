@@ -90,10 +90,12 @@ def main():
         deadline = began + 60 * (arguments.minutes or MINUTES[part])
         context = Context(arguments.build, arguments.quick, arguments.scale, deadline)
         run = report.begin(part, arguments.quick, arguments.scale)
-        for row in measurement(part)(context):
-            report.add(run, row)
-        run["seconds"] = time.monotonic() - began
-        report.save()
+        try:
+            for row in measurement(part)(context):
+                report.add(run, row)
+        finally:  # what was measured before something went wrong is kept
+            run["seconds"] = time.monotonic() - began
+            report.save()
         reasons = [row["not_measured"] for row in run["results"] if "not_measured" in row]
         print(f"{part}: {len(run['results']) - len(reasons)} rows in {run['seconds']:.0f} s, {len(reasons)} not "
               "measured", file=sys.stderr)
