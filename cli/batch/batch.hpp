@@ -3,6 +3,7 @@
 // A run over many files: workers take them from one queue, each worker with engines and ready
 // kernels of its own.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -107,6 +108,9 @@ void run_images(const Request& request, const BatchRequest& batch) {
                       of_file.image = file.image;
                       of_file.output = file.output;
                       if constexpr (requires { of_file.truth; }) of_file.truth = file.truth;
+                      // No two files have the same noise.
+                      if constexpr (requires { of_file.camera.seed; })
+                          of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);
                       return std::make_unique<Steps>(of_file, cache);
                   };
               });
