@@ -31,10 +31,11 @@ void ConvolveSteps::plan(const ExecutionContext&) {
     }
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& kernel) {
-        if (!result_.scaled) return make_convolver(kernel, request_.options.max_host_bytes);
+        const index_t share = kernels_.share_of(limit);
+        if (!result_.scaled) return make_convolver(kernel, share);
         std::optional<Convolver> convolver;
         kernel.quarter_left = plan_beside_image(
-            limit, [&](index_t bytes) { convolver.emplace(make_convolver(kernel, bytes)); });
+            share, [&](index_t bytes) { convolver.emplace(make_convolver(kernel, bytes)); });
         return std::move(*convolver);
     });
     output_.shape = kernels_.solver(0).output_shape();
@@ -52,7 +53,7 @@ void ConvolveSteps::plan(const ExecutionContext&) {
 }
 
 Convolver ConvolveSteps::make_convolver(const Kernels::Ready& kernel,
-                                        const std::optional<index_t>& max_host_bytes) const {
+                                        index_t max_host_bytes) const {
     Options options = request_.options;
     options.center = kernel.file.explicit_center();
     options.streamed = true;

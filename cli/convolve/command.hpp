@@ -31,8 +31,7 @@ class ConvolveSteps : public ImageSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    Convolver make_convolver(const Kernels::Ready& kernel,
-                             const std::optional<index_t>& max_host_bytes) const;
+    Convolver make_convolver(const Kernels::Ready& kernel, index_t max_host_bytes) const;
 
     const ConvolveRequest request_;
     Kernels kernels_;

@@ -30,6 +30,7 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
     kernels_.plan([&](const Kernels::Ready& psf) {
         DeconvolveOptions options = request_.options;
         options.center = psf.file.explicit_center();
+        options.max_host_bytes = kernels_.share_of(limit);
         const auto& size = input_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
         return Deconvolver(input_.shape, psf.file.values.view(), options, request_.engines);
@@ -43,10 +44,9 @@ void DeconvolveSteps::plan_memory(index_t limit) {
     result_.computed = result_.scaled ? PixelType::float32 : output_.type;
     result_.box_bytes = scaled_box_bytes(limit);
     const StackFormat result{output_.shape, result_.computed, output_.frames, output_.channels};
-    // The plans count one input and one output.
+    // The plans count one input and one output each.
     index_t left = limit;
-    for (const auto& psf : kernels_.all())
-        left = std::min(left, limit - psf->solver->plan().host_bytes);
+    for (const auto& psf : kernels_.all()) left -= psf->solver->plan().host_bytes;
     if (result_.scaled && bytes_of(result) <= left) {
         result_.place = ScratchImage::Place::memory;
         left -= bytes_of(result);

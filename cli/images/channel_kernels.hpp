@@ -84,6 +84,9 @@ class ChannelKernels {
     }
     const Solver& solver(index_t channel) const { return *of(channel).solver; }
 
+    /// What each solver may take of a memory limit: they keep what they take.
+    index_t share_of(index_t bytes) const { return bytes / static_cast<index_t>(all_.size()); }
+
     /// Whether a quarter of the memory limit is left beside every solver.
     bool quarter_left() const {
         return std::all_of(all_.begin(), all_.end(),

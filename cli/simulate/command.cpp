@@ -87,7 +87,7 @@ void SimulateSteps::plan(const ExecutionContext&) {
         options.expected_executions = kernel.volumes;
         options.scratch_directory = folder_of(request_.output);
         std::optional<Convolver> convolver;
-        kernel.quarter_left = plan_beside_image(left, [&](index_t bytes) {
+        kernel.quarter_left = plan_beside_image(kernels_.share_of(left), [&](index_t bytes) {
             options.max_host_bytes = bytes;
             convolver.emplace(input_.shape, kernel.file.values.view(), options, request_.engines,
                               input_.type, light_.format.type);
