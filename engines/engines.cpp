@@ -40,7 +40,8 @@ EngineList make_engines(const EngineChoice& choice) {
     for (int i = 0; i < choice.cpu_engines; ++i)
         engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
                                            std::max(1, threads / choice.cpu_engines),
-                                           choice.max_cpu_engine_bytes.value_or(0)}));
+                                           choice.max_cpu_engine_bytes.value_or(0),
+                                           machine_rates()}));
     return engines;
 }
 

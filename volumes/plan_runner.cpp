@@ -96,9 +96,13 @@ PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const 
         kept_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
 }
 
-std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task) const {
+std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task,
+                                                       const ExecutionContext& context) const {
     const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
     const auto prepare = [&] {
+        const PhaseTimer timer(context.timeline, Phase::prepare,
+                               engines_[static_cast<std::size_t>(engine)]->info().index,
+                               task.part.index);
         return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_->view(),
                                                                    !plan_.keep_kernels);
     };
@@ -170,11 +174,12 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
         const ExecutionContext task_context = progress.of_task(number);
         const auto convolve = [&](const BlockInput& from, const BlockOutput& to) {
             return engines_[engine]->convolve(plan_.blocks[static_cast<std::size_t>(task.block)],
-                                              *kernel(static_cast<int>(engine), task), from, to,
+                                              *kernel(static_cast<int>(engine), task, context), from, to,
                                               task_number, task_context);
         };
         const ExecutionReport done =
-            holds ? held[engine].run(input, output, engines_[engine]->info().threads, convolve)
+            holds ? held[engine].run(input, output, engines_[engine]->info().threads,
+                                    {context.timeline, task_number}, convolve)
                   : convolve(input, output);
         report.add(done);
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
@@ -250,7 +255,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
                          arguments.find_nonfinite,
                          {},
                          {}};
-        const auto prepared = kernel(engine, task);
+        const auto prepared = kernel(engine, task, context);
         if (!front.is_complete())
             input.await_planes = [&front](index_t planes) { front.await(planes); };
         const ExecutionContext task_context = progress.of_task(number);

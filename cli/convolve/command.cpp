@@ -31,7 +31,10 @@ Work ConvolveSteps::work() const {
 }
 
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = io::create_image(request_.output, output_, request_.create);
+    {
+        const PhaseTimer timer(context.timeline, Phase::open);
+        writer_ = io::create_image(request_.output, output_, request_.create);
+    }
     executed_ = convolver_->execute(*reader_, *writer_, context);
     reader_->check_unchanged();
 }

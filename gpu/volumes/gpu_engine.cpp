@@ -68,6 +68,7 @@ GpuEngine::GpuEngine(int device, int index, index_t limit_bytes, int host_thread
     info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
     info_.memory_limit_bytes = limit_bytes;
     info_.tasks_in_flight = tasks_in_flight;
+    info_.rates = rates_.machine = machine_rates();
     rates_.device = device;
     rates_.memory = facts.memory_bytes_per_s * pass_efficiency;
     rates_.multiply_adds = facts.processors * processor_multiply_adds;
@@ -118,6 +119,7 @@ BlockCost GpuEngine::estimate(const Block& block) const {
     cost.compute_s = times.compute_s;
     cost.device_to_host_s = times.to_host_s;
     cost.seconds = times.alone_s;
+    cost.first_use_s = info_.rates.gpu_first_use_s;
     cost.slab_planes = geometry.slab;
     return cost;
 }

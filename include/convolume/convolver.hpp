@@ -25,6 +25,8 @@ struct PlanStage {
 
 /// The kinds of work of a plan. Most of each overlaps with the others.
 struct CONVOLUME_API PlanStages {
+    PlanStage start;            ///< of the program from file to file, and of a GPU
+    PlanStage prepare;          ///< the kernel, FFT plans, and memory that is used first
     PlanStage read;             ///< of streams
     PlanStage split_and_merge;  ///< of Method::dif
     PlanStage to_gpu;
