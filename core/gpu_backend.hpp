@@ -21,6 +21,7 @@ struct GpuOptions {
     TransferGate transfer_gate = TransferGate::automatic;
     int host_threads = 0;  ///< that copy ordinary memory to and from staging; 0: thread_count(0)
     int first_index = 0;   ///< EngineInfo::index of the first
+    MachineRates rates;    ///< EngineInfo::rates
 };
 
 struct GpuBackend {
