@@ -14,7 +14,8 @@ namespace convolume {
 struct MachineRates {
     // Transforms on the CPU: seconds of one thread for a complex float sample, while all threads
     // are at work.
-    double row_fft_s = 2.4e-9;     ///< in a row of length 1024, by an estimated plan of FFTW
+    double row_fft_s = 2.8e-9;     ///< in a row, by an estimated plan of FFTW, over its cost in
+                                   ///< core/fft_cost_table.hpp
     double column_fft_s = 0.7e-9;  ///< in a column that lies in cache, of any length
     double strided_s = 0.5e-9;     ///< loaded from or stored to a column in memory
     double row_s = 0.25e-9;        ///< loaded from or stored to an image row
@@ -24,7 +25,7 @@ struct MachineRates {
     // Direct sums on the CPU, one thread
     double multiply_add_s = 0.022e-9;      ///< a float product added
     double complex_multiply_add_s = 1e-9;  ///< the same of complex samples
-    double kernel_row_s = 25e-9;           ///< a row of taps over an image row, besides its products
+    double kernel_row_s = 25e-9;  ///< a row of taps over an image row, besides its products
 
     // Memory
     double memory_bytes_per_s = 40e9;      ///< of blocks that are convolved, all threads together
@@ -36,16 +37,20 @@ struct MachineRates {
     double file_read_bytes_per_s = 6e9;
     double file_write_bytes_per_s = 1.2e9;  ///< space taken first, brought to disk in the end
     double file_run_s = 4e-6;               ///< each run of bytes that follow each other in a file
-    double process_s = 18e-3;  ///< a run from file to file: start, opening and closing files
+    double file_write_share = 0.9;          ///< of a processor, while a file is written
+    double process_s = 22e-3;               ///< a run from file to file: start, opening files, end
+
+    // Kernels
+    double kernel_tap_s = 10e-9;  ///< reading, checking and copying a tap
 
     // Tasks
     double task_s = 50e-6;        ///< handing one out: keeps tiles from becoming grains
     double held_task_s = 250e-6;  ///< the same where samples are read before and written after
 
     // GPUs
-    double gpu_start_s = 0.35;      ///< the driver, a context and the device code, in a process
-    double gpu_first_use_s = 0.1;   ///< page-locked buffers, first allocations and CUDA kernels
-    double gpu_launch_s = 6e-6;     ///< of a CUDA kernel in a pass
+    double gpu_start_s = 0.35;     ///< the driver, a context and the device code, in a process
+    double gpu_first_use_s = 0.1;  ///< page-locked buffers, first allocations and CUDA kernels
+    double gpu_launch_s = 6e-6;    ///< of a CUDA kernel in a pass
 
     /// Reading or writing `bytes` at that rate in runs of `run_bytes` that follow each other in a
     /// file: parts of rows take longer than whole planes.

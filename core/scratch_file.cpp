@@ -83,8 +83,8 @@ void ScratchFile::write(index_t offset, const void* source, index_t bytes) {
 
 void ScratchFile::sync() {
     if (::fsync(descriptor_) != 0)
-        throw IoError(message("writing a scratch file in ", directory_,
-                              " failed: ", std::strerror(errno)));
+        throw IoError(
+            message("writing a scratch file in ", directory_, " failed: ", std::strerror(errno)));
 }
 
 ScratchVolume::ScratchVolume(const std::string& directory, const Shape3& shape, PixelType type)

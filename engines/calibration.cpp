@@ -19,8 +19,8 @@ Calibration describe(const MachineRates& rates) {
     constexpr MachineRates built_in;
     Calibration calibration{machine_key(), rates_file().string(), rates != built_in, {}};
     for (const MeasurableRate& rate : measurable_rates())
-        calibration.rates.push_back({rate.name, rate.meaning, rate.per_second,
-                                     built_in.*rate.value, rates.*rate.value});
+        calibration.rates.push_back(
+            {rate.name, rate.meaning, rate.per_second, built_in.*rate.value, rates.*rate.value});
     return calibration;
 }
 
@@ -46,8 +46,7 @@ Calibration current_calibration() {
 
 Calibration calibrate(const std::string& folder) {
     const auto file = rates_file();
-    if (file.empty())
-        throw Unavailable("there is no cache folder: set HOME or XDG_CACHE_HOME");
+    if (file.empty()) throw Unavailable("there is no cache folder: set HOME or XDG_CACHE_HOME");
     std::error_code ignored;  // what cannot be created cannot be written, which is told
     std::filesystem::create_directories(file.parent_path(), ignored);
     const int threads = thread_count(0);

@@ -28,9 +28,9 @@ EngineList make_engines(const EngineChoice& choice) {
     if (choice.device == Device::gpu ||
         (choice.device == Device::automatic && gpu_unavailable().empty())) {
         try {
-            engines = require_gpu_backend().make_engines(
-                {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0,
-                 rates});
+            engines = require_gpu_backend().make_engines({choice.gpus, choice.max_gpu_bytes,
+                                                          choice.transfer_gate, choice.threads, 0,
+                                                          rates});
         } catch (const Error&) {
             if (choice.device == Device::gpu) throw;  // else the CPU does it
         }
@@ -42,8 +42,7 @@ EngineList make_engines(const EngineChoice& choice) {
     for (int i = 0; i < choice.cpu_engines; ++i)
         engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
                                            std::max(1, threads / choice.cpu_engines),
-                                           choice.max_cpu_engine_bytes.value_or(0),
-                                           rates}));
+                                           choice.max_cpu_engine_bytes.value_or(0), rates}));
     return engines;
 }
 

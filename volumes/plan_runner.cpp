@@ -174,12 +174,12 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
         const ExecutionContext task_context = progress.of_task(number);
         const auto convolve = [&](const BlockInput& from, const BlockOutput& to) {
             return engines_[engine]->convolve(plan_.blocks[static_cast<std::size_t>(task.block)],
-                                              *kernel(static_cast<int>(engine), task, context), from, to,
-                                              task_number, task_context);
+                                              *kernel(static_cast<int>(engine), task, context),
+                                              from, to, task_number, task_context);
         };
         const ExecutionReport done =
             holds ? held[engine].run(input, output, engines_[engine]->info().threads,
-                                    {context.timeline, task_number}, convolve)
+                                     {context.timeline, task_number}, convolve)
                   : convolve(input, output);
         report.add(done);
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)

@@ -139,10 +139,10 @@ class Planner {
             layout.axes[static_cast<std::size_t>(a)] =
                 tile_axis(problem_.axis(a), 1, grid_rule(a, Algorithm::fft, parts));
         Weighed weighed;
-        static_cast<Prediction&>(weighed) = predict(
-            layout, layout.tiles(),
-            {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()},
-            scratch_bytes(problem_, layout));
+        static_cast<Prediction&>(weighed) =
+            predict(layout, layout.tiles(),
+                    {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()},
+                    scratch_bytes(problem_, layout));
         weighed.layout = std::move(layout);
         weighed_.push_back(std::move(weighed));
     }
@@ -174,8 +174,7 @@ class Planner {
                 for (const Choice& x : choices[2]) {
                     const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
                     if (element_count(tiles) > max_tiles) break;
-                    Prediction found =
-                        predict(shape, tiles, {z.largest, y.largest, x.largest}, 0);
+                    Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest}, 0);
                     if (best && !is_better(found.candidate, best->candidate)) continue;
                     best.emplace();
                     static_cast<Prediction&>(*best) = std::move(found);

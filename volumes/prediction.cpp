@@ -43,16 +43,9 @@ Prediction Predictor::predict(const BlockDivision& division) const {
     candidate.grid = division.grid;
     candidate.on_gpu = engines_.front()->info().is_gpu;
 
-    index_t held_bytes = 0;
-    if (holds(division))
-        held_bytes = checked_multiply(
-            static_cast<index_t>(engines_.size()),
-            HeldTasks::bytes(division.first, problem_.image,
-                             checked_multiply(tasks(division), problem_.executions)));
-    else if (!streams(division))
-        held_bytes = checked_add(image_bytes(), output_bytes());
     candidate.host_bytes =
-        checked_add(held_bytes, checked_add(division.scratch_bytes, problem_.other_host_bytes));
+        checked_add(checked_add(held_bytes(division), in_memory_bytes(division)),
+                    checked_add(division.scratch_bytes, problem_.other_host_bytes));
 
     for (const auto& engine : engines_) {
         const Costs costs = costs_of(*engine, division);
@@ -108,14 +101,27 @@ void Predictor::add_memory(const Engine& engine, const BlockDivision& division, 
     candidate.tasks_in_flight = &engine == engines_.front().get()
                                     ? in_flight
                                     : std::min(candidate.tasks_in_flight, in_flight);
-    candidate.host_bytes = checked_add(
-        candidate.host_bytes,
-        engine.info().is_gpu
-            ? costs.in_flight * std::max(costs.a.staging_bytes, costs.b.staging_bytes)
-            : costs.bytes);
+    candidate.host_bytes =
+        checked_add(candidate.host_bytes,
+                    engine.info().is_gpu
+                        ? costs.in_flight * std::max(costs.a.staging_bytes, costs.b.staging_bytes)
+                        : costs.bytes);
     if (division.scratch_bytes > 0)
         candidate.host_bytes =
             checked_add(candidate.host_bytes, engine.info().threads * split_bytes_per_thread);
+}
+
+// Where only few images are expected: kernels, and memory that is used for the first time.
+double Predictor::prepare_seconds(const BlockDivision& division, const Costs& costs) const {
+    if (!counts_first_use()) return 0;
+    const double taps_s = static_cast<double>(element_count(problem_.kernel)) * rates_.kernel_tap_s;
+    const double boxes_s =
+        static_cast<double>(held_bytes(division) +
+                            (problem_.streamed ? in_memory_bytes(division) : 0)) /
+        static_cast<double>(engines_.size()) /
+        (rates_.first_touch_bytes_per_s * engines_.front()->info().threads);
+    return taps_s + boxes_s + costs.a.first_use_s + costs.a.kernel_s +
+           static_cast<double>(division.parts - 1) * costs.b.kernel_s;
 }
 
 double Predictor::seconds_of(const BlockDivision& division, const Costs& costs) const {
@@ -129,14 +135,10 @@ double Predictor::seconds_of(const BlockDivision& division, const Costs& costs) 
                                   ? std::max({a.interval_s(), b.interval_s(),
                                               alone_s / static_cast<double>(side_by_side)})
                                   : alone_s;
-    // Of every image where only few are expected, kernels and first use included.
-    const double prepare_s =
-        counts_first_use()
-            ? a.first_use_s + a.kernel_s + static_cast<double>(division.parts - 1) * b.kernel_s
-            : 0;
     const index_t rounds = ceil_div(checked_multiply(tasks(division), images()),
                                     static_cast<index_t>(engines_.size()));
-    return prepare_s + alone_s + interval_s * static_cast<double>(rounds - 1);
+    return prepare_seconds(division, costs) + alone_s +
+           interval_s * static_cast<double>(rounds - 1);
 }
 
 // What the blocks of all images take.
@@ -163,9 +165,7 @@ void Predictor::add_stages(const BlockDivision& division, const Costs& costs,
     const index_t in = whole(sum(source_bytes(division.first), source_bytes(other)));
     const index_t out = whole(sum(target_bytes(division.first), target_bytes(other)));
     PlanStages& stages = candidate.stages;
-    if (counts_first_use())
-        stages.prepare = {0, a.first_use_s + a.kernel_s +
-                                 static_cast<double>(division.parts - 1) * b.kernel_s};
+    stages.prepare = {0, prepare_seconds(division, costs)};
     stages.convolve = {0, sum(a.compute_s, b.compute_s) / engines};
     if (candidate.on_gpu) {
         stages.to_gpu = {in, sum(a.host_to_device_s, b.host_to_device_s) / engines};
@@ -188,8 +188,8 @@ void Predictor::add_split(const BlockDivision& division, PlanCandidate& candidat
     stages.split_and_merge = {whole(bytes), bytes / (rates_.split_bytes_per_s * threads)};
     candidate.seconds += stages.split_and_merge.seconds;
     if (!counts_first_use()) return;
-    const double touch_s = static_cast<double>(division.scratch_bytes) /
-                           (rates_.first_touch_bytes_per_s * threads);
+    const double touch_s =
+        static_cast<double>(division.scratch_bytes) / (rates_.first_touch_bytes_per_s * threads);
     stages.prepare.seconds += touch_s;
     candidate.seconds += touch_s;
 }
@@ -209,6 +209,18 @@ void Predictor::add_files(PlanCandidate& candidate) const {
     stages.read = {whole(read), read / problem_.source_bytes_per_s};
     stages.write = {whole(written), written / problem_.sink_bytes_per_s};
     candidate.seconds += stages.read.seconds + stages.write.seconds;
+}
+
+index_t Predictor::held_bytes(const BlockDivision& division) const {
+    if (!holds(division)) return 0;
+    return checked_multiply(
+        static_cast<index_t>(engines_.size()),
+        HeldTasks::bytes(division.first, problem_.image,
+                         checked_multiply(tasks(division), problem_.executions)));
+}
+
+index_t Predictor::in_memory_bytes(const BlockDivision& division) const {
+    return streams(division) ? 0 : checked_add(image_bytes(), output_bytes());
 }
 
 index_t Predictor::image_bytes() const {

@@ -48,6 +48,7 @@ class Predictor {
     Costs costs_of(const Engine& engine, const BlockDivision& division) const;
     void add_memory(const Engine& engine, const BlockDivision& division, const Costs& costs,
                     Prediction& prediction) const;
+    double prepare_seconds(const BlockDivision& division, const Costs& costs) const;
     double seconds_of(const BlockDivision& division, const Costs& costs) const;
     void add_stages(const BlockDivision& division, const Costs& costs,
                     PlanCandidate& candidate) const;
@@ -67,6 +68,8 @@ class Predictor {
     }
     bool counts_first_use() const { return problem_.executions > 0; }
     index_t images() const { return std::max<index_t>(problem_.executions, 1); }
+    index_t held_bytes(const BlockDivision& division) const;       ///< boxes of samples
+    index_t in_memory_bytes(const BlockDivision& division) const;  ///< image and result
     index_t image_bytes() const;
     index_t output_bytes() const;
 

@@ -32,7 +32,8 @@ class HeldBox {
   public:
     HeldBox(std::counting_semaphore<>& free, BufferPool& pool, const Shape3& shape, PixelType type,
             int threads, const HeldTasks::Record& record)
-        : permit_(free), lease_([&] {
+        : permit_(free),
+          lease_([&] {
               const index_t bytes = bytes_of(shape, type);
               const PhaseTimer timer(record.timeline, Phase::allocate, -1, record.task, bytes);
               return pool.take(bytes, threads, "a box of the image");

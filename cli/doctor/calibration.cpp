@@ -20,9 +20,8 @@ std::string value_text(double value, bool per_second) {
 }  // namespace
 
 std::string one_line(const Calibration& calibration) {
-    return calibration.measured
-               ? message("measured on this machine, kept in ", calibration.file)
-               : "built in; convolume doctor --calibrate measures this machine";
+    return calibration.measured ? message("measured on this machine, kept in ", calibration.file)
+                                : "built in; convolume doctor --calibrate measures this machine";
 }
 
 std::string to_text(const Calibration& calibration) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/fft_size.hpp"
 #include "core/thread_team.hpp"
 #include "cpu/column_fft.hpp"
 #include "cpu/fftw.hpp"
@@ -52,23 +53,29 @@ double least_seconds_each(int threads, index_t samples, const Work& work) {
     });
 }
 
-double row_fft_s(int threads) {
-    constexpr index_t length = 1024, half = length / 2 + 1, count = 16, repeats = 40;
+double row_fft_s(int threads, index_t length) {
+    constexpr index_t count = 16, repeats = 20;
+    const index_t half = length / 2 + 1;
     // Distances that no image has: its plans may be better than estimates.
-    constexpr index_t row = length + 112, spectrum = half + 71;
-    Buffer planning(count * (row / 2 + spectrum) * static_cast<index_t>(sizeof(Sample)),
-                    "a measurement");
-    auto* const rows = planning.as<float>();
-    auto* const spectra = planning.as<Sample>() + count * row / 2;
-    const FftPlan<float> plan({length, count, 1, row, 1, spectrum}, rows, spectra, Effort::quick);
-    const double seconds = least_seconds_each(threads, count * (row / 2 + spectrum),
-                                              [&](Sample* memory) {
-                                                  for (index_t i = 0; i < repeats; ++i)
-                                                      plan.execute(
-                                                          reinterpret_cast<float*>(memory),
-                                                          memory + count * row / 2);
-                                              });
-    return seconds / static_cast<double>(repeats * count * half);
+    const index_t row = round_up(length, 16) + 112, spectrum = half + 71;
+    const index_t samples = count * (row / 2 + spectrum);
+    Buffer planning(samples * static_cast<index_t>(sizeof(Sample)), "a measurement");
+    planning.touch(1);
+    const FftPlan<float> plan({length, count, 1, row, 1, spectrum}, planning.as<float>(),
+                              planning.as<Sample>() + count * row / 2, Effort::quick);
+    const double seconds = least_seconds_each(threads, samples, [&](Sample* memory) {
+        for (index_t i = 0; i < repeats; ++i)
+            plan.execute(reinterpret_cast<float*>(memory), memory + count * row / 2);
+    });
+    return seconds / static_cast<double>(repeats * count * half) / fft_cost_per_sample(length);
+}
+
+// The mean over some lengths that images often have.
+double row_fft_s(int threads) {
+    constexpr index_t lengths[] = {288, 320, 512, 540, 1024};
+    double sum = 0;
+    for (const index_t length : lengths) sum += row_fft_s(threads, length);
+    return sum / static_cast<double>(std::size(lengths));
 }
 
 double column_fft_s(int threads) {
@@ -130,18 +137,19 @@ double multiply_add_s(int threads, MachineRates rates) {
     Volume result(block.kept(), PixelType::float32);
     std::fill_n(static_cast<float*>(image.view().data), element_count(shape), 1.0F);
     std::fill_n(static_cast<float*>(taps.view().data), kernel * kernel * kernel, 1.0F);
-    const BlockInput input{image.view(),
-                           {identity_indices(shape.z), identity_indices(shape.y),
-                            identity_indices(shape.x)},
-                           0,
-                           false,
-                           false,
-                           {},
-                           {}};
+    const BlockInput input{
+        image.view(),
+        {identity_indices(shape.z), identity_indices(shape.y), identity_indices(shape.x)},
+        0,
+        false,
+        false,
+        {},
+        {}};
     const auto engine = make_cpu_engine({"cpu:0", 0, threads, 0, rates});
     const auto prepared = engine->prepare(block, {}, taps.view());
-    const double seconds = least_seconds(
-        [&] { engine->convolve(block, *prepared, input, {result.view(), 0, {}}, 0, {}); });
+    const double seconds = least_seconds([&] {
+        engine->convolve(block, *prepared, input, {result.view(), 0, {}}, 0, {});
+    });
     rates.multiply_add_s = 0;
     const double rest_s = estimate_cost(block, threads, rates).compute_s;
     return (seconds - rest_s) * threads /

@@ -21,7 +21,8 @@ double fft_seconds(const Block& block, const MachineRates& rates, double size_fa
     const auto plane_samples = static_cast<double>(layout.plane);
 
     const double x_pass =
-        rows * row_samples * (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s);
+        rows * row_samples *
+        (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s);
     const double y_pass = planes * plane_samples * (rates.column_fft_s + 2 * rates.strided_s);
     const auto kernel_planes = static_cast<double>(std::min(z.kernel, z.grid));
     // Two transforms forward, one back; the product costs a third of one.
@@ -39,7 +40,8 @@ double fft_kernel_seconds(const Block& block, const MachineRates& rates, double 
     return size_factor *
            (rows * static_cast<double>(layout.half_x) *
                 (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s) +
-            planes * static_cast<double>(layout.plane) * (rates.column_fft_s + 2 * rates.strided_s));
+            planes * static_cast<double>(layout.plane) *
+                (rates.column_fft_s + 2 * rates.strided_s));
 }
 
 double space_seconds(const Block& block, const MachineRates& rates, int threads,
@@ -61,8 +63,8 @@ double space_seconds(const Block& block, const MachineRates& rates, int threads,
                             : static_cast<double>(element_count(kernel));
     const double per_tap = block.complex_data ? rates.complex_multiply_add_s : rates.multiply_add_s;
     // Each kernel row also costs its call, each sample its way in and out.
-    const double per_sample =
-        2 * rates.row_s * (1 + again) + static_cast<double>(kernel.z + kernel.y) * 0.02e-9;
+    const double per_sample = 2 * rates.row_s * (1 + again) +
+                              static_cast<double>(kernel.z + kernel.y) * rates.multiply_add_s;
     const double calls = block.algorithm == Algorithm::separable
                              ? 0
                              : kept / static_cast<double>(block.axes[2].kept) *
@@ -131,14 +133,14 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
                 static_cast<double>(shape.x * static_cast<index_t>(size_of(type)));
             const double plane_bytes = row_bytes * static_cast<double>(shape.y);
             return rates.file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
-                                           block.whole_rows ? plane_bytes : row_bytes);
+                                      block.whole_rows ? plane_bytes : row_bytes);
         };
         cost.read_s = seconds(block.loaded(), block.source_type, block.source_bytes_per_s);
         cost.write_s = seconds(block.kept(), block.target_type, block.target_bytes_per_s);
     }
     cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
                         (rates.first_touch_bytes_per_s * threads);
-    cost.stream_processor_s = (cost.read_s + 0.5 * cost.write_s) / threads;
+    cost.stream_processor_s = (cost.read_s + rates.file_write_share * cost.write_s) / threads;
     cost.seconds = cost.read_s + cost.compute_s + cost.write_s;
     return cost;
 }

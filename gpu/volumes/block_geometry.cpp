@@ -252,7 +252,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         if (rate == 0) return 0.0;
         const double row_bytes = static_cast<double>(samples * bytes_of(type));
         return rates.machine.file_seconds(planes * plane_bytes, rate,
-                                       block.whole_rows ? plane_bytes : row_bytes);
+                                          block.whole_rows ? plane_bytes : row_bytes);
     };
     times.read_s = file_s(in, source, x.loaded, block.source_type, block.source_bytes_per_s);
     times.write_s = file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s);

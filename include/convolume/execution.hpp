@@ -33,8 +33,8 @@ enum class Phase {
     commit  ///< outputs are brought to disk and named
 };
 inline constexpr Phase all_phases[] = {
-    Phase::start,          Phase::open,     Phase::plan,     Phase::prepare,
-    Phase::read,           Phase::pad,      Phase::decompose, Phase::allocate,
+    Phase::start,          Phase::open,     Phase::plan,           Phase::prepare,
+    Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
     Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
     Phase::write,          Phase::commit};
 CONVOLUME_API const char* to_string(Phase);

@@ -47,16 +47,17 @@ TEST_CASE("doctor measures the machine once, and later runs use it") {
     with_cache(folder, {"phantom", "-o", "image.tif", "--size", "16,64,64", "-q"});
     with_cache(folder, {"phantom", "-o", "kernel.tif", "--size", "3,5,5", "-q"});
     const auto predicted_s = [&] {
-        const CommandResult dry = with_cache(folder, {"convolve", "image.tif", "kernel.tif",
-                                                      "--dry-run", "--json", "-q", "--method",
-                                                      "direct", "--device", "cpu"});
+        const CommandResult dry =
+            with_cache(folder, {"convolve", "image.tif", "kernel.tif", "--dry-run", "--json", "-q",
+                                "--method", "direct", "--device", "cpu"});
         INFO(dry.err);
         REQUIRE(dry.status == 0);
         return json::parse(dry.out)["plan"]["chosen"]["stages"]["convolve"]["seconds"]
             .get<double>();
     };
     json slow = json::parse(read_text(file));
-    slow["rates"]["multiply_add_s"] = 20 * measured["rates"]["multiply_add_s"]["built_in"].get<double>();
+    slow["rates"]["multiply_add_s"] =
+        20 * measured["rates"]["multiply_add_s"]["built_in"].get<double>();
     write_text(file, slow.dump());
     const double slow_s = predicted_s();
     std::filesystem::remove(file);

@@ -218,11 +218,11 @@ TEST_CASE("phases account for the time of a run") {
     // A run that other programs interrupt between two phases says nothing: the best of some.
     double most = 0;
     for (int attempt = 0; attempt < 5 && most < 0.95; ++attempt) {
-        const CommandResult run = testing::convolume(
-            {"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--overwrite", "--device",
-             "cpu", "--method", "in-core", "--threads", "1", "--json", "-q", "--timeline",
-             "trace.json"},
-            folder);
+        const CommandResult run =
+            testing::convolume({"convolve", "image.npy", "kernel.npy", "-o", "out.npy",
+                                "--overwrite", "--device", "cpu", "--method", "in-core",
+                                "--threads", "1", "--json", "-q", "--timeline", "trace.json"},
+                               folder);
         INFO(run.err);
         REQUIRE(run.status == 0);
         const json seconds = json::parse(run.out)["report"]["seconds"];
@@ -240,8 +240,8 @@ TEST_CASE("phases account for the time of a run") {
             at_us = std::max(at_us, begin + duration);
         }
         CHECK(std::abs(covered_us * 1e-6 - accounted) < 1e-6);
-        for (const char* phase : {"start", "open", "plan", "prepare", "read", "convolve", "write",
-                                  "commit"})
+        for (const char* phase :
+             {"start", "open", "plan", "prepare", "read", "convolve", "write", "commit"})
             CHECK(seconds[phase] > 0);
         most = std::max(most, accounted / total);
     }

@@ -53,9 +53,9 @@ TEST_CASE("rates are read as they were written") {
 TEST_CASE("rates of another machine, number of threads or version are ignored") {
     const Folder folder;
     write_rates(folder.file, key, measured());
-    for (const char* other : {"another processor, 4 threads, convolume 1.2.3",
-                              "a processor, 5 threads, convolume 1.2.3",
-                              "a processor, 4 threads, convolume 1.2.4", ""})
+    for (const char* other :
+         {"another processor, 4 threads, convolume 1.2.3",
+          "a processor, 5 threads, convolume 1.2.3", "a processor, 4 threads, convolume 1.2.4", ""})
         CHECK_FALSE(read_rates(folder.file, other));
 }
 
@@ -71,7 +71,8 @@ TEST_CASE("damaged files of rates are ignored") {
         folder.write(text.substr(0, length));
         CHECK_FALSE(read_rates(folder.file, key));
     }
-    for (const char* wrong : {"[]", "null", "3", "\"rates\"", "{\"machine\": 3}", "\xff\xfe\x00 "}) {
+    for (const char* wrong :
+         {"[]", "null", "3", "\"rates\"", "{\"machine\": 3}", "\xff\xfe\x00 "}) {
         folder.write(wrong);
         CHECK_FALSE(read_rates(folder.file, key));
     }
