@@ -32,23 +32,25 @@ double move_all(int threads, Clock::time_point begin, const Move& move) {
 void measure_file_rates(const std::filesystem::path& folder, int threads, MachineRates& rates) {
     Buffer memory(file_bytes, "a measurement");
     memory.touch(threads);
-    double write_s = 0, read_s = 0;
+    double write_s = 0, sync_s = 0, read_s = 0;
     const auto keep_least = [](double& least, double seconds) {
         least = least > 0 ? std::min(least, seconds) : seconds;
     };
     for (int round = 0; round < rounds; ++round) {
         const auto begin = Clock::now();
         ScratchFile file(folder.string(), file_bytes);
-        move_all(threads, begin, [&](index_t offset) {
-            file.write(offset, memory.as<char>() + offset, call_bytes);
-        });
+        keep_least(write_s, move_all(threads, begin, [&](index_t offset) {
+                       file.write(offset, memory.as<char>() + offset, call_bytes);
+                   }));
+        const auto written = Clock::now();
         file.sync();
-        keep_least(write_s, std::chrono::duration<double>(Clock::now() - begin).count());
+        keep_least(sync_s, std::chrono::duration<double>(Clock::now() - written).count());
         keep_least(read_s, move_all(threads, Clock::now(), [&](index_t offset) {
                        file.read(offset, memory.as<char>() + offset, call_bytes);
                    }));
     }
     rates.file_write_bytes_per_s = static_cast<double>(file_bytes) / write_s;
+    rates.file_sync_bytes_per_s = static_cast<double>(file_bytes) / sync_s;
     rates.file_read_bytes_per_s = static_cast<double>(file_bytes) / read_s;
 }
 

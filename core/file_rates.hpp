@@ -9,8 +9,8 @@
 namespace convolume {
 
 /// Puts measured rates of writing and reading a file in `folder` in place of those in `rates`: of
-/// 64 MiB, written with its space taken first and brought to disk in the end, and read while the
-/// system still caches it. Throws IoError where the folder cannot be written.
+/// 64 MiB, written with its space taken first, brought to disk, and read while the system still
+/// caches it. Throws IoError where the folder cannot be written.
 void measure_file_rates(const std::filesystem::path& folder, int threads, MachineRates& rates);
 
 }  // namespace convolume

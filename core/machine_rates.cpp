@@ -27,7 +27,10 @@ constexpr MeasurableRate measurable[] = {
     {"first_touch_bytes_per_s", "new memory, a thread", true,
      &MachineRates::first_touch_bytes_per_s},
     {"file_read_bytes_per_s", "reading a cached file", true, &MachineRates::file_read_bytes_per_s},
-    {"file_write_bytes_per_s", "writing a file", true, &MachineRates::file_write_bytes_per_s},
+    {"file_write_bytes_per_s", "writing into the system's cache", true,
+     &MachineRates::file_write_bytes_per_s},
+    {"file_sync_bytes_per_s", "bringing a file to disk", true,
+     &MachineRates::file_sync_bytes_per_s},
     {"gpu_start_s", "start of the GPU", false, &MachineRates::gpu_start_s},
 };
 

@@ -23,7 +23,7 @@ struct MachineRates {
     double passes_s = 15e-6;       ///< handing the rows and columns of a block to threads
 
     // Direct sums on the CPU, one thread
-    double multiply_add_s = 0.022e-9;      ///< a float product added
+    double multiply_add_s = 0.026e-9;      ///< a float product added
     double complex_multiply_add_s = 1e-9;  ///< the same of complex samples
     double kernel_row_s = 25e-9;  ///< a row of taps over an image row, besides its products
 
@@ -33,15 +33,16 @@ struct MachineRates {
     double split_bytes_per_s = 30e9;       ///< splitting and merging, a thread
     double threads_to_fill_memory = 4;     ///< more do not split or merge faster
 
-    // Files, where nothing better is known: in the system's cache
-    double file_read_bytes_per_s = 6e9;
-    double file_write_bytes_per_s = 1.2e9;  ///< space taken first, brought to disk in the end
-    double file_run_s = 4e-6;               ///< each run of bytes that follow each other in a file
-    double file_write_share = 0.9;          ///< of a processor, while a file is written
-    double process_s = 22e-3;               ///< a run from file to file: start, opening files, end
+    // Files, where nothing better is known
+    double file_read_bytes_per_s = 9e9;    ///< that the system caches
+    double file_write_bytes_per_s = 4e9;   ///< into the system's cache, space taken first
+    double file_sync_bytes_per_s = 1.2e9;  ///< from there to disk: meanwhile, or in the end
+    double file_sync_s = 2e-3;             ///< closing a file, besides its bytes
+    double file_run_s = 4e-6;              ///< each run of bytes that follow each other in a file
+    double process_s = 19e-3;  ///< a run from file to file: loading the program, opening files, end
 
     // Kernels
-    double kernel_tap_s = 10e-9;  ///< reading, checking and copying a tap
+    double kernel_tap_s = 14e-9;  ///< reading, checking and copying a tap
 
     // Tasks
     double task_s = 50e-6;        ///< handing one out: keeps tiles from becoming grains

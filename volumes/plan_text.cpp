@@ -92,7 +92,8 @@ std::vector<std::pair<const char*, PlanStage>> PlanStages::list() const {
                                                        {"to the GPU", to_gpu},
                                                        {"convolve", convolve},
                                                        {"from the GPU", from_gpu},
-                                                       {"write", write}};
+                                                       {"write", write},
+                                                       {"commit", commit}};
     std::erase_if(all, [](const auto& stage) { return stage.second.seconds == 0; });
     return all;
 }

@@ -12,6 +12,9 @@ namespace {
 // What a thread holds while it splits or merges: the rows of a few butterflies.
 constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 
+// What a file's writer waits for before it tells the system to begin (io/atomic_output.cpp).
+constexpr double writeback_bytes = 64 << 20;
+
 index_t bytes_of(const Shape3& shape, PixelType type) {
     return checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
 }
@@ -47,15 +50,20 @@ Prediction Predictor::predict(const BlockDivision& division) const {
         checked_add(checked_add(held_bytes(division), in_memory_bytes(division)),
                     checked_add(division.scratch_bytes, problem_.other_host_bytes));
 
+    double writing_s = 0;
     for (const auto& engine : engines_) {
         const Costs costs = costs_of(*engine, division);
         add_memory(*engine, division, costs, prediction);
         // Tasks are handed out as engines become free: the slowest ends last.
-        candidate.seconds = std::max(candidate.seconds, seconds_of(division, costs));
+        const Course course = course_of(division, costs);
+        candidate.seconds = std::max(candidate.seconds, course.seconds);
+        writing_s = std::max(writing_s, course.writing_s);
         if (engine == engines_.front()) add_stages(division, costs, candidate);
     }
     if (division.scratch_bytes > 0) add_split(division, candidate);
     if (problem_.streamed && !streams(division)) add_files(candidate);
+    if (problem_.streamed)
+        add_commit(streams(division) ? writing_s : candidate.stages.write.seconds, candidate);
     if (counts_first_use()) add_start(candidate);
     return prediction;
 }
@@ -124,7 +132,7 @@ double Predictor::prepare_seconds(const BlockDivision& division, const Costs& co
            static_cast<double>(division.parts - 1) * costs.b.kernel_s;
 }
 
-double Predictor::seconds_of(const BlockDivision& division, const Costs& costs) const {
+Predictor::Course Predictor::course_of(const BlockDivision& division, const Costs& costs) const {
     const auto& [a, b] = std::tie(costs.a, costs.b);
     const bool held = holds(division);
     // The last task may end alone.
@@ -137,8 +145,12 @@ double Predictor::seconds_of(const BlockDivision& division, const Costs& costs) 
                                   : alone_s;
     const index_t rounds = ceil_div(checked_multiply(tasks(division), images()),
                                     static_cast<index_t>(engines_.size()));
-    return prepare_seconds(division, costs) + alone_s +
-           interval_s * static_cast<double>(rounds - 1);
+    const double others_s = interval_s * static_cast<double>(rounds - 1);
+    // Walks write as they advance, other blocks when they are convolved.
+    const auto planes = static_cast<double>(division.first.axes[0].kept);
+    const double last_s =
+        b.slab_planes > 0 ? alone_s * (1 - static_cast<double>(b.slab_planes) / planes) : b.write_s;
+    return {prepare_seconds(division, costs) + alone_s + others_s, others_s + last_s};
 }
 
 // What the blocks of all images take.
@@ -209,6 +221,18 @@ void Predictor::add_files(PlanCandidate& candidate) const {
     stages.read = {whole(read), read / problem_.source_bytes_per_s};
     stages.write = {whole(written), written / problem_.sink_bytes_per_s};
     candidate.seconds += stages.read.seconds + stages.write.seconds;
+}
+
+// What is not on disk yet when all is written, `writing_s` after the first was.
+void Predictor::add_commit(double writing_s, PlanCandidate& candidate) const {
+    const double bytes = static_cast<double>(images()) * static_cast<double>(output_bytes());
+    // The disk begins whenever so much was written.
+    const double meanwhile = std::clamp(writing_s * rates_.file_sync_bytes_per_s, 0.0,
+                                        std::max(bytes - writeback_bytes, 0.0));
+    const double left = bytes - meanwhile;
+    candidate.stages.commit = {whole(left),
+                               rates_.file_sync_s + left / rates_.file_sync_bytes_per_s};
+    candidate.seconds += candidate.stages.commit.seconds;
 }
 
 index_t Predictor::held_bytes(const BlockDivision& division) const {

@@ -45,16 +45,21 @@ class Predictor {
 
   private:
     struct Costs;  // of one engine
+    struct Course {
+        double seconds;    // until all is written
+        double writing_s;  // of these, since the first was
+    };
     Costs costs_of(const Engine& engine, const BlockDivision& division) const;
     void add_memory(const Engine& engine, const BlockDivision& division, const Costs& costs,
                     Prediction& prediction) const;
     double prepare_seconds(const BlockDivision& division, const Costs& costs) const;
-    double seconds_of(const BlockDivision& division, const Costs& costs) const;
+    Course course_of(const BlockDivision& division, const Costs& costs) const;
     void add_stages(const BlockDivision& division, const Costs& costs,
                     PlanCandidate& candidate) const;
     void add_split(const BlockDivision& division, PlanCandidate& candidate) const;
     void add_start(PlanCandidate& candidate) const;
     void add_files(PlanCandidate& candidate) const;
+    void add_commit(double writing_s, PlanCandidate& candidate) const;
 
     index_t tasks(const BlockDivision& division) const {
         return division.parts > 1 ? division.parts : element_count(division.tiles);

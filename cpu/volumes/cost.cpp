@@ -140,7 +140,7 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
     }
     cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
                         (rates.first_touch_bytes_per_s * threads);
-    cost.stream_processor_s = (cost.read_s + rates.file_write_share * cost.write_s) / threads;
+    cost.stream_processor_s = (cost.read_s + cost.write_s) / threads;
     cost.seconds = cost.read_s + cost.compute_s + cost.write_s;
     return cost;
 }

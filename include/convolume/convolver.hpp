@@ -32,7 +32,8 @@ struct CONVOLUME_API PlanStages {
     PlanStage to_gpu;
     PlanStage convolve;
     PlanStage from_gpu;
-    PlanStage write;  ///< of streams
+    PlanStage write;   ///< of streams
+    PlanStage commit;  ///< of files: what is not on disk yet when all is written
 
     /// Name and figures of those there are, in that order.
     std::vector<std::pair<const char*, PlanStage>> list() const;
