@@ -51,6 +51,11 @@ def machine():
             "load_before": os.getloadavg()[0]}
 
 
+def request(image, kernel, *settings):
+    extents = (",".join(map(str, shape)) for shape in (image, kernel))
+    return " ".join(["prepare convolve image={} kernel={}".format(*extents), *settings])
+
+
 def psf_case(build, rounds, scale):
     shape = tuple(extent // scale for extent in (240, 480, 480))
     random = np.random.default_rng(1)
@@ -63,15 +68,15 @@ def psf_case(build, rounds, scale):
 
     def first():
         with tempfile.TemporaryDirectory() as empty_cache:
-            worker = Worker(build, "convolume_compare_bench", empty_cache)
-            planned = worker.ask(f"prepare psf scale={scale}")
+            worker = Worker(build, "convolume_worker", empty_cache)
+            planned = worker.ask(request(shape, kernel.shape))
             seconds = planned["plan_seconds"] + worker.ask("run")["seconds"]
             worker.close()
             return seconds
 
     peer()
-    worker = Worker(build, "convolume_compare_bench")
-    worker.ask(f"prepare psf scale={scale}")
+    worker = Worker(build, "convolume_worker")
+    worker.ask(request(shape, kernel.shape))
     worker.ask("run")
     later = in_turns(rounds, scipy=peer, convolume=lambda: worker.ask("run")["seconds"])
     worker.close()
@@ -92,8 +97,8 @@ def small_kernel_cases(build, rounds, scale):
             ("box", "ndimage.convolve", lambda: scipy.ndimage.convolve(image, box, output=output, mode="constant")),
             ("gaussian", "ndimage.gaussian_filter",
              lambda: scipy.ndimage.gaussian_filter(image, 1, output=output, mode="constant", truncate=2))):
-        worker = Worker(build, "convolume_compare_bench")
-        planned = worker.ask(f"prepare {case} scale={scale}")
+        worker = Worker(build, "convolume_worker")
+        planned = worker.ask(request(shape, box.shape, f"values={'random' if case == 'box' else case}"))
         worker.ask("run")
         medians = in_turns(max(2, rounds // 3), scipy=lambda peer=peer: timed(peer),
                            convolume=lambda worker=worker: worker.ask("run")["seconds"])
@@ -107,8 +112,9 @@ def small_kernel_cases(build, rounds, scale):
 def memory_case(build, scale):
     """Peak host memory of dif beyond image and output, against the padded volume and the engines' limit."""
     limit = (160 << 20) // scale**3
-    worker = Worker(build, "convolume_compare_bench")
-    plan = worker.ask(f"prepare psf method=dif parts=8 scale={scale} engine-mem={limit}")["plan"]
+    worker = Worker(build, "convolume_worker")
+    shape = tuple(extent // scale for extent in (240, 480, 480))
+    plan = worker.ask(request(shape, (31, 61, 61), "method=dif", "parts=8", f"engine-mem={limit}"))["plan"]
     peak = worker.ask("run")["peak_bytes"]
     worker.close()
     padded = 4 * int(np.prod(plan["chosen"]["grid_zyx"]))

@@ -1,47 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs timed cases on request, one line at a time, so that a driver can alternate with other
-// programs in one run (bench/compare.py). Reads from stdin, answers on stdout, in JSON:
-//   prepare CASE [KEY=VALUE …]   plans and warms nothing; answers with the plan
-//   run                          executes once; answers with seconds and phases
+// Runs timed work on request, one line at a time, so that a driver can alternate with other
+// programs in one run (bench/compare.py, bench/gate.py). Reads from stdin, answers on stdout, in
+// JSON:
+//   prepare WORK [KEY=VALUE …]   plans; answers with the plan
+//   run                          executes once; answers with seconds, phases, peak memory
 //   quit
-// Cases: psf (240×480×480 * 31×61×61), box (512³ * 5×5×5 of random values), gaussian (512³, 5 taps
-// an axis). Keys: scale=N divides every image extent, method=NAME, parts=P, engines=N,
-// engine-mem=SIZE.
+// WORK and its keys (extents z,y,x; data are random):
+//   convolve     image, kernel, values=random|gaussian (of the kernel), type, output, precision,
+//                method, parts, mode, boundary
+//   deconvolve   image, kernel, iterations
+//   filter       signals, samples, filters, taps, type, method, segment
+// All: device, threads, engines, engine-mem. It uses public headers only, so that it compiles
+// against other versions of the library.
 
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "convolume/convolver.hpp"
+#include "convolume/deconvolver.hpp"
 #include "convolume/error.hpp"
+#include "convolume/filter_bank.hpp"
 
 using namespace convolume;
 
 namespace {
 
-struct Case {
-    Volume image;
-    Volume kernel;
-    Volume output;
-    std::unique_ptr<Convolver> convolver;
-    double plan_s = 0;
+class Settings {
+  public:
+    explicit Settings(std::istream& words) {
+        for (std::string word; words >> word;)
+            values_[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    }
+    std::string text(const char* key, const char* otherwise) const {
+        const auto found = values_.find(key);
+        return found == values_.end() ? otherwise : found->second;
+    }
+    index_t number(const char* key, const char* otherwise) const {
+        return std::stoll(text(key, otherwise));
+    }
+    Shape3 shape(const char* key, const char* otherwise) const {
+        std::istringstream extents(text(key, otherwise));
+        Shape3 shape;
+        char comma = ',';
+        extents >> shape.z >> comma >> shape.y >> comma >> shape.x;
+        return shape;
+    }
+
+  private:
+    std::map<std::string, std::string> values_;
 };
 
-void fill_random(Volume& volume) {
+Volume random_volume(const Shape3& shape, PixelType type) {
+    Volume floats(shape, PixelType::float32);
     std::uint32_t state = 1;
-    float* const elements = volume.elements<float>();
-    const index_t count = element_count(volume.shape());
-    for (index_t i = 0; i < count; ++i) {
+    const double scale = is_integer(type) ? 4000 : 1;
+    for (index_t i = 0; i < element_count(shape); ++i) {
         state = state * 1664525u + 1013904223u;
-        elements[i] = static_cast<float>(state >> 8) / 16777216.0f;
+        floats.elements<float>()[i] = static_cast<float>(scale * (state >> 8) / 16777216.0);
     }
+    if (type == PixelType::float32) return floats;
+    Volume volume(shape, type);
+    convert_pixels(floats.view(), volume.view());
+    return volume;
 }
 
-void fill_gaussian(Volume& volume, double sigma) {
-    const Shape3 shape = volume.shape();
+Volume gaussian_volume(const Shape3& shape, double sigma) {
+    Volume volume(shape, PixelType::float32);
     float* elements = volume.elements<float>();
     const auto squared = [](index_t i, index_t n) {
         return static_cast<double>((i - n / 2) * (i - n / 2));
@@ -52,94 +82,142 @@ void fill_gaussian(Volume& volume, double sigma) {
                 *elements++ = static_cast<float>(
                     std::exp(-(squared(z, shape.z) + squared(y, shape.y) + squared(x, shape.x)) /
                              (2 * sigma * sigma)));
+    return volume;
 }
 
-using Settings = std::map<std::string, std::string>;
+EngineChoice engines_of(const Settings& settings) {
+    EngineChoice choice;
+    choice.device = parse_device(settings.text("device", "auto"));
+    choice.threads = static_cast<int>(settings.number("threads", "0"));
+    choice.cpu_engines = static_cast<int>(settings.number("engines", "1"));
+    if (const std::string memory = settings.text("engine-mem", ""); !memory.empty())
+        choice.max_cpu_engine_bytes = parse_byte_size(memory);
+    return choice;
+}
 
-Case prepare(const std::string& name, const Settings& settings) {
-    const auto setting = [&](const char* key, const char* otherwise) {
-        const auto found = settings.find(key);
-        return found == settings.end() ? std::string(otherwise) : found->second;
-    };
-    const bool psf = name == "psf";
-    Shape3 image = psf ? Shape3{240, 480, 480} : Shape3{512, 512, 512};
-    const Shape3 kernel = psf ? Shape3{31, 61, 61} : Shape3{5, 5, 5};
-    for (int a = 0; a < 3; ++a) image[a] /= std::stoll(setting("scale", "1"));
+// What "prepare" has made.
+struct Work {
+    nlohmann::json plan;
+    std::function<void(const ExecutionContext&)> run;
+};
 
-    Case work{Volume(image, PixelType::float32),
-              Volume(kernel, PixelType::float32),
-              Volume(image, PixelType::float32),
-              {}};
-    fill_random(work.image);
-    if (name == "gaussian")
-        fill_gaussian(work.kernel, 1);
-    else if (psf || name == "box")
-        fill_random(work.kernel);
-    else
-        throw InvalidArgument(message("no case is called ", name));
-
+Work prepare_convolve(const Settings& settings) {
+    const Shape3 shape = settings.shape("image", "64,64,64");
+    const Shape3 kernel_shape = settings.shape("kernel", "5,5,5");
+    const PixelType type = parse_pixel_type(settings.text("type", "float32"));
+    const PixelType result = parse_pixel_type(settings.text("output", "float32"));
     Options options;
     options.normalization = KernelNormalization::sum;
-    options.method = parse_method(setting("method", "auto"));
-    options.parts = std::stoi(setting("parts", "0"));
-    EngineChoice choice;
-    choice.cpu_engines = std::stoi(setting("engines", "1"));
-    if (settings.count("engine-mem"))
-        choice.max_cpu_engine_bytes = parse_byte_size(settings.at("engine-mem"));
-
-    const auto start = std::chrono::steady_clock::now();
-    work.convolver = std::make_unique<Convolver>(image, work.kernel.view(), options, choice);
-    work.plan_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return work;
+    options.method = parse_method(settings.text("method", "auto"));
+    options.parts = static_cast<int>(settings.number("parts", "0"));
+    options.mode = parse_mode(settings.text("mode", "same"));
+    options.boundary = parse_boundary(settings.text("boundary", "zero"));
+    options.precision = parse_precision(settings.text("precision", "float32"));
+    const Volume kernel = settings.text("values", "random") == "gaussian"
+                              ? gaussian_volume(kernel_shape, 1)
+                              : random_volume(kernel_shape, PixelType::float32);
+    const auto convolver = std::make_shared<Convolver>(shape, kernel.view(), options,
+                                                       engines_of(settings), type, result);
+    const auto image = std::make_shared<Volume>(random_volume(shape, type));
+    const auto output = std::make_shared<Volume>(convolver->output_shape(), result);
+    return {nlohmann::json::parse(convolver->plan().to_json()),
+            [=](const ExecutionContext& context) {
+                convolver->execute(image->view(), output->view(), context);
+            }};
 }
 
-nlohmann::json run(Case& work) {
+Work prepare_deconvolve(const Settings& settings) {
+    const Shape3 shape = settings.shape("image", "64,64,64");
+    DeconvolveOptions options;
+    options.iterations = static_cast<int>(settings.number("iterations", "5"));
+    const Volume psf = gaussian_volume(settings.shape("kernel", "9,9,9"), 2);
+    const auto deconvolver =
+        std::make_shared<Deconvolver>(shape, psf.view(), options, engines_of(settings));
+    const auto image = std::make_shared<Volume>(random_volume(shape, PixelType::float32));
+    const auto output = std::make_shared<Volume>(shape, PixelType::float32);
+    return {nlohmann::json::object(), [=](const ExecutionContext& context) {
+                deconvolver->execute(image->view(), output->view(), context);
+            }};
+}
+
+Work prepare_filter(const Settings& settings) {
+    const SignalShape shape{settings.number("signals", "1"), settings.number("samples", "1000000")};
+    const index_t filters = settings.number("filters", "1"), taps = settings.number("taps", "64");
+    const PixelType type = parse_pixel_type(settings.text("type", "float32"));
+    FilterOptions options;
+    options.method = parse_filter_method(settings.text("method", "auto"));
+    options.segment = settings.number("segment", "0");
+    const Volume bank = random_volume({1, filters, taps}, type);
+    const auto filter_bank = std::make_shared<FilterBank>(
+        shape, std::vector<ConstImageView>{bank.view()}, options, engines_of(settings), type);
+    const auto signals =
+        std::make_shared<Volume>(random_volume({1, shape.signals, shape.samples}, type));
+    const auto results = std::make_shared<Volume>(
+        Shape3{shape.signals, filters, filter_bank->result_samples()}, filter_bank->result_type());
+    return {{{"method", to_string(filter_bank->plan().method)},
+             {"segment", filter_bank->plan().segment},
+             {"engine", filter_bank->plan().engine}},
+            [=](const ExecutionContext& context) {
+                filter_bank->execute(signals->view(), results->view(), nullptr, context);
+            }};
+}
+
+Work prepare(const std::string& work, const Settings& settings) {
+    if (work == "convolve") return prepare_convolve(settings);
+    if (work == "deconvolve") return prepare_deconvolve(settings);
+    if (work == "filter") return prepare_filter(settings);
+    throw InvalidArgument(message("no work is called ", work));
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+nlohmann::json run(const Work& work) {
     Timeline timeline;
     ExecutionContext context;
     context.timeline = &timeline;
     const index_t before = memory_use().current_bytes;
     reset_memory_peak();
-    const ExecutionReport report =
-        work.convolver->execute(work.image.view(), work.output.view(), context);
-    nlohmann::json phases;
-    for (const Phase phase : {Phase::allocate, Phase::decompose, Phase::convolve, Phase::compose})
-        phases[to_string(phase)] = timeline.total_s(phase);
-    return {{"seconds", report.seconds},
-            {"phases", phases},
-            {"peak_bytes", memory_use().peak_bytes - before}};
+    const auto start = Clock::now();
+    work.run(context);
+    const double seconds = seconds_since(start);
+    nlohmann::json times;
+    for (const Phase phase : {Phase::read, Phase::decompose, Phase::allocate, Phase::host_to_device,
+                              Phase::convolve, Phase::device_to_host, Phase::compose, Phase::write})
+        if (timeline.total_s(phase) > 0) times[to_string(phase)] = timeline.total_s(phase);
+    return {
+        {"seconds", seconds}, {"phases", times}, {"peak_bytes", memory_use().peak_bytes - before}};
+}
+
+nlohmann::json answer(const std::string& line, Work& work) {
+    std::istringstream words(line);
+    std::string verb, name;
+    words >> verb;
+    if (verb == "prepare") {
+        words >> name;
+        work = {};
+        const auto start = Clock::now();
+        work = prepare(name, Settings(words));
+        return {{"plan_seconds", seconds_since(start)}, {"plan", work.plan}};
+    }
+    if (verb == "run" && work.run) return run(work);
+    throw InvalidArgument(message("'", line, "' is no request: write prepare WORK, run or quit"));
 }
 
 }  // namespace
 
 int main() {
-    Case work;
-    std::string line;
-    while (std::getline(std::cin, line)) {
-        std::istringstream words(line);
-        std::string verb, name, word;
-        words >> verb;
+    Work work;
+    for (std::string line; std::getline(std::cin, line) && line != "quit";) {
+        nlohmann::json json;
         try {
-            if (verb == "quit") return 0;
-            if (verb == "prepare") {
-                Settings settings;
-                words >> name;
-                while (words >> word)
-                    settings[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
-                work = {};
-                work = prepare(name, settings);
-                std::cout << nlohmann::json{{"plan_seconds", work.plan_s},
-                                            {"plan", nlohmann::json::parse(
-                                                         work.convolver->plan().to_json())}}
-                                 .dump()
-                          << std::endl;
-            } else if (verb == "run" && work.convolver) {
-                std::cout << run(work).dump() << std::endl;
-            } else {
-                throw InvalidArgument(
-                    message("'", line, "' is no request: write prepare CASE, run or quit"));
-            }
+            json = answer(line, work);
         } catch (const std::exception& error) {
-            std::cout << nlohmann::json{{"error", error.what()}}.dump() << std::endl;
+            json = {{"error", error.what()}};
         }
+        std::cout << json.dump() << std::endl;
     }
 }

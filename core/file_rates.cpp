@@ -14,7 +14,7 @@ namespace {
 
 constexpr index_t file_bytes = index_t{64} << 20;
 constexpr index_t call_bytes = index_t{4} << 20;
-constexpr int rounds = 3;
+constexpr int rounds = 5;
 constexpr int most_threads_at_files = 8;  // as image files are moved
 
 using Clock = std::chrono::steady_clock;

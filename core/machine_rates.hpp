@@ -37,9 +37,9 @@ struct MachineRates {
     double file_read_bytes_per_s = 9e9;    ///< that the system caches
     double file_write_bytes_per_s = 4e9;   ///< into the system's cache, space taken first
     double file_sync_bytes_per_s = 1.2e9;  ///< from there to disk: meanwhile, or in the end
-    double file_sync_s = 2e-3;             ///< closing a file, besides its bytes
+    double file_sync_s = 4e-3;             ///< closing a file, besides its bytes
     double file_run_s = 4e-6;              ///< each run of bytes that follow each other in a file
-    double process_s = 19e-3;  ///< a run from file to file: loading the program, opening files, end
+    double process_s = 21e-3;  ///< a run from file to file: loading the program, opening files, end
 
     // Kernels
     double kernel_tap_s = 14e-9;  ///< reading, checking and copying a tap

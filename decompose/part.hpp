@@ -25,4 +25,7 @@ std::complex<double> root_of_unity(index_t k, index_t n);
 /// Throws InvalidArgument for layouts that cannot be split.
 void check_layout(const SplitLayout& layout);
 
+/// layout.stored within the steps that there are.
+StepRange stored_steps(const SplitLayout& layout);
+
 }  // namespace convolume::decompose

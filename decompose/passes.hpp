@@ -41,6 +41,7 @@ struct Geometry {
           reals(layout_.complex_data ? 2 : 1),
           rows(network_rows(layout_.complex_data, layout_.parts)),
           networks(layout_.z_grid / rows.undivided),
+          stored(stored_steps(layout_)),
           block(block_reals / (rows.undivided * reals)) {
         const bool twice = rows.parts > layout.parts;  // part 0 at n and n + M
         const index_t part_size = layout.samples() / layout.parts * reals;
@@ -49,12 +50,13 @@ struct Geometry {
             part_reals[i] = twice && row > 1 ? 2 : reals;
             part_begin[i] = (twice && row > 0 ? row - 1 : row) * part_size;
         }
-        if (twice) part_begin[1] += networks * layout.rows * layout.columns;
+        if (twice) part_begin[1] += (stored.end - stored.begin) * layout.rows * layout.columns;
     }
 
     /// Offset of sample (n, y, x) of a part's row.
     index_t part_offset(std::size_t row, index_t n, index_t y, index_t x) const {
-        return part_begin[row] + ((n * layout.rows + y) * layout.columns + x) * part_reals[row];
+        return part_begin[row] +
+               (((n - stored.begin) * layout.rows + y) * layout.columns + x) * part_reals[row];
     }
     /// Samples of a block when a row of `columns` is cut into equal ones.
     index_t block_for(index_t columns) const {
@@ -79,6 +81,7 @@ struct Geometry {
     index_t reals;  ///< of one undivided sample
     NetworkRows rows;
     index_t networks;  ///< planes between undivided rows, M
+    StepRange stored;  ///< networks whose planes are there
     index_t block;     ///< most samples of x that go through a network at a time
     std::array<index_t, max_rows> part_reals{};  ///< of one sample of a part's row
     std::array<index_t, max_rows> part_begin{};  ///< of a part's row at n = 0

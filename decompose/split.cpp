@@ -30,7 +30,7 @@ void check_input(const BlockInput& input, const SplitLayout& layout) {
 /// T is the sample type of the undivided data.
 template <class T, class Real>
 index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-                    const ExecutionContext& context, const PlaneRange& steps) {
+                    const ExecutionContext& context, const StepRange& steps) {
     const Geometry<Real> geometry(layout);
     const auto factors = geometry.factors(false);
     const Workspace<Real> workspace(geometry, threads);
@@ -51,9 +51,9 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
 
     const index_t step = geometry.block_for(gather.size());
 
-    const index_t first = std::max<index_t>(0, steps.begin);
+    const index_t first = std::max(geometry.stored.begin, steps.begin);
     const index_t count_of_steps =
-        std::max<index_t>(0, std::min(steps.end, geometry.networks) - first);
+        std::max<index_t>(0, std::min(steps.end, geometry.stored.end) - first);
     for_each_row(count_of_steps, static_cast<index_t>(input.gather[1].size()), threads, context,
                  [&](int thread, index_t step_number, index_t y) {
                      const index_t n = first + step_number;
@@ -108,7 +108,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
 
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-              const ExecutionContext& context, const PlaneRange& steps) {
+              const ExecutionContext& context, const StepRange& steps) {
     check_input(input, layout);
     if (layout.complex_data) {
         return split_typed<std::complex<Real>>(input, layout, data, threads, context, steps);
@@ -116,13 +116,9 @@ index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, in
     return split_typed<Real>(input, layout, data, threads, context, steps);
 }
 
-index_t split_steps(const SplitLayout& layout) {
-    return part_shape(layout.complex_data, {layout.parts - 1, layout.parts, layout.z_grid}).planes;
-}
-
 template index_t split(const BlockInput&, const SplitLayout&, float*, int, const ExecutionContext&,
-                       const PlaneRange&);
+                       const StepRange&);
 template index_t split(const BlockInput&, const SplitLayout&, double*, int, const ExecutionContext&,
-                       const PlaneRange&);
+                       const StepRange&);
 
 }  // namespace convolume::decompose

@@ -33,6 +33,13 @@ struct PartShape {
 /// real data and P > 1).
 PartShape part_shape(bool complex_data, const PartId& part);
 
+/// Steps [begin, end) of a split: step n makes plane n of every part, and of real data's part 0
+/// also plane n + split_steps().
+struct StepRange {
+    index_t begin = 0;
+    index_t end = std::numeric_limits<index_t>::max();
+};
+
 /// A split volume: P parts one after another, each contiguous in C order. Real data: part 0 holds
 /// z_grid/P planes of real samples (all of them for P = 1), the others z_grid/(2P) planes of
 /// complex ones. Complex data: every part holds z_grid/P complex planes. All parts have equal
@@ -44,31 +51,28 @@ struct SplitLayout {
     index_t z_grid = 1;
     index_t rows = 1;     ///< y extent stored
     index_t columns = 1;  ///< x extent stored
+    /// Only the planes of these steps are stored, in the order of the whole volume.
+    StepRange stored = {};
 
-    /// Samples (real or complex, as the data are) of the whole: z_grid * rows * columns.
+    /// Samples stored (real or complex, as the data are); of the whole, z_grid * rows * columns.
     index_t samples() const;
-    /// View of part `index` in a split volume at `data`.
+    /// View of what is stored of part `index` in a split volume at `data`.
     ImageView part(void* data, int index, Precision precision) const;
 };
 
-/// How many steps a split has: step n makes plane n of every part, and of real data's part 0 also
-/// plane n + that number.
+/// How many steps a split has.
 index_t split_steps(const SplitLayout& layout);
-struct PlaneRange {
-    index_t begin = 0;
-    index_t end = std::numeric_limits<index_t>::max();
-};
 
 /// Splits the gathered image into `data`, which has room for layout.samples() samples of `Real` (or
 /// complex `Real`) and is aligned as a Buffer is. gather[0] gives the planes 0 … of the grid; those
 /// beyond it are zero and cost no reads. The first gather[1].size() rows and gather[2].size()
 /// columns of every part are written, no others. Memory is read once and written once for every P.
-/// `steps` makes only some of the split's steps. Returns how many samples were read as 0 because
+/// `steps` makes only some of the stored steps. Returns how many samples were read as 0 because
 /// they are not finite (nonfinite_to_zero). Throws InvalidArgument when the gather does not fit the
 /// layout, or for a complex image and a real layout; Cancelled when asked to stop.
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
-              const ExecutionContext& context, const PlaneRange& steps = {});
+              const ExecutionContext& context, const StepRange& steps = {});
 
 /// Merges parts: grid planes [z_begin, z_begin + target.shape.z) of the composed volume, their
 /// first target.shape.y rows and target.shape.x columns, are stored into output.target, converted,
@@ -78,6 +82,12 @@ index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, in
 /// complex; Cancelled when asked to stop.
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
+                 const BlockOutput& output, int threads, const ExecutionContext& context);
+
+/// The same with planes in any places: grid plane z goes to plane scatter[z] of the target, or
+/// nowhere where that is -1 or z beyond the list.
+template <class Real>
+ClampCount merge(const Real* data, const SplitLayout& layout, const std::vector<index_t>& scatter,
                  const BlockOutput& output, int threads, const ExecutionContext& context);
 
 /// The part of a compact kernel that belongs to `part`: `taps`, of any type and strides, are planes

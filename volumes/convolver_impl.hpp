@@ -59,8 +59,6 @@ struct Convolver::Impl {
                             const ExecutionContext& context) const;
     ExecutionReport run_stream(ImageSource& source, ImageSink& sink,
                                const ExecutionContext& context) const;
-    ExecutionReport run_in_memory(ImageSource& source, ImageSink& sink,
-                                  const ExecutionContext& context) const;
     ExecutionReport run_folded(ImageSource& source, ImageSink& sink,
                                const ExecutionContext& context) const;
     /// Throws BadData that names the first NaN or infinity, or counts them.

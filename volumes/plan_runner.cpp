@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "decompose/split.hpp"
+#include "volumes/report_sum.hpp"
 #include "volumes/scheduler.hpp"
 #include "volumes/task_progress.hpp"
 
@@ -66,22 +67,6 @@ class SplitFront {
     std::exception_ptr error_;
 };
 
-// Adds up reports of tasks that end at the same time.
-class ReportSum {
-  public:
-    void add(const ExecutionReport& report) {
-        const std::lock_guard lock(mutex_);
-        sum_.clamped_low += report.clamped_low;
-        sum_.clamped_high += report.clamped_high;
-        sum_.nonfinite_inputs += report.nonfinite_inputs;
-    }
-    ExecutionReport sum() const { return sum_; }
-
-  private:
-    std::mutex mutex_;
-    ExecutionReport sum_;
-};
-
 }  // namespace
 
 PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps)
@@ -131,7 +116,9 @@ ExecutionReport PlanRunner::execute(const RunArguments& arguments,
             context.timeline->name_engine(engine->info().index, engine->info().name);
     std::unique_lock<std::mutex> gpu_lock;
     if (plan_.chosen.on_gpu) gpu_lock = std::unique_lock(*gpu_mutex_);
-    return plan_.chosen.parts > 1 ? run_parts(arguments, context) : run_tiles(arguments, context);
+    if (plan_.chosen.parts == 1) return run_tiles(arguments, context);
+    return arguments.stream ? run_streamed_parts(arguments, context)
+                            : run_parts(arguments, context);
 }
 
 ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
@@ -190,6 +177,37 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
     return report.sum();
 }
 
+const Task& PlanRunner::part_task(index_t number) const {
+    // Real data's part 0 is complete last.
+    const auto place = static_cast<std::size_t>(number + 1) % plan_.tasks.size();
+    return plan_.tasks[place];
+}
+
+PartRows PlanRunner::part_rows(index_t number) const {
+    const Task& task = part_task(number);
+    const auto& axes = plan_.blocks[static_cast<std::size_t>(task.block)].axes;
+    const Shape3& image = plan_.problem.image;
+    return {task.part.index,
+            {{0, 0, 0}, {axes[0].loaded, image.y, image.x}},
+            {{0, 0, 0}, {axes[0].loaded, axes[1].kept, axes[2].kept}}};
+}
+
+ExecutionReport PlanRunner::convolve_part(int engine, index_t number, const ConnectPart& connect,
+                                          const ExecutionContext& context) const {
+    const Problem& problem = plan_.problem;
+    const Task& task = part_task(number);
+    const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
+    BlockInput input;
+    input.gather = {identity_indices(block.axes[0].loaded),
+                    gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
+                    gather_indices(plan_.windows[2], problem.image.x, problem.boundary)};
+    BlockOutput output;
+    const auto prepared = kernel(engine, task, context);
+    connect(input, output);
+    return engines_[static_cast<std::size_t>(engine)]->convolve(block, *prepared, input, output,
+                                                                task.part.index, context);
+}
+
 ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
                                       const ExecutionContext& context) const {
     const Problem& problem = plan_.problem;
@@ -201,6 +219,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
         return scratch_->take(plan_.scratch_bytes, threads_, "the split volume");
     }();
 
+    const PartStore store(layout, problem.precision, scratch.data());
     ExecutionReport found;
     ReportSum tasks_report;
 
@@ -220,7 +239,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
             {}};
         const index_t stride = plan_.chosen.on_gpu ? ceil_div(front.steps(), 16) : front.steps();
         for (index_t begin = 0; begin < front.steps(); begin += stride) {
-            const decompose::PlaneRange steps{begin, begin + stride};
+            const decompose::StepRange steps{begin, begin + stride};
             found.nonfinite_inputs +=
                 single ? decompose::split(input, layout, static_cast<float*>(scratch.data()),
                                           threads_, context, steps)
@@ -239,29 +258,15 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
     const auto tasks = static_cast<int>(plan_.tasks.size());
     Progress progress(context, tasks, 0.1, 0.9);
     run_on_engines(workers(), tasks, context, [&](int worker, index_t number) {
-        const int engine = worker % static_cast<int>(engines_.size());
-        // Real data's part 0 is complete last.
-        const Task& task = plan_.tasks[static_cast<std::size_t>((number + 1) % tasks)];
-        const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
-        const ImageView part = layout.part(scratch.data(), task.part.index, problem.precision);
-        const Box3 image_rows{{0, 0, 0}, {part.shape.z, problem.image.y, problem.image.x}};
-        const Box3 kept_rows{{0, 0, 0}, {part.shape.z, block.axes[1].kept, block.axes[2].kept}};
-        BlockInput input{subview(part, image_rows),
-                         {identity_indices(part.shape.z),
-                          gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
-                          gather_indices(plan_.windows[2], problem.image.x, problem.boundary)},
-                         0,
-                         false,
-                         arguments.find_nonfinite,
-                         {},
-                         {}};
-        const auto prepared = kernel(engine, task, context);
-        if (!front.is_complete())
-            input.await_planes = [&front](index_t planes) { front.await(planes); };
+        const auto connect = [&](BlockInput& input, BlockOutput& output) {
+            store.connection(part_rows(number))(input, output);
+            input.find_nonfinite = arguments.find_nonfinite;
+            if (!front.is_complete())
+                input.await_planes = [&front](index_t planes) { front.await(planes); };
+        };
         const ExecutionContext task_context = progress.of_task(number);
-        tasks_report.add(engines_[static_cast<std::size_t>(engine)]->convolve(
-            block, *prepared, input, {subview(part, kept_rows), 0, {}}, task.part.index,
-            task_context));
+        tasks_report.add(convolve_part(worker % static_cast<int>(engines_.size()), number, connect,
+                                       task_context));
         if (task_context.progress) task_context.progress(1);
     });
     if (splitter.joinable()) splitter.join();

@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "core/buffer_pool.hpp"
+#include "volumes/part_store.hpp"
 #include "volumes/plan.hpp"
 #include "volumes/stream_tasks.hpp"
 
@@ -20,7 +22,8 @@ struct RunArguments {
     double subtract = 0;
     std::complex<double> add = 0;
     bool nonfinite_to_zero = false;
-    bool find_nonfinite = false;  ///< by GPU engines, and in streams
+    bool find_nonfinite = false;         ///< by GPU engines, and in streams
+    std::string scratch_directory = {};  ///< of the file of a split volume
 };
 
 /// A stream holds NaN or infinities that are not to be read as 0: where is still to be found.
@@ -44,6 +47,14 @@ class PlanRunner {
   private:
     ExecutionReport run_tiles(const RunArguments& arguments, const ExecutionContext& context) const;
     ExecutionReport run_parts(const RunArguments& arguments, const ExecutionContext& context) const;
+    /// The same of a stream (stream_parts.cpp).
+    ExecutionReport run_streamed_parts(const RunArguments& arguments,
+                                       const ExecutionContext& context) const;
+    /// The task of a plan in parts that is `number` in their order.
+    const Task& part_task(index_t number) const;
+    PartRows part_rows(index_t number) const;
+    ExecutionReport convolve_part(int engine, index_t number, const ConnectPart& connect,
+                                  const ExecutionContext& context) const;
     /// Threads that hand tasks to engines: worker w to engine w modulo their number.
     int workers() const { return static_cast<int>(engines_.size()) * plan_.chosen.tasks_in_flight; }
     std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task,

@@ -58,6 +58,7 @@ nlohmann::json candidate_json(const PlanCandidate& candidate) {
                         {"grid_zyx", shape_json(candidate.grid)},
                         {"engine_bytes", candidate.engine_bytes},
                         {"host_bytes", candidate.host_bytes},
+                        {"scratch_file_bytes", candidate.scratch_file_bytes},
                         {"seconds", candidate.seconds},
                         {"stages", stages_json(candidate.stages)}};
     if (!candidate.rejected.empty()) json["rejected"] = candidate.rejected;
@@ -113,8 +114,14 @@ std::string Plan::to_string() const {
     text += message("\nmemory ", format_bytes(chosen.engine_bytes), " an engine, ",
                     format_bytes(chosen.host_bytes), " of the host's ",
                     format_bytes(host_limit_bytes), " (image, output");
-    if (scratch_bytes > 0) text += message(", split volume ", format_bytes(scratch_bytes));
-    text += message(", engines), predicted ", format_seconds(chosen.seconds), "\n");
+    const bool on_disk = chosen.scratch_file_bytes > 0;
+    if (scratch_bytes > 0 && !on_disk)
+        text += message(", split volume ", format_bytes(scratch_bytes));
+    text += message(
+        ", engines), ",
+        on_disk ? message("scratch files of ", format_bytes(chosen.scratch_file_bytes), ", ")
+                : std::string(),
+        "predicted ", format_seconds(chosen.seconds), "\n");
 
     text += "stages, each by itself:";
     const auto stages = chosen.stages.list();

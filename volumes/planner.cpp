@@ -141,8 +141,7 @@ class Planner {
         Weighed weighed;
         static_cast<Prediction&>(weighed) =
             predict(layout, layout.tiles(),
-                    {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()},
-                    scratch_bytes(problem_, layout));
+                    {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()});
         weighed.layout = std::move(layout);
         weighed_.push_back(std::move(weighed));
     }
@@ -174,7 +173,7 @@ class Planner {
                 for (const Choice& x : choices[2]) {
                     const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
                     if (element_count(tiles) > max_tiles) break;
-                    Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest}, 0);
+                    Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
                     if (best && !is_better(found.candidate, best->candidate)) continue;
                     best.emplace();
                     static_cast<Prediction&>(*best) = std::move(found);
@@ -207,15 +206,16 @@ class Planner {
         return fits(a) ? a.seconds < b.seconds : a.engine_bytes < b.engine_bytes;
     }
 
-    // Of `layout` only its kind counts.
+    // Of a layout without parts only its kind counts.
     Prediction predict(const Layout& layout, const Index3& tiles,
-                       const std::array<BlockAxis, 3>& axes, index_t scratch) const {
+                       const std::array<BlockAxis, 3>& axes) const {
         return predictor_.predict({layout.method,
                                    layout.algorithm,
                                    layout.parts,
                                    tiles,
                                    {axes[0].grid, axes[1].grid, axes[2].grid},
-                                   scratch,
+                                   scratch_shape(problem_, layout),
+                                   scratch_bytes(problem_, layout),
                                    part_block(problem_, layout, 0, axes),
                                    part_block(problem_, layout, layout.parts - 1, axes)});
     }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "volumes/bands.hpp"
+#include "volumes/part_store.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume {
@@ -34,6 +36,7 @@ struct Predictor::Costs {
     index_t bytes = 0;      ///< of the engine
     index_t kernel = 0;     ///< of the largest one
     index_t workspace = 0;  ///< of each block in flight
+    index_t beyond_one_kernel = 0;
 };
 
 Prediction Predictor::predict(const BlockDivision& division) const {
@@ -47,10 +50,11 @@ Prediction Predictor::predict(const BlockDivision& division) const {
     candidate.on_gpu = engines_.front()->info().is_gpu;
 
     candidate.host_bytes =
-        checked_add(checked_add(held_bytes(division), in_memory_bytes(division)),
+        checked_add(checked_add(held_bytes(division), in_memory_bytes()),
                     checked_add(division.scratch_bytes, problem_.other_host_bytes));
 
     double writing_s = 0;
+    index_t beyond_one_kernel = 0;
     for (const auto& engine : engines_) {
         const Costs costs = costs_of(*engine, division);
         add_memory(*engine, division, costs, prediction);
@@ -58,8 +62,11 @@ Prediction Predictor::predict(const BlockDivision& division) const {
         const Course course = course_of(division, costs);
         candidate.seconds = std::max(candidate.seconds, course.seconds);
         writing_s = std::max(writing_s, course.writing_s);
+        beyond_one_kernel = costs.beyond_one_kernel;
         if (engine == engines_.front()) add_stages(division, costs, candidate);
     }
+    if (candidate.host_bytes > limits_.host_bytes)
+        make_fit(division, beyond_one_kernel, prediction);
     if (division.scratch_bytes > 0) add_split(division, candidate);
     if (problem_.streamed && !streams(division)) add_files(candidate);
     if (problem_.streamed)
@@ -82,6 +89,7 @@ Predictor::Costs Predictor::costs_of(const Engine& engine, const BlockDivision& 
     costs.kernel = std::max(costs.a.kernel_bytes, costs.b.kernel_bytes);
     const index_t all_kernels = checked_add(
         costs.a.kernel_bytes, checked_multiply(division.parts - 1, costs.b.kernel_bytes));
+    costs.beyond_one_kernel = all_kernels - costs.kernel;
     const auto bytes = [&](bool keep) {
         return checked_add(checked_multiply(costs.in_flight, costs.workspace),
                            keep ? all_kernels : costs.kernel);
@@ -116,18 +124,17 @@ void Predictor::add_memory(const Engine& engine, const BlockDivision& division, 
                         : costs.bytes);
     if (division.scratch_bytes > 0)
         candidate.host_bytes =
-            checked_add(candidate.host_bytes, engine.info().threads * split_bytes_per_thread);
+            checked_add(candidate.host_bytes, (problem_.streamed ? Bands::in_flight : 1) *
+                                                  engine.info().threads * split_bytes_per_thread);
 }
 
 // Where only few images are expected: kernels, and memory that is used for the first time.
 double Predictor::prepare_seconds(const BlockDivision& division, const Costs& costs) const {
     if (!counts_first_use()) return 0;
     const double taps_s = static_cast<double>(element_count(problem_.kernel)) * rates_.kernel_tap_s;
-    const double boxes_s =
-        static_cast<double>(held_bytes(division) +
-                            (problem_.streamed ? in_memory_bytes(division) : 0)) /
-        static_cast<double>(engines_.size()) /
-        (rates_.first_touch_bytes_per_s * engines_.front()->info().threads);
+    const double boxes_s = static_cast<double>(held_bytes(division)) /
+                           static_cast<double>(engines_.size()) /
+                           (rates_.first_touch_bytes_per_s * engines_.front()->info().threads);
     return taps_s + boxes_s + costs.a.first_use_s + costs.a.kernel_s +
            static_cast<double>(division.parts - 1) * costs.b.kernel_s;
 }
@@ -189,6 +196,34 @@ void Predictor::add_stages(const BlockDivision& division, const Costs& costs,
     }
 }
 
+// More than the host has: it keeps fewer kernels, or puts the split volume into scratch files.
+void Predictor::make_fit(const BlockDivision& division, index_t beyond_one_kernel,
+                         Prediction& prediction) const {
+    PlanCandidate& candidate = prediction.candidate;
+    const auto engines = static_cast<index_t>(engines_.size());
+    // Engines in host memory keep kernels where there is room for them beside all else.
+    if (!candidate.on_gpu && prediction.keep_kernels) {
+        prediction.keep_kernels = false;
+        candidate.host_bytes -= engines * beyond_one_kernel;
+        candidate.engine_bytes -= beyond_one_kernel;
+    }
+    if (!problem_.streamed || division.parts == 1 || candidate.host_bytes <= limits_.host_bytes)
+        return;
+    // Of the files, the parts in flight are in memory. Every sample is written and read twice.
+    const index_t part = ceil_div(division.scratch_bytes, division.parts);
+    const index_t in_memory =
+        engines_.front()->info().streams
+            ? 0
+            : checked_multiply(engines, checked_multiply(LoadedParts::in_flight, part));
+    candidate.scratch_file_bytes = division.scratch_bytes;
+    candidate.host_bytes = checked_add(candidate.host_bytes - division.scratch_bytes, in_memory);
+    const double write_bytes_per_s =
+        std::min(problem_.sink_bytes_per_s, rates_.file_sync_bytes_per_s);
+    candidate.seconds += 2 * static_cast<double>(images()) *
+                         static_cast<double>(division.scratch_bytes) *
+                         (1 / problem_.source_bytes_per_s + 1 / write_bytes_per_s);
+}
+
 void Predictor::add_split(const BlockDivision& division, PlanCandidate& candidate) const {
     int host_threads = 0;
     for (const auto& engine : engines_) host_threads += engine->info().threads;
@@ -236,6 +271,8 @@ void Predictor::add_commit(double writing_s, PlanCandidate& candidate) const {
 }
 
 index_t Predictor::held_bytes(const BlockDivision& division) const {
+    if (problem_.streamed && division.parts > 1)
+        return Bands(problem_, division.parts, division.scratch).bytes();
     if (!holds(division)) return 0;
     return checked_multiply(
         static_cast<index_t>(engines_.size()),
@@ -243,8 +280,8 @@ index_t Predictor::held_bytes(const BlockDivision& division) const {
                          checked_multiply(tasks(division), problem_.executions)));
 }
 
-index_t Predictor::in_memory_bytes(const BlockDivision& division) const {
-    return streams(division) ? 0 : checked_add(image_bytes(), output_bytes());
+index_t Predictor::in_memory_bytes() const {
+    return problem_.streamed ? 0 : checked_add(image_bytes(), output_bytes());
 }
 
 index_t Predictor::image_bytes() const {

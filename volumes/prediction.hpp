@@ -22,7 +22,8 @@ struct BlockDivision {
     int parts = 1;
     Index3 tiles;
     Shape3 grid;
-    index_t scratch_bytes = 0;  ///< of the split volume
+    Shape3 scratch;             ///< of the split volume
+    index_t scratch_bytes = 0;  ///< of the same
     Block first;                ///< part 0, or the largest tile
     Block other;                ///< all further parts
 };
@@ -56,6 +57,8 @@ class Predictor {
     Course course_of(const BlockDivision& division, const Costs& costs) const;
     void add_stages(const BlockDivision& division, const Costs& costs,
                     PlanCandidate& candidate) const;
+    void make_fit(const BlockDivision& division, index_t beyond_one_kernel,
+                  Prediction& prediction) const;
     void add_split(const BlockDivision& division, PlanCandidate& candidate) const;
     void add_start(PlanCandidate& candidate) const;
     void add_files(PlanCandidate& candidate) const;
@@ -73,8 +76,8 @@ class Predictor {
     }
     bool counts_first_use() const { return problem_.executions > 0; }
     index_t images() const { return std::max<index_t>(problem_.executions, 1); }
-    index_t held_bytes(const BlockDivision& division) const;       ///< boxes of samples
-    index_t in_memory_bytes(const BlockDivision& division) const;  ///< image and result
+    index_t held_bytes(const BlockDivision& division) const;  ///< boxes of streams
+    index_t in_memory_bytes() const;  ///< image and result, where they are not streamed
     index_t image_bytes() const;
     index_t output_bytes() const;
 

@@ -128,9 +128,9 @@ ExecutionReport Convolver::Impl::run_stream(ImageSource& source, ImageSink& sink
     arguments.subtract = resolved.subtract;
     arguments.add = resolved.add;
     arguments.find_nonfinite = may_hold_nonfinite(source.format().type);
+    arguments.scratch_directory = options.scratch_directory;
     arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
     ExecutionReport report = run_with_retries([&](const PlanRunner& current) {
-        if (current.plan().chosen.parts > 1) return run_in_memory(source, sink, context);
         try {
             return current.execute(arguments, context);
         } catch (const FoundNonfinite&) {
@@ -146,25 +146,6 @@ ExecutionReport Convolver::Impl::run_stream(ImageSource& source, ImageSink& sink
     if (arguments.find_nonfinite && report.nonfinite_inputs > 0)
         report.nonfinite_inputs = check_finite(source, context);
     return report;
-}
-
-ExecutionReport Convolver::Impl::run_in_memory(ImageSource& source, ImageSink& sink,
-                                               const ExecutionContext& context) const {
-    const StackFormat from = source.format(), to = sink.format();
-    const HostMemory memory =
-        runner()->plan().chosen.on_gpu ? HostMemory::page_locked : HostMemory::ordinary;
-    Volume input(from.shape, from.type, memory);
-    Volume output(to.shape, to.type, memory);
-    return for_each_volume(from, context, [&](index_t t, index_t c, const ExecutionContext& part) {
-        {
-            const PhaseTimer timer(context.timeline, Phase::read, -1, -1, input.bytes());
-            source.read_box(t, c, {{0, 0, 0}, from.shape}, input.view());
-        }
-        const ExecutionReport report = run_views(input.view(), output.view(), part);
-        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
-        sink.write_box(t, c, {{0, 0, 0}, to.shape}, output.view());
-        return report;
-    });
 }
 
 ExecutionReport Convolver::Impl::run_folded(ImageSource& source, ImageSink& sink,

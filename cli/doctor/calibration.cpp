@@ -27,7 +27,7 @@ std::string one_line(const Calibration& calibration) {
 std::string to_text(const Calibration& calibration) {
     std::ostringstream text;
     const auto line = [&text](std::string label, std::string used, const std::string& built_in) {
-        label.resize(36, ' ');
+        label.resize(38, ' ');
         used.resize(14, ' ');
         text << label << used << built_in << '\n';
     };

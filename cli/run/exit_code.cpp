@@ -4,8 +4,6 @@
 #include <new>
 #include <system_error>
 
-#include "convolume/error.hpp"
-
 namespace convolume::cli {
 
 ExitCode exit_code_of(const std::exception& error) {
@@ -13,6 +11,7 @@ ExitCode exit_code_of(const std::exception& error) {
     if (is_a<OutOfMemory>(error) || is_a<std::bad_alloc>(error)) return ExitCode::out_of_memory;
     if (is_a<Unavailable>(error)) return ExitCode::unavailable;
     if (is_a<OutputExists>(error)) return ExitCode::output_exists;
+    if (is_a<ErrorTooLarge>(error)) return ExitCode::error_too_large;
     if (is_a<BadData>(error)) return ExitCode::bad_data;
     if (is_a<InputNotFound>(error)) return ExitCode::no_input;
     if (is_a<CannotCreate>(error)) return ExitCode::cannot_create;

@@ -5,6 +5,8 @@
 #include <exception>
 #include <string>
 
+#include "convolume/error.hpp"
+
 namespace convolume::cli {
 
 enum class ExitCode : int {
@@ -14,6 +16,7 @@ enum class ExitCode : int {
     out_of_memory = 3,
     unavailable = 4,
     output_exists = 5,
+    error_too_large = 6,
     bad_data = 65,
     no_input = 66,
     internal = 70,
@@ -21,6 +24,11 @@ enum class ExitCode : int {
     io_error = 74,
     interrupted = 130,
     pipe_closed = 141,  ///< what a shell reports of commands that SIGPIPE ends
+};
+
+/// The errors of a comparison are above what the caller allows.
+class ErrorTooLarge : public Error {
+    using Error::Error;
 };
 
 /// Whether an error of some type is a T.

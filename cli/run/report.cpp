@@ -61,8 +61,10 @@ std::string plan_line(const Plan& plan, index_t executions) {
     text << ", grid z,y,x " << to_string(chosen.grid) << " on";
     for (const std::string& engine : plan.engines) text << ' ' << engine;
     if (chosen.on_gpu) text << ", " << format_bytes(chosen.engine_bytes) << " of each GPU";
-    text << ", " << format_bytes(chosen.host_bytes) << " of host memory, predicted "
-         << format_duration(chosen.seconds * static_cast<double>(executions));
+    text << ", " << format_bytes(chosen.host_bytes) << " of host memory";
+    if (chosen.scratch_file_bytes > 0)
+        text << ", scratch files of " << format_bytes(chosen.scratch_file_bytes);
+    text << ", predicted " << format_duration(chosen.seconds * static_cast<double>(executions));
     return text.str();
 }
 

@@ -52,9 +52,10 @@ struct PlanCandidate {
     index_t block_bytes = 0;   ///< of the largest block and its kernel
     index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
     index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
-    double seconds = 0;        ///< of one image; of all where it is said how many are expected
-    PlanStages stages;         ///< of as many images as `seconds`
-    std::string rejected;      ///< why it cannot run; empty when it can
+    index_t scratch_file_bytes = 0;  ///< of a split volume that memory has no room for
+    double seconds = 0;    ///< of one image; of all where it is said how many are expected
+    PlanStages stages;     ///< of as many images as `seconds`
+    std::string rejected;  ///< why it cannot run; empty when it can
 };
 
 /// How a convolution is run, and what it was predicted to take.

@@ -19,6 +19,7 @@ TEST_CASE("every error has its exit code") {
     CHECK(exit_code_of(Unavailable("x")) == ExitCode::unavailable);
     CHECK(exit_code_of(DeviceFailure("x")) == ExitCode::unavailable);
     CHECK(exit_code_of(OutputExists("x")) == ExitCode::output_exists);
+    CHECK(exit_code_of(ErrorTooLarge("x")) == ExitCode::error_too_large);
     CHECK(exit_code_of(BadData("x")) == ExitCode::bad_data);
     CHECK(exit_code_of(InputNotFound("x")) == ExitCode::no_input);
     CHECK(exit_code_of(InternalError("x")) == ExitCode::internal);
@@ -32,6 +33,7 @@ TEST_CASE("every error has its exit code") {
 TEST_CASE("exit codes are the documented numbers") {
     CHECK(static_cast<int>(ExitCode::ok) == 0);
     CHECK(static_cast<int>(ExitCode::runtime_fault) == 1);
+    CHECK(static_cast<int>(ExitCode::error_too_large) == 6);
     CHECK(static_cast<int>(ExitCode::internal) == 70);
     CHECK(static_cast<int>(ExitCode::pipe_closed) == 141);
 }

@@ -137,6 +137,58 @@ void round_trip(PixelType type, Random& random) {
 
 }  // namespace
 
+TEST_CASE("bands of a split volume hold the planes of the whole, and merge to the same",
+          "[split][merge]") {
+    Random random(20261122);
+    for (int round = 0; round < 60; ++round) {
+        const bool complex_data = random.integer(0, 1) == 1;
+        const int parts = random.pick({1, 2, 4, 8, 16});
+        const index_t multiple = complex_data || parts == 1 ? parts : 2 * parts;
+        const index_t grid = multiple * random.integer(1, 6);
+        const SplitLayout whole{complex_data, parts, grid, random.integer(1, 5),
+                                random.integer(1, 70)};
+        const Shape3 shape{random.integer(1, grid), whole.rows, whole.columns};
+        const PixelType type = pixel_type(Precision::float32, complex_data);
+        const Volume image = to_volume(random.array(shape, complex_data), type);
+        const BlockInput input{
+            image.view(),
+            {identity_indices(shape.z), identity_indices(shape.y), identity_indices(shape.x)}};
+        const auto data_of = [](Volume& volume) { return static_cast<float*>(volume.view().data); };
+        Volume all({grid, whole.rows, whole.columns}, type);
+        decompose::split(input, whole, data_of(all), 1, {});
+        Volume merged(shape, type), by_bands(shape, type);
+        decompose::merge(data_of(all), whole, 0, {merged.view()}, 1, {});
+        poison(by_bands.view());
+
+        const index_t steps = decompose::split_steps(whole);
+        for (index_t begin = 0; begin < steps;) {
+            const index_t end = std::min(begin + random.integer(1, 3), steps);
+            SplitLayout band = whole;
+            band.stored = {begin, end};
+            Volume some({band.samples() / (whole.rows * whole.columns), whole.rows, whole.columns},
+                        type);
+            poison(some.view());
+            decompose::split(input, band, data_of(some), 2, {});
+            std::vector<index_t> scatter(static_cast<std::size_t>(shape.z), -1);
+            for (int p = 0; p < parts; ++p) {
+                const Array expected = to_array(whole.part(data_of(all), p, Precision::float32));
+                const Array got = to_array(band.part(data_of(some), p, Precision::float32));
+                for (index_t z = 0; z < got.shape.z; ++z) {
+                    const index_t plane = z / (end - begin) * steps + begin + z % (end - begin);
+                    for (index_t y = 0; y < whole.rows; ++y)
+                        for (index_t x = 0; x < whole.columns; ++x)
+                            REQUIRE(got(z, y, x) == expected(plane, y, x));
+                }
+            }
+            for (index_t z = 0; z < shape.z; ++z)
+                if (z % steps >= begin && z % steps < end) scatter[static_cast<std::size_t>(z)] = z;
+            decompose::merge(data_of(some), band, scatter, {by_bands.view()}, 2, {});
+            begin = end;
+        }
+        REQUIRE(to_array(merged.view()).values == to_array(by_bands.view()).values);
+    }
+}
+
 TEST_CASE("merge undoes split for every type, stride and gather", "[split][merge]") {
     Random random(test_seed("round_trip"));
     for (const PixelType type : all_types) {

@@ -8,6 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/convolver_case.hpp"
+#include "tests/support/streams.hpp"
 #include "volumes/convolver_factory.hpp"
 
 using namespace convolume;
@@ -95,6 +96,37 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
                   static_cast<index_t>(small.size()) * on_gpu.plan().chosen.engine_bytes);
             CHECK(on_gpu.plan().chosen.engine_bytes <= small.front()->memory_limit_bytes());
         }
+}
+
+TEST_CASE("parts on a GPU travel through scratch files where host memory has no room for them") {
+    NEEDS_GPU();
+    const Shape3 shape{128, 512, 512}, kernel_shape{9, 7, 5};
+    Random random(test_seed("gpu scratch files"));
+    const Volume image = to_volume(random.integers(shape, 0, 4000), PixelType::uint16);
+    const Volume kernel = to_volume(random.array(kernel_shape, false), PixelType::float32);
+    for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::reflect}) {
+        Options options;
+        options.method = Method::dif;
+        options.parts = 8;
+        options.boundary.kind = boundary;
+        const auto make = [&] {
+            return ConvolverFactory::make(shape, kernel.view(), options, gpus(), image.type());
+        };
+        Volume expected(shape, PixelType::float32);
+        make().execute(image.view(), expected.view());
+
+        options.streamed = true;
+        const PlanCandidate with_room = make().plan().chosen;
+        CHECK(with_room.scratch_file_bytes == 0);
+        options.max_host_bytes = with_room.host_bytes - 1;
+        const Convolver convolver = make();
+        CHECK(convolver.plan().chosen.scratch_file_bytes == convolver.plan().scratch_bytes);
+        TestSource source({&image});
+        TestSink sink({shape, PixelType::float32});
+        convolver.execute(source, sink);
+        CHECK(sink.defect().empty());
+        CHECK(same_bytes(expected, sink.volume(0)));
+    }
 }
 
 TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {

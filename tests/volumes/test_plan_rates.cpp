@@ -75,6 +75,7 @@ TEST_CASE("the way that is fast on a machine is chosen on it") {
     const Problem problem = streamed_problem();
     MachineRates rates;
     rates.multiply_add_s /= 100;
+    rates.kernel_row_s /= 100;
     CHECK(make_plan(problem, {}, cpu_of(rates)).chosen.method == Method::direct);
     rates = {};
     rates.multiply_add_s *= 100;

@@ -52,6 +52,57 @@ double largest_difference(const Volume& a, const Volume& b) {
 
 }  // namespace
 
+TEST_CASE("streams: parts that memory has no room for go through scratch files") {
+    const Shape3 shape{150, 96, 200}, kernel_shape{9, 11, 13};
+    const Volume kernel = ramp(kernel_shape, PixelType::float32, 7);
+    for (const BoundaryKind boundary :
+         {BoundaryKind::zero, BoundaryKind::mirror, BoundaryKind::wrap})
+        for (const auto& [type, parts, engines] :
+             {std::tuple{PixelType::uint16, 4, 1}, std::tuple{PixelType::uint16, 16, 2},
+              std::tuple{PixelType::complex64, 8, 1}, std::tuple{PixelType::float64, 8, 1}}) {
+            Options options;
+            options.method = Method::dif;
+            options.parts = parts;
+            options.boundary.kind = boundary;
+            if (type == PixelType::float64) options.precision = Precision::float64;
+            const PixelType out = sample_type(options.precision, type == PixelType::complex64);
+            const Volume image = ramp(shape, type, 997);
+            const Convolver in_memory = ConvolverFactory::make(shape, kernel.view(), options,
+                                                               cpu_engines(engines), type, out);
+            Volume expected(shape, out);
+            in_memory.execute(image.view(), expected.view());
+
+            options.streamed = true;
+            const auto streamed = [&] {
+                return ConvolverFactory::make(shape, kernel.view(), options, cpu_engines(engines),
+                                              type, out);
+            };
+            // With room for it, the split volume is in memory, and nothing of image and result is.
+            const PlanCandidate with_room = streamed().plan().chosen;
+            CHECK(with_room.scratch_file_bytes == 0);
+            // With less, kernels are not kept at first, and then it goes to disk.
+            index_t limit = with_room.host_bytes;
+            const auto on_disk = [&] {
+                options.max_host_bytes = limit -= with_room.host_bytes / 20;
+                return streamed().plan().chosen.scratch_file_bytes > 0;
+            };
+            while (!on_disk()) REQUIRE(limit > with_room.host_bytes / 4);
+            const Convolver convolver = streamed();
+            INFO(convolver.plan().to_string());
+            CHECK(convolver.plan().chosen.scratch_file_bytes == convolver.plan().scratch_bytes);
+            REQUIRE(convolver.plan().chosen.host_bytes < *options.max_host_bytes);
+
+            TestSource source({&image});
+            TestSink sink({shape, out});
+            const index_t before = memory_use().current_bytes;
+            reset_memory_peak();
+            convolver.execute(source, sink);
+            CHECK(memory_use().peak_bytes - before <= convolver.plan().chosen.host_bytes);
+            CHECK(sink.defect().empty());
+            CHECK(same_bytes(expected, sink.volume(0)));
+        }
+}
+
 TEST_CASE("streams: an image larger than the limit is convolved within it") {
     const Shape3 shape{160, 192, 200}, kernel_shape{9, 11, 13};
     const Volume image = ramp(shape, PixelType::uint16, 997);

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command lines of `convolume compare` and `convolume compare filter`.
+
+#include <memory>
+
+#include "cli/app.hpp"
+#include "cli/compare/command.hpp"
+#include "cli/compare/subject.hpp"
+#include "cli/files/raw_options.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/text/option_help.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+/// A list whose values `parse` turns into those of `target`.
+template <class T, class Parse>
+void add_list(CLI::App& app, const std::string& name, std::vector<T>& target, Parse parse,
+              const std::string& choices, const std::string& help) {
+    const auto parse_all = [parse](std::string_view option, const std::string& text) {
+        std::vector<T> values;
+        for (const std::string& value : split_list(option, text))
+            values.push_back(parse(option, value));
+        return values;
+    };
+    add_parsed(app, name, target, parse_all, choices, help)->group("Ways");
+}
+
+/// Keeps the text of a value that `parse` accepts.
+template <class Parse>
+auto checked_by(Parse parse) {
+    return [parse](std::string_view, const std::string& text) {
+        parse(text);
+        return text;
+    };
+}
+
+double parse_limit(std::string_view option, const std::string& text, double most) {
+    const double value = parse_number(option, text);
+    if (!(value >= 0 && value <= most))
+        throw InvalidArgument(
+            message(option, " is a number from 0 to ", most, ", not \"", text, "\"; correct it"));
+    return value;
+}
+
+void add_ways(CLI::App& app, CompareRequest& request) {
+    add_list(app, "--devices", request.lists.devices, checked_by(parse_compared_device),
+             "cpu,gpu:0,gpu:0+1,auto",
+             "Devices; gpu:0+1 are two GPUs together (default: the CPU, every GPU, and all GPUs)");
+    add_list(app, "--precision", request.lists.precisions, checked_by(parse_precision),
+             "float32,float64", "Precisions of the computation (default both)");
+    add_list(app, "--threads", request.lists.threads, parse_positive<int>, "1,2,…",
+             "Numbers of CPU threads (default: all)");
+}
+
+void add_measurement(CLI::App& app, CompareRequest& request) {
+    const char* group = "How it is measured";
+    add_parsed(app, "--repeats", request.repeats, parse_positive<int>, "N",
+               "Turns of every way; times are their medians (default 3)")
+        ->group(group);
+    add_parsed(
+        app, "--time-limit", request.time_limit_s,
+        [](std::string_view option, const std::string& text) {
+            return parse_limit(option, text, 1e6);
+        },
+        "SECONDS",
+        "Leave out ways whose execution is predicted to take longer, and stop those that do "
+        "(default 60)")
+        ->group(group);
+    add_parsed(app, "--reference", request.reference, parse_reference, "auto|direct|fft|none",
+               "What errors are measured against, in float64 on the CPU: direct sums, or Fourier "
+               "transforms (default auto: direct sums up to 4e9 products)")
+        ->group(group);
+    add_parsed(
+        app, "--fail-if-error-above", request.most_error,
+        [](std::string_view option, const std::string& text) {
+            return parse_limit(option, text, 1e300);
+        },
+        "X",
+        "End with exit code 6 if the relative L∞ error of a way, max |A - B| / max |B|, is "
+        "above X")
+        ->group(group);
+    add_parsed(
+        app, "--max-host-mem", request.max_host_bytes, parse_byte_size, "SIZE",
+        "Memory limit of input, reference, kept results and one way together (default: three "
+        "quarters of free memory)")
+        ->group(group);
+}
+
+void add_sweep(CLI::App& app, CompareRequest& request, const std::string& help) {
+    const char* group = "Sweeps without files";
+    add_parsed(app, "--sizes", request.sizes, parse_sizes, "64..512|64,100,128", help)
+        ->group(group);
+    add_parsed(app, "--seed", request.seed, parse_seed, "N", "Seed of the random data (default 1)")
+        ->group(group);
+}
+
+void add_output(CLI::App& app, CompareRequest& request) {
+    const char* group = "What is written";
+    app.add_option("-o,--output", request.output,
+                   "Folder of the report: report.html, report.md, report.json and pictures")
+        ->type_name("REPORT_DIR")
+        ->group(group);
+    CLI::Option* overwrite =
+        app.add_flag("--overwrite", request.overwrite, "Replace a report that exists")
+            ->group(group);
+    app.add_flag("--resume", request.resume,
+                 "Go on with an interrupted comparison of the same input and options")
+        ->excludes(overwrite)
+        ->group(group);
+    add_json_option(app, group, request.run);
+    CLI::Option* quiet = add_quiet_option(app, group, request.run);
+    app.add_flag_callback(
+           "-v,--verbose", [&request] { request.run.verbosity = Verbosity::verbose; },
+           "Also print every turn")
+        ->group(group)
+        ->excludes(quiet);
+}
+
+/// Files or sizes, and where the report goes.
+void check(const CompareRequest& request, bool no_files, bool all_files, const char* files) {
+    if (request.sizes.empty() && !all_files)
+        throw InvalidArgument(
+            message("nothing to compare was named; give ", files, ", or --sizes for random data"));
+    if (!request.sizes.empty() && !no_files)
+        throw InvalidArgument("both files and --sizes were given; leave out one of them");
+    if (request.output.empty())
+        throw InvalidArgument("no folder was named for the report; give -o REPORT_DIR");
+    if (request.most_error && request.reference == ReferenceKind::none)
+        throw InvalidArgument(
+            "--fail-if-error-above needs a reference; leave out --reference none");
+}
+
+void add_images(CLI::App& app, ImageCompareRequest& request) {
+    app.add_option("IMAGE", request.image, "TIFF, NPY, file.h5 or file.h5:/dataset");
+    app.add_option("KERNEL", request.kernel, "The kernel (PSF): one 3D stack of any format");
+    add_ways(app, request);
+    add_list(app, "--methods", request.lists.methods, checked_by(parse_method),
+             "auto,in-core,dif,tiled,direct", "Methods (default all)");
+    add_list(
+        app, "--parts", request.lists.parts,
+        [](std::string_view, const std::string& text) { return parse_parts(text); },
+        "auto,1,2,4,8,16", "Numbers of parts of method dif (default auto)");
+    const char* group = "What is computed";
+    Options& options = request.options;
+    add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
+               "Size of the result (default same)")
+        ->group(group);
+    add_parsed(app, "--boundary", options.boundary, parse_boundary,
+               "zero|constant:V|nearest|reflect|mirror|wrap",
+               "How the image continues beyond its edges (default zero)")
+        ->group(group);
+    add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
+               parse_kernel_normalization, "sum|peak|none",
+               "Divide the kernel by its sum (default) or its peak, or leave it as it is")
+        ->group(group);
+    add_kernel_options(app, group, request.kernel_options);
+    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
+               "What to do with NaN and infinities in the image (default error)")
+        ->group(group);
+    add_selection_options(app, group, request.selection);
+    add_sweep(app, request,
+              "Edges of random images, doubled from the first to the last, or a list");
+    add_parsed(app, "--kernel-size", request.kernel_size, parse_positive<index_t>, "K",
+               "Edge of the random kernel (default: a quarter of the image's)")
+        ->group("Sweeps without files");
+    add_measurement(app, request);
+    add_output(app, request);
+}
+
+void add_signals(CLI::App& app, SignalCompareRequest& request) {
+    app.add_option("SIGNAL", request.signal,
+                   "NPY, file.h5, file.h5:/dataset, WAV or raw (.f32, .c64, .i16, .ci16, …)");
+    app.add_option("BANK", request.filter_files,
+                   "One or more files, each with one filter (1D) or several (filters × taps)");
+    add_ways(app, request);
+    add_list(app, "--methods", request.lists.methods, checked_by(parse_filter_method),
+             "auto,direct,overlap-save,overlap-add,partitioned", "Methods (default all)");
+    add_list(app, "--segments", request.lists.segments, parse_positive<index_t>, "1024,4096,…",
+             "Lengths of the transforms (default: chosen automatically)");
+    const char* group = "What is computed";
+    FilterOptions& options = request.options;
+    add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
+               "Size of the result (default same)")
+        ->group(group);
+    add_parsed(app, "--origin", options.origin, parse_filter_origin, "center|causal|anticausal|N",
+               "Index of the tap aligned with the result's sample (default center: (M-1)/2)")
+        ->group(group);
+    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
+               "What to do with NaN and infinities in the signal (default error)")
+        ->group(group);
+    add_raw_options(app, "What is read", request.signal_options);
+    add_parsed(app, "--taps", request.taps, parse_positive<index_t>, "M",
+               "Taps of each filter: of random ones (default 257), or in raw BANK")
+        ->group("Sweeps without files");
+    add_parsed(app, "--filters", request.filters, parse_positive<index_t>, "F",
+               "Random filters (default 8)")
+        ->group("Sweeps without files");
+    add_sweep(app, request,
+              "Samples of a random signal, doubled from the first to the last, or a list");
+    add_measurement(app, request);
+    add_output(app, request);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "compare", "Measure time, memory and precision of devices and methods beside each other");
+    auto images = std::make_shared<ImageCompareRequest>();
+    add_images(*command, *images);
+    CLI::App* filter = command->add_subcommand(
+        "filter", "The same for filters of 1D signals (compare filter SIGNAL BANK -o REPORT_DIR)");
+    auto signals = std::make_shared<SignalCompareRequest>();
+    add_signals(*filter, *signals);
+    filter->callback([signals, &action] {
+        check(*signals, signals->signal.empty(),
+              !signals->signal.empty() && !signals->filter_files.empty(), "SIGNAL and BANK");
+        action = [signals] { compare(*signals); };
+    });
+    command->callback([command, filter, images, &action] {
+        if (command->got_subcommand(filter)) return;
+        check(*images, images->image.empty(), !images->image.empty() && !images->kernel.empty(),
+              "IMAGE and KERNEL");
+        action = [images] { compare(*images); };
+    });
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of `compare` that need no run: measures of error, lists, medians, the report and back.
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <vector>
+
+#include "cli/compare/charts.hpp"
+#include "cli/compare/errors.hpp"
+#include "cli/compare/inputs.hpp"
+#include "cli/compare/report_json.hpp"
+#include "cli/compare/report_pages.hpp"
+#include "cli/compare/synthetic.hpp"
+#include "cli/compare/table.hpp"
+#include "tests/catch.hpp"
+
+using namespace convolume;
+using namespace convolume::cli;
+
+namespace {
+
+/// One measured way of a problem of 1000 voxels.
+Comparison small_comparison() {
+    Measurement way;
+    way.way = {"cpu", "dif", 4, 0, "float32", 2};
+    way.plan = "dif, 4 parts";
+    way.predicted_s = 0.5;
+    way.turns = {{0.1, 0.3, 0.2, {{"convolve", 0.15}}}, {0.1, 0.4, 0.4, {{"convolve", 0.35}}}};
+    way.memory.counted_host = 4096;
+    way.memory.resident_host = 8192;
+    way.errors = Errors{1e-6, 2e-7, 3e-8, 140, {1, 2, 3}, 0};
+    ComparedProblem problem;
+    problem.name = "10×10×10 * 3×3×3 <&|";
+    problem.work = 1000;
+    problem.reference = "direct sums";
+    problem.measured.push_back(way);
+    way.way.method = "tiled";
+    way.errors->psnr_db = std::numeric_limits<double>::infinity();
+    way.turns.pop_back();
+    problem.measured.push_back(way);
+    problem.left_out.push_back({{"gpu:0", "auto", 0, 0, "float32", 0}, "there is no GPU"});
+    problem.pairs.push_back({"a", "b", 1e-7});
+    Comparison comparison;
+    comparison.software = "convolume 0";
+    comparison.unit = "voxel";
+    comparison.repeats = 2;
+    comparison.machine = {{"processor", "a CPU"}, {"processors", 2}};
+    comparison.identity = {{"version", "0"}};
+    comparison.problems.push_back(problem);
+    return comparison;
+}
+
+}  // namespace
+
+TEST_CASE("errors of known arrays") {
+    // Two planes of 1 × 2: differences 0, -0.5, 2, 0 from a reference whose largest is 4.
+    const std::vector<float> a{1, 1.5F, -2, 0};
+    const std::vector<double> b{1, 2, -4, 0};
+    const Shape3 shape{2, 1, 2};
+    const Errors errors = errors_of(view_of(a.data(), shape), view_of(b.data(), shape));
+    CHECK(errors.largest == 2);
+    CHECK(errors.relative_largest == 0.5);
+    CHECK(errors.relative_l2 == Approx(std::sqrt(4.25) / std::sqrt(21.0)));
+    CHECK(errors.psnr_db == Approx(20 * std::log10(4 / std::sqrt(4.25 / 4))));
+    CHECK(errors.worst == Index3{1, 0, 0});
+    CHECK(errors.nonfinite == 0);
+}
+
+TEST_CASE("errors of complex arrays are magnitudes") {
+    const std::vector<std::complex<float>> a{{3, 4}, {0, 0}};
+    const std::vector<std::complex<double>> b{{0, 0}, {0, 10}};
+    const Errors errors = errors_of(view_of(a.data(), {1, 2, 1}), view_of(b.data(), {1, 2, 1}));
+    CHECK(errors.largest == 10);
+    CHECK(errors.relative_l2 == Approx(std::sqrt(125.0) / 10));
+    CHECK(errors.worst == Index3{0, 1, 0});
+}
+
+TEST_CASE("equal arrays differ by nothing, and what is not finite is never right") {
+    const std::vector<double> b(40000, 1.0);
+    std::vector<double> a = b;
+    const Shape3 row{1, 1, 40000};
+    const Errors none = errors_of(view_of(a.data(), row), view_of(b.data(), row));
+    CHECK(none.largest == 0);
+    CHECK(none.relative_l2 == 0);
+    CHECK(std::isinf(none.psnr_db));
+    a[39999] = 2;  // in the last piece of a long row
+    CHECK(errors_of(view_of(a.data(), row), view_of(b.data(), row)).worst == Index3{0, 0, 39999});
+    for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+        a[20000] = bad;
+        const Errors errors = errors_of(view_of(a.data(), row), view_of(b.data(), row));
+        CHECK(errors.nonfinite == 1);
+        CHECK(std::isinf(errors.relative_largest));
+        CHECK(std::isinf(errors.relative_l2));
+        CHECK(errors.worst == Index3{0, 0, 20000});
+    }
+    const std::vector<double> zero(2, 0.0);
+    const std::vector<double> one(2, 1.0);
+    CHECK(std::isinf(
+        errors_of(view_of(one.data(), {1, 1, 2}), view_of(zero.data(), {1, 1, 2})).relative_l2));
+    CHECK_THROWS_AS(errors_of(view_of(one.data(), {1, 1, 2}), view_of(zero.data(), {1, 2, 1})),
+                    InvalidArgument);
+}
+
+TEST_CASE("lists of sizes") {
+    CHECK(parse_sizes("--sizes", "64..512") == std::vector<index_t>{64, 128, 256, 512});
+    CHECK(parse_sizes("--sizes", "64..500") == std::vector<index_t>{64, 128, 256});
+    CHECK(parse_sizes("--sizes", "100,64,100,16..32") == std::vector<index_t>{16, 32, 64, 100});
+    for (const char* text : {"", "0", "64..", "..64", "64..32", "a", "64,,32", "1e3", "-4"})
+        CHECK_THROWS_AS(parse_sizes("--sizes", text), InvalidArgument);
+}
+
+TEST_CASE("ways are combinations of what applies") {
+    WayLists lists;
+    lists.devices = {"cpu", "gpu:0"};
+    lists.methods = {"in-core", "dif"};
+    lists.parts = {2, 4};
+    lists.threads = {1, 2};
+    // cpu: (1 + 2 parts) × 2 precisions × 2 threads; gpu: (1 + 2) × 2
+    const std::vector<Way> ways = combinations(lists);
+    CHECK(ways.size() == 18);
+    CHECK(ways[0].name() == "cpu in-core float32 1 thread");
+    CHECK(ways.back().name() == "gpu:0 dif 4 parts float64");
+    WayLists filters;
+    filters.devices = {"cpu"};
+    filters.methods = {"direct", "overlap-save"};
+    filters.segments = {1024, 4096};
+    filters.precisions = {"float32"};
+    CHECK(combinations(filters).size() == 3);
+    CHECK(combinations(filters).back().name() == "cpu overlap-save segment 4096 float32");
+}
+
+TEST_CASE("medians and spread of turns") {
+    CHECK(median({3, 1, 2}) == 2);
+    CHECK(median({4, 1, 2, 3}) == 2.5);
+    CHECK(median({}) == 0);
+    const Comparison comparison = small_comparison();
+    const Measurement& way = comparison.problems[0].measured[0];
+    CHECK(way.median_s() == Approx(0.3));
+    CHECK(way.spread() == Approx(0.2 / 0.3));
+    CHECK(way.phases()[0].second == Approx(0.25));
+    CHECK(comparison.finished_ways() == 1);
+    CHECK(comparison.largest_error() == 2e-7);
+}
+
+TEST_CASE("a report is read as it was written") {
+    const Comparison before = small_comparison();
+    const auto json = to_json(before);
+    const Comparison after = comparison_of(json.dump(), "report.json");
+    CHECK(to_json(after) == json);
+    CHECK(after.problems[0].measured[0].way == before.problems[0].measured[0].way);
+    CHECK(std::isinf(after.problems[0].measured[1].errors->psnr_db));
+    for (const char* text : {"", "{}", "[1]", "{\"convolume\": 3}"})
+        CHECK_THROWS_AS(comparison_of(text, "report.json"), BadData);
+}
+
+TEST_CASE("pages say what is there") {
+    const Comparison comparison = small_comparison();
+    const auto charts = charts_of(comparison);
+    REQUIRE(charts.size() == 3);
+    const std::string html = html_page(comparison, charts);
+    const auto has = [](const std::string& text, const std::string& part) {
+        return text.find(part) != std::string::npos;
+    };
+    CHECK(has(html, "10×10×10 * 3×3×3 &lt;&amp;|"));
+    CHECK(!has(html, "<&|"));
+    CHECK(has(html, "there is no GPU"));
+    CHECK(has(html, "(1 of 2 turns)"));
+    CHECK(has(html, "interrupted"));
+    CHECK(has(html, "<svg "));
+    CHECK(!has(html, "src="));  // self-contained
+    const std::string markdown = markdown_page(comparison, charts);
+    CHECK(has(markdown, "\\* 3×3×3 <&\\|"));
+    CHECK(has(markdown, "](time.png)"));
+    for (const NamedDrawing& chart : charts)
+        CHECK(std::string(chart.drawing.png.data() + 1, 3) == "PNG");
+}
+
+TEST_CASE("spreads are percent without powers of ten") {
+    Comparison comparison = small_comparison();
+    comparison.problems[0].measured[0].turns[1].seconds = 3;
+    const Table table = summary_table(comparison.problems[0], "voxel", 2);
+    CHECK(table.rows[0][2] == "175 %");  // (3 - 0.2) / 1.6
+    CHECK(table.rows[1][2] == "0 %");
+}
+
+TEST_CASE("tables are aligned by characters") {
+    CHECK(aligned({"", {"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}}) ==
+          "way    µ\na     12\nbcde   –\n");
+}
+
+TEST_CASE("logarithmic axes end at powers of ten") {
+    CHECK(decades(0.02, 30).first == Approx(0.01));
+    CHECK(decades(0.02, 30).second == Approx(100));
+    CHECK(decades(1, 1).second == Approx(10));
+}
+
+TEST_CASE("random data are those of their seed") {
+    const Volume image = synthetic_image({4, 50, 50}, 1);
+    CHECK(checksum(image) == checksum(synthetic_image({4, 50, 50}, 1)));
+    CHECK(checksum(image) != checksum(synthetic_image({4, 50, 50}, 2)));
+    std::uint16_t least = 65535;
+    std::uint16_t most = 0;
+    for (index_t i = 0; i < 10000; ++i) {
+        least = std::min(least, image.elements<std::uint16_t>()[i]);
+        most = std::max(most, image.elements<std::uint16_t>()[i]);
+    }
+    CHECK(least == 100);
+    CHECK(most > 4000);
+    CHECK(most <= 4095);
+    // FNV-1a of "a" is a published value.
+    Volume letter({1, 1, 1}, PixelType::uint8);
+    letter.elements<std::uint8_t>()[0] = 'a';
+    CHECK(checksum(letter) == "af63dc4c8601ec8c");
+}
