@@ -5,9 +5,9 @@
 //   run                                          executes once; answers with milliseconds
 //   one-fft THREADS         2^20 with 2^20 samples by one transform of FFTW; milliseconds
 //   quit
-// Keys: method, segment, threads, precision, post, window, complex=1, mode. With arguments instead
-// of stdin, `convolume_filter_cpu_bench [--json] SAMPLES FILTERS TAPS [KEY=VALUE …]` prints the
-// median of some runs.
+// Keys: method, segment, threads, precision, post, window, complex=1, mode, origin. With arguments
+// instead of stdin, `convolume_filter_cpu_bench [--json] SAMPLES FILTERS TAPS [KEY=VALUE …]` prints
+// the median of some runs.
 
 #include <fftw3.h>
 
@@ -63,6 +63,7 @@ Case prepare(std::istream& words) {
     };
     FilterOptions options;
     options.mode = parse_mode(setting("mode", "same"));
+    options.origin = parse_filter_origin(setting("origin", "center"));
     options.method = parse_filter_method(setting("method", "auto"));
     options.segment = std::stoll(setting("segment", "0"));
     options.precision = parse_precision(setting("precision", "float32"));

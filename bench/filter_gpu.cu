@@ -213,12 +213,59 @@ index_t smooth_length(index_t least) {
     }
 }
 
+constexpr index_t cufft_segments[] = {6144, 12288};  // those of powers of two are ours
+
+// Ours and overlap-save by cuFFT.
+void print_pair(const Case& c, const Data& data) {
+    print(c, data, "ours");
+    for (const index_t n : cufft_segments)
+        print(c, data, "cufft-ols", FilterMethod::overlap_save, n);
+}
+
+// What the figures of Adámek et al. (2020) vary; reproduce/measure_2020.py.
+void measure_paper(index_t samples) {
+    constexpr index_t few = 1 << 18, many = 1 << 23;
+    Data data(many, 8191, 64);
+    data.upload<float>();
+    for (const bool complex_data : {true, false}) {
+        for (index_t n = 1 << 15; n <= many; n *= 2) {  // figure 3
+            const Case c{complex_data, false, 64, 8, n};
+            print_pair(c, data);
+            print(c, data, "cufft-one", FilterMethod::overlap_save, smooth_length(n + c.taps - 1));
+        }
+        for (const index_t taps : {65, 257, 513, 1025, 2049, 3073}) {  // figures 4 to 7, 10, 11
+            for (const index_t filters : {1, 2, 4, 8, 16, 32, 64})
+                print_pair({complex_data, false, taps, filters, samples}, data);
+            for (index_t n = 1 << 17; n <= many; n *= 4)
+                print_pair({complex_data, false, taps, 8, n}, data);
+        }
+        for (const index_t taps : {257, 1025})  // figures 8, 12
+            for (const index_t n : {few, many})
+                for (const index_t filters : {1, 2, 8, 32, 64})
+                    print_pair({complex_data, false, taps, filters, n}, data);
+        for (const index_t taps : {65, 129, 257, 513, 1025, 2049, 3073, 4097, 6145,
+                                   8191}) {  // figure 9, and longer ones
+            const Case c{complex_data, false, taps, 8, samples};
+            for (index_t n = 256; n <= 16384; n *= 2)
+                if (taps < n) print(c, data, "segment", FilterMethod::overlap_save, n);
+            print_pair(c, data);
+            for (const index_t n : {24576, 49152})
+                print(c, data, "cufft-ols", FilterMethod::overlap_save, n);
+            print(c, data, "cufft-one", FilterMethod::overlap_save,
+                  smooth_length(samples + taps - 1));
+        }
+        for (const index_t taps : {65, 257, 513, 1025, 2049})  // figure 13
+            print_pair({complex_data, false, taps, 8, samples, "slope"}, data);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
     CLI::App app("Times banks of filters on a GPU");
     std::vector<std::string> what;
-    app.add_option("WHAT", what, "table, posts, segments, curves, partitioned, direct, double")
+    app.add_option("WHAT", what,
+                   "table, posts, segments, curves, partitioned, direct, double, paper")
         ->required();
     CLI11_PARSE(app, argc, argv);
 
@@ -226,6 +273,10 @@ int main(int argc, char** argv) try {
     const std::vector<std::pair<index_t, index_t>> table = {
         {65, 8}, {257, 8}, {1025, 8}, {3073, 8}, {65, 32}, {257, 32}, {1025, 32}, {2049, 32}};
     for (const std::string& name : what) {
+        if (name == "paper") {
+            measure_paper(samples);
+            continue;
+        }
         if (name == "partitioned") {
             Data data(1 << 20, 1 << 20, 1);
             data.upload<float>();

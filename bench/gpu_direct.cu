@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums in space on a device, by each of the three ways to their samples, beside the Fourier
-// transforms of the same convolution in the same run. One JSON object a line; times are medians
-// between events.
+// Sums in space on a device, by each of the three ways to their samples and by the four forms of
+// textbooks, beside the Fourier transforms of the same convolution in the same run. One JSON object
+// a line; times are medians between events.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "bench/direct_forms.cuh"
 #include "convolume/convolver.hpp"
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
@@ -259,6 +260,106 @@ void compare_ways(const Shape3& image, const Shape3& kernel, int repeats) {
     std::cout << line.dump() << std::endl;
 }
 
+// The four forms of one output a thread, in 1D (height 1) or 2D, beside what the library runs.
+class FormsBench {
+  public:
+    FormsBench(index_t height, index_t width, int taps_y, int taps_x, int repeats)
+        : height_(height),
+          width_(width),
+          taps_y_(taps_y),
+          taps_x_(taps_x),
+          repeats_(repeats),
+          block_(height > 1 ? dim3(32, 32) : dim3(1024)),
+          samples_(0, height * width * 4),
+          results_(0, height * width * 4),
+          device_taps_(0, index_t{taps_y} * taps_x * 4) {
+        fill<<<1024, 256>>>(reinterpret_cast<float*>(samples_.data()), height * width);
+        check(cudaGetLastError(), "making samples");
+        taps_.resize(static_cast<std::size_t>(taps_y * taps_x));
+        for (std::size_t i = 0; i < taps_.size(); ++i) taps_[i] = noise(i + 99);
+        check(
+            cudaMemcpy(device_taps_.data(), taps_.data(), taps_.size() * 4, cudaMemcpyHostToDevice),
+            "copying taps");
+        check(cudaMemcpyToSymbol(forms::constant_taps, taps_.data(), taps_.size() * 4),
+              "copying taps to constant memory");
+    }
+
+    void run(nlohmann::json& line) {
+        const auto area = [&](int reach_y, int reach_x) {
+            return static_cast<std::size_t>(static_cast<int>(block_.y) + 2 * reach_y) *
+                   static_cast<std::size_t>(static_cast<int>(block_.x) + 2 * reach_x) * 4;
+        };
+        line["basic"] = time(forms::plain<forms::GlobalTaps>, 0);
+        line["constant"] = time(forms::plain<forms::ConstantTaps>, 0);
+        line["tile_halo"] = time(forms::tile_with_halo, area(taps_y_ / 2, taps_x_ / 2));
+        line["tile_cached_halo"] = time(forms::tile_with_cached_halo, area(0, 0));
+    }
+
+  private:
+    nlohmann::json time(void (*kernel)(forms::Problem), std::size_t shared) {
+        forms::Problem problem{reinterpret_cast<const float*>(samples_.data()),
+                               reinterpret_cast<const float*>(device_taps_.data()),
+                               reinterpret_cast<float*>(results_.data()),
+                               width_,
+                               height_,
+                               taps_x_ / 2,
+                               taps_y_ / 2};
+        check(cudaMemset(results_.data(), 0xff, static_cast<std::size_t>(results_.bytes())),
+              "clearing");
+        const dim3 grid(static_cast<unsigned>(ceil_div(width_, index_t{block_.x})),
+                        static_cast<unsigned>(ceil_div(height_, index_t{block_.y})));
+        const double ms = median_ms(repeats_, [&] {
+            kernel<<<grid, block_, shared>>>(problem);
+            check(cudaGetLastError(), "launching");
+        });
+        return {{"ms", ms}, {"error", error()}};
+    }
+
+    double error() const {
+        std::mt19937 random(5);
+        double difference = 0, norm = 0;
+        for (int n = 0; n < 60; ++n) {
+            const index_t y = std::uniform_int_distribution<index_t>(0, height_ - 1)(random);
+            const index_t x = std::uniform_int_distribution<index_t>(0, width_ - 1)(random);
+            double want = 0;
+            for (index_t j = 0; j < taps_y_; ++j)
+                for (index_t i = 0; i < taps_x_; ++i) {
+                    const index_t at_y = y + j - taps_y_ / 2, at_x = x + i - taps_x_ / 2;
+                    if (at_y < 0 || at_y >= height_ || at_x < 0 || at_x >= width_) continue;
+                    want += static_cast<double>(
+                                noise(static_cast<std::uint64_t>(at_y * width_ + at_x))) *
+                            static_cast<double>(taps_[static_cast<std::size_t>(j * taps_x_ + i)]);
+                }
+            float got = 0;
+            check(cudaMemcpy(&got, reinterpret_cast<const float*>(results_.data()) + y * width_ + x,
+                             sizeof got, cudaMemcpyDeviceToHost),
+                  "copying a result");
+            difference += (static_cast<double>(got) - want) * (static_cast<double>(got) - want);
+            norm += want * want;
+        }
+        return std::sqrt(difference / norm);
+    }
+
+    index_t height_, width_;
+    int taps_y_, taps_x_, repeats_;
+    dim3 block_;
+    DeviceMemory samples_, results_, device_taps_;
+    std::vector<float> taps_;
+};
+
+void compare_forms(const Shape3& image, int taps_y, int taps_x, int repeats) {
+    const Shape3 kernel{1, taps_y, taps_x};
+    nlohmann::json line{{"forms", image.y > 1 ? "2D" : "1D"},
+                        {"image_zyx", in_short(image)},
+                        {"kernel_zyx", in_short(kernel)}};
+    FormsBench(image.y, image.x, taps_y, taps_x, repeats).run(line);
+    if (image.y > 1) {  // in 1D the library filters signals: convolume_filter_gpu_bench direct
+        line["library"] = SumsBench<float>(image, kernel, repeats).library();
+        line["fft_ms"] = fft_ms(image, kernel, repeats);
+    }
+    std::cout << line.dump() << std::endl;
+}
+
 template <class T>
 void time_type(const char* name, const Shape3& image, const Shape3& kernel, int repeats) {
     SumsBench<T> bench(image, kernel, repeats);
@@ -316,8 +417,8 @@ int main(int argc, char** argv) {
     using namespace convolume::gpu;
     CLI::App app("Times sums in space on a device, beside Fourier transforms.");
     int repeats = 7;
-    std::vector<std::string> parts{"volume", "slice", "types", "host"};
-    app.add_option("PART", parts, "volume, slice, types, host; all")->delimiter(',');
+    std::vector<std::string> parts{"volume", "slice", "forms", "types", "host"};
+    app.add_option("PART", parts, "volume, slice, forms, types, host; all")->delimiter(',');
     app.add_option("--repeats", repeats, "Timed executions (default 7)");
     CLI11_PARSE(app, argc, argv);
     if (const std::string why = gpu_unavailable(); !why.empty()) {
@@ -334,6 +435,13 @@ int main(int argc, char** argv) {
         if (asked("slice"))
             for (const index_t k : {3, 5, 7, 9, 11, 15, 21, 31})
                 compare_ways(slice, {1, k, k}, 3 * repeats);
+        if (asked("forms")) {
+            for (const int k : {3, 5, 7, 9, 11, 15, 21, 31})
+                for (const index_t extent : {1024, 4096})
+                    compare_forms({1, extent, extent}, k, k, 3 * repeats);
+            for (const int k : {3, 5, 9, 17, 25, 33, 49, 65, 97})
+                compare_forms({1, 1, 2097152}, 1, k, 3 * repeats);
+        }
         for (const index_t k : {3, 5, 7}) {
             if (!asked("types")) break;
             time_type<double>("double", part, {k, k, k}, repeats);

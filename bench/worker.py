@@ -18,9 +18,16 @@ class Worker:
         self.process = subprocess.Popen([str(Path(build) / "bench" / program)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment)
 
-    def ask(self, request):
+    def answer(self, request):
+        """What it answers, {"error": …} too."""
         print(request, file=self.process.stdin, flush=True)
-        answer = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{request}: {self.process.args[0]} has ended, exit code {self.process.wait()}")
+        return json.loads(line)
+
+    def ask(self, request):
+        answer = self.answer(request)
         if "error" in answer:
             sys.exit(f"{request}: {answer['error']}")
         return answer

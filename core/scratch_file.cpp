@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <vector>
 
 #include "convolume/options.hpp"
 
@@ -85,58 +84,6 @@ void ScratchFile::sync() {
     if (::fsync(descriptor_) != 0)
         throw IoError(
             message("writing a scratch file in ", directory_, " failed: ", std::strerror(errno)));
-}
-
-ScratchVolume::ScratchVolume(const std::string& directory, const Shape3& shape, PixelType type)
-    : shape_(shape),
-      type_(type),
-      file_(directory,
-            checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)))) {}
-
-template <class Use>
-void ScratchVolume::for_each_run(const Box3& box, const ConstImageView& view,
-                                 const Use& use) const {
-    const Shape3 shape = box.shape();
-    const Index3 strides = contiguous_strides(shape_);
-    const bool rows_follow =
-        shape.x == shape_.x && view.strides.x == 1 && view.strides.y == shape.x;
-    const index_t rows = rows_follow ? shape.y : 1;
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t y = 0; y < shape.y; y += rows) {
-            const index_t first = (box.begin.z + z) * strides.z + (box.begin.y + y) * strides.y +
-                                  box.begin.x * strides.x;
-            use(first * static_cast<index_t>(size_of(type_)), z, y, rows);
-        }
-}
-
-void ScratchVolume::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
-    check_box(format(), t, c, box, target);
-    const Shape3 shape = box.shape();
-    std::vector<char> row;
-    for_each_run(box, target, [&](index_t offset, index_t z, index_t y, index_t rows) {
-        const index_t bytes = rows * shape.x * static_cast<index_t>(size_of(type_));
-        if (target.strides.x == 1) return file_.read(offset, target.at(z, y, 0), bytes);
-        row.resize(static_cast<std::size_t>(bytes));
-        file_.read(offset, row.data(), bytes);
-        const Box3 line{{z, y, 0}, {z + 1, y + 1, shape.x}};
-        convert_pixels({row.data(), type_, {1, 1, shape.x}, {shape.x, shape.x, 1}},
-                       subview(target, line));
-    });
-}
-
-void ScratchVolume::write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) {
-    check_box(format(), t, c, box, source);
-    const Shape3 shape = box.shape();
-    std::vector<char> row;
-    for_each_run(box, source, [&](index_t offset, index_t z, index_t y, index_t rows) {
-        const index_t bytes = rows * shape.x * static_cast<index_t>(size_of(type_));
-        if (source.strides.x == 1) return file_.write(offset, source.at(z, y, 0), bytes);
-        row.resize(static_cast<std::size_t>(bytes));
-        const Box3 line{{z, y, 0}, {z + 1, y + 1, shape.x}};
-        convert_pixels(subview(source, line),
-                       {row.data(), type_, {1, 1, shape.x}, {shape.x, shape.x, 1}});
-        file_.write(offset, row.data(), bytes);
-    });
 }
 
 }  // namespace convolume

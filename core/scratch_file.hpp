@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A volume on disk for the time of an execution.
+// A file for the time of an execution.
 
 #include <string>
 
-#include "convolume/image_stream.hpp"
+#include "convolume/scratch_image.hpp"
 
 namespace convolume {
 
@@ -28,24 +28,11 @@ class ScratchFile {
     int descriptor_ = -1;
 };
 
-/// A volume in a scratch file: written once, then read.
-class ScratchVolume : public ImageSource, public ImageSink {
+/// One volume in a scratch file.
+class ScratchVolume : public ScratchImage {
   public:
-    ScratchVolume(const std::string& directory, const Shape3& shape, PixelType type);
-
-    StackFormat format() const override { return {shape_, type_}; }
-    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override;
-    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override;
-
-  private:
-    /// Calls `use(offset in the file, z, y, rows)` for rows of the box that follow each other in
-    /// the file and in `view`.
-    template <class Use>
-    void for_each_run(const Box3& box, const ConstImageView& view, const Use& use) const;
-
-    Shape3 shape_;
-    PixelType type_;
-    ScratchFile file_;
+    ScratchVolume(const std::string& directory, const Shape3& shape, PixelType type)
+        : ScratchImage({shape, type}, Place::file, directory) {}
 };
 
 }  // namespace convolume

@@ -45,7 +45,7 @@ Timeline::Timeline(double started_s)
     : start_(std::chrono::steady_clock::now() -
              std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                  std::chrono::duration<double>(started_s))) {
-    record({Phase::start, -1, -1, 0, started_s, 0});
+    if (started_s > 0) record({Phase::start, -1, -1, 0, started_s, 0});
 }
 
 double Timeline::now_s() const {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "convolume/image_file.hpp"
@@ -23,6 +24,10 @@ std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMeta
 
 /// Samples as the file holds them, in pieces of at most that shape.
 StackFormat stack_format(const ImageMetadata& metadata, const Shape3& piece = {1, 1, 1});
+
+/// A scaling as a file gives it; nothing where it changes no value or makes no sense.
+std::optional<ValueScaling> usable_scaling(const std::optional<double>& scale,
+                                           const std::optional<double>& offset);
 
 /// Counts the samples that were written. May be used by several threads.
 class WriteCount {

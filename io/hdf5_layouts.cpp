@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "io/formats.hpp"
 #include "io/hdf5_attributes.hpp"
 #include "io/hdf5_names.hpp"
 #include "io/hdf5_series.hpp"
@@ -47,6 +48,11 @@ Hdf5Series plain_series(const Hdf5Source& source, const std::string& name,
     for (std::size_t axis = 0; axis < 3 && sizes.size() == 3; ++axis)
         if (sizes[axis] > 0) metadata.voxel_size_um[axis] = decimal_of_float(sizes[axis]);
     const std::vector<double> interval = number_attribute(dataset.id(), "frame_interval_s");
+    const auto only = [&](const char* attribute) {
+        const std::vector<double> values = number_attribute(dataset.id(), attribute);
+        return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
+    };
+    metadata.scaling = usable_scaling(only("scale_factor"), only("add_offset"));
     if (interval.size() == 1 && interval[0] > 0) metadata.frame_interval_s = interval[0];
     return series;
 }

@@ -132,6 +132,12 @@ class Hdf5Writer : public ImageWriter {
         if (metadata_.frame_interval_s)
             write_number_attribute(output_.dataset(), "frame_interval_s", H5T_IEEE_F64LE,
                                    {*metadata_.frame_interval_s});
+        if (metadata_.scaling) {  // as the conventions of CF and netCDF say it
+            write_number_attribute(output_.dataset(), "scale_factor", H5T_IEEE_F64LE,
+                                   {metadata_.scaling->scale});
+            write_number_attribute(output_.dataset(), "add_offset", H5T_IEEE_F64LE,
+                                   {metadata_.scaling->offset});
+        }
         std::map<std::string, std::string> texts = metadata_.text;
         texts["axistags"] = axis_tags(stack_);
         if (!metadata_.unit.empty()) texts["unit"] = metadata_.unit;

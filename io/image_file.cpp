@@ -2,6 +2,7 @@
 #include "convolume/image_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "io/file_kind.hpp"
 #include "io/formats.hpp"
@@ -27,6 +28,9 @@ std::string to_string(const ImageMetadata& metadata) {
     }
     if (metadata.frame_interval_s)
         text += message("time interval: ", number_text(*metadata.frame_interval_s), " s\n");
+    if (metadata.scaling)
+        text += message("values: stored * ", number_text(metadata.scaling->scale), " + ",
+                        number_text(metadata.scaling->offset), "\n");
     for (std::size_t c = 0; c < metadata.channel_names.size(); ++c)
         text += message("channel ", c, ": ", metadata.channel_names[c], "\n");
     return text;
@@ -51,6 +55,15 @@ void ImageWriter::write_planes(index_t t, index_t c, index_t z_begin,
 
 void ImageWriter::write(index_t t, index_t c, const ConstImageView& source) {
     write_box(t, c, {{0, 0, 0}, metadata().shape}, source);
+}
+
+std::optional<ValueScaling> usable_scaling(const std::optional<double>& scale,
+                                           const std::optional<double>& offset) {
+    const ValueScaling scaling{scale.value_or(1), offset.value_or(0)};
+    if (!std::isfinite(scaling.scale) || scaling.scale == 0 || !std::isfinite(scaling.offset) ||
+        (scaling.scale == 1 && scaling.offset == 0))
+        return std::nullopt;
+    return scaling;
 }
 
 StackFormat stack_format(const ImageMetadata& metadata, const Shape3& piece) {

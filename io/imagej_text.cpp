@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "convolume/error.hpp"
+#include "io/formats.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
@@ -95,6 +96,9 @@ void read_imagej_calibration(const std::string& description,
     const double seconds = time_unit == "ms" || time_unit == "msec" ? 1e-3
                            : time_unit == "min"                     ? 60
                                                                     : 1;
+    if (value_of(entries, "cf") == "0")
+        metadata.scaling = usable_scaling(parse_number(value_of(entries, "c1")),
+                                          parse_number(value_of(entries, "c0")));
     const double interval = parse_number(value_of(entries, "finterval")).value_or(0);
     const double rate = parse_number(value_of(entries, "fps")).value_or(0);
     if (interval > 0)
@@ -137,8 +141,16 @@ std::string imagej_description(const ImageMetadata& metadata) {
     if (metadata.voxel_size_um[0] && !unit.name.empty())
         add("spacing", number_text(*metadata.voxel_size_um[0] / unit.micrometers));
     if (metadata.frame_interval_s) add("finterval", number_text(*metadata.frame_interval_s));
-    for (const auto& [key, value] : source)
-        if (!is_own_key(key)) add(key, value);
+    if (metadata.scaling) {
+        add("cf", "0");  // a straight line
+        add("c0", number_text(metadata.scaling->offset));
+        add("c1", number_text(metadata.scaling->scale));
+        add("vunit", "Gray Value");
+    }
+    for (const auto& [key, value] : source) {
+        const bool of_source_range = metadata.scaling && (key == "min" || key == "max");
+        if (!is_own_key(key) && !of_source_range) add(key, value);
+    }
     return text;
 }
 

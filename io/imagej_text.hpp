@@ -12,8 +12,8 @@ bool is_imagej_description(const std::string& description);
 /// The planes as frames, slices and channels (channels fastest unless `order` says otherwise).
 TiffStack imagej_stack(const std::string& description);
 
-/// Sets unit, voxel sizes and frame interval. `pixels_per_unit` are y and x of the resolution tags,
-/// 0 where they are missing.
+/// Sets unit, voxel sizes, frame interval and the scaling of values. `pixels_per_unit` are y and x
+/// of the resolution tags, 0 where they are missing.
 void read_imagej_calibration(const std::string& description,
                              const std::array<double, 2>& pixels_per_unit, ImageMetadata& metadata);
 

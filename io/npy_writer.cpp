@@ -66,6 +66,10 @@ std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMeta
                                         const CreateOptions& options) {
     if (options.compression != Compression::none)
         throw InvalidArgument("NPY files have no compression; write TIFF or HDF5, or leave it out");
+    if (metadata.scaling)
+        throw InvalidArgument(
+            "NPY files cannot say what their values stand for; write TIFF or HDF5, or values that "
+            "are not scaled");
     return std::make_unique<NpyWriter>(path, metadata, options);
 }
 

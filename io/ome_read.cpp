@@ -6,6 +6,7 @@
 #include <pugixml.hpp>
 
 #include "convolume/error.hpp"
+#include "io/formats.hpp"
 #include "io/ome_xml.hpp"
 #include "io/units.hpp"
 
@@ -53,6 +54,20 @@ void read_calibration(const pugi::xml_node& pixels, ImageMetadata& metadata) {
                                                 : 0;
     const double interval = parse_number(pixels.attribute("TimeIncrement").value()).value_or(0);
     if (interval * seconds > 0) metadata.frame_interval_s = interval * seconds;
+}
+
+void read_scaling(const pugi::xml_node& root, ImageMetadata& metadata) {
+    for (const pugi::xml_node& annotation : child(root, "StructuredAnnotations").children()) {
+        if (std::string_view(annotation.attribute("Namespace").value()) != scaling_namespace)
+            continue;
+        std::optional<double> scale, offset;
+        for (const pugi::xml_node& entry : child(annotation, "Value").children()) {
+            const std::string_view key = entry.attribute("K").value();
+            if (key == scale_key) scale = parse_number(entry.text().get());
+            if (key == offset_key) offset = parse_number(entry.text().get());
+        }
+        metadata.scaling = usable_scaling(scale, offset);
+    }
 }
 
 /// Whether a TiffData element speaks of another file than `path`.
@@ -155,6 +170,7 @@ OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t p
     place_planes(pixels, path, pages, samples, image.stack);
 
     read_calibration(pixels, metadata);
+    read_scaling(root, metadata);
     bool named = false;
     for (const pugi::xml_node& channel : pixels.children()) {
         if (local_name(channel) != "Channel") continue;

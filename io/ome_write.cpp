@@ -135,6 +135,48 @@ void set_planes(pugi::xml_node pixels, const ImageMetadata& metadata) {
         static_cast<long long>(metadata.frames * metadata.channels * metadata.shape.z));
 }
 
+bool is_scaling(const pugi::xml_node& annotation) {
+    return std::string_view(annotation.attribute("Namespace").value()) == scaling_namespace;
+}
+
+/// The source's scaling is that of its values, not of these.
+void remove_scalings(pugi::xml_node root) {
+    const pugi::xml_node annotations = root.child("StructuredAnnotations");
+    std::vector<pugi::xml_node> gone;
+    for (const pugi::xml_node& annotation : annotations.children())
+        if (is_scaling(annotation)) gone.push_back(annotation);
+    for (const pugi::xml_node& annotation : gone) {
+        const std::string id = annotation.attribute("ID").value();
+        while (const pugi::xml_node reference =
+                   root.child("Image").find_child_by_attribute("AnnotationRef", "ID", id.c_str()))
+            root.child("Image").remove_child(reference);
+        root.child("StructuredAnnotations").remove_child(annotation);
+    }
+    if (annotations && !annotations.first_child()) root.remove_child(annotations);
+}
+
+void set_scaling(pugi::xml_node root, const ImageMetadata& metadata) {
+    constexpr const char* id = "Annotation:convolume-value-scaling";
+    remove_scalings(root);
+    if (!metadata.scaling) return;
+    set(root.child("Image").append_child("AnnotationRef"), "ID", id);
+    pugi::xml_node annotations = root.child("StructuredAnnotations");
+    if (!annotations)
+        annotations = root.insert_child_after("StructuredAnnotations", root.child("Image"));
+    pugi::xml_node annotation = annotations.append_child("MapAnnotation");
+    set(annotation, "ID", id);
+    set(annotation, "Namespace", scaling_namespace);
+    annotation.append_child("Description").text().set("value = stored * scale + offset");
+    pugi::xml_node value = annotation.append_child("Value");
+    const auto add = [&](const char* key, double number) {
+        pugi::xml_node entry = value.append_child("M");
+        set(entry, "K", key);
+        entry.text().set(number_text(number).c_str());
+    };
+    add(scale_key, metadata.scaling->scale);
+    add(offset_key, metadata.scaling->offset);
+}
+
 }  // namespace
 
 std::string ome_xml(const ImageMetadata& metadata, const std::string& software) {
@@ -150,6 +192,7 @@ std::string ome_xml(const ImageMetadata& metadata, const std::string& software) 
     set_calibration(pixels, metadata);
     set_channels(pixels, metadata);
     set_planes(pixels, metadata);
+    set_scaling(root, metadata);
     std::ostringstream text;
     document.save(text, "", pugi::format_raw);
     return text.str();

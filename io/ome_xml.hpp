@@ -9,6 +9,11 @@ namespace convolume::io {
 
 bool is_ome_description(const std::string& description);
 
+/// The MapAnnotation that says what stored values stand for: its namespace, and its keys.
+constexpr const char* scaling_namespace = "convolume/value-scaling";
+constexpr const char* scale_key = "scale";
+constexpr const char* offset_key = "offset";
+
 /// What the first image of a document says.
 struct OmeImage {
     TiffStack stack;
@@ -16,7 +21,8 @@ struct OmeImage {
     index_t width = 0;
 };
 
-/// Reads the first image and sets voxel sizes, frame interval and channel names. `pages` is the
+/// Reads the first image and sets voxel sizes, frame interval, channel names and the scaling of
+/// values. `pages` is the
 /// number of pages in the file, `samples` those of one page; `path` names the file in messages and
 /// among the files of a series. Throws BadData.
 OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages,

@@ -147,6 +147,8 @@ class SeriesFinder {
                     series.planes.push_back(ordered[static_cast<std::size_t>(index)]);
                 }
         series.metadata.type = series.page.type;
+        // ImageJ has no calibration of values for other types.
+        if (!is_integer(series.page.type)) series.metadata.scaling.reset();
         series.metadata.channels *= series.page.samples;
         if (series.page.samples > 1) series.metadata.axes += 'S';
         if (static_cast<index_t>(m.channel_names.size()) != m.channels)

@@ -80,21 +80,44 @@ CameraGrid::CameraGrid(const Shape3& image, const VoxelSize& voxel, const VoxelS
     static_cast<void>(element_count(shape_));
 }
 
-void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixels,
-                        int threads) const {
-    const bool single = image.type == PixelType::float32;
-    if ((!single && image.type != PixelType::float64) || image.shape != image_ ||
-        image.strides.x != 1 || plane < 0 || plane >= shape_.z)
+void CameraGrid::check(const ConstImageView& image, index_t planes, index_t plane,
+                       const double* pixels) const {
+    const bool floating = image.type == PixelType::float32 || image.type == PixelType::float64;
+    const Shape3 wanted{planes, image_.y, image_.x};
+    if (!floating || image.shape != wanted || image.strides.x != 1)
         throw InvalidArgument(message("plane ", plane, " of a camera was asked for from ",
                                       to_string(image.shape), " ", to_string(image.type),
-                                      ", but it looks at ", to_string(image_),
+                                      ", but it looks at ", to_string(wanted),
                                       " floating-point voxels"));
     check_memory(image, "the image");
     check_memory({pixels, PixelType::float64, {1, shape_.y, shape_.x}, {}}, "the array of pixels");
+}
+
+PlaneRange CameraGrid::planes_below(index_t plane) const {
+    if (plane < 0 || plane >= shape_.z)
+        throw InvalidArgument(message("plane ", plane, " was asked for of a camera that records ",
+                                      shape_.z, " planes"));
     const double depth = static_cast<double>(plane) * step_;
     const index_t upper = std::min(static_cast<index_t>(depth), image_.z - 1);
-    const index_t lower = std::min(upper + 1, image_.z - 1);
-    const double below = depth - static_cast<double>(upper);
+    const bool between = depth > static_cast<double>(upper) && upper + 1 < image_.z;
+    return {upper, upper + (between ? 2 : 1)};
+}
+
+void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixels,
+                        int threads) const {
+    const PlaneRange below = planes_below(plane);
+    check(image, image_.z, plane, pixels);
+    sample_planes(subview(image, {{below.begin, 0, 0}, {below.end, image_.y, image_.x}}), plane,
+                  pixels, threads);
+}
+
+void CameraGrid::sample_planes(const ConstImageView& planes, index_t plane, double* pixels,
+                               int threads) const {
+    const PlaneRange below = planes_below(plane);
+    check(planes, below.end - below.begin, plane, pixels);
+    const bool single = planes.type == PixelType::float32;
+    const double share = static_cast<double>(plane) * step_ - static_cast<double>(below.begin);
+    const index_t lower = planes.shape.z - 1;
     threads = thread_count(threads);
     std::vector<double> rows(static_cast<std::size_t>(checked_multiply(threads, image_.x)));
     parallel_for(shape_.y, threads, [&](index_t j, int thread) {
@@ -103,14 +126,14 @@ void CameraGrid::sample(const ConstImageView& image, index_t plane, double* pixe
         const Cover in_y(j, height_, image_.y);
         for (index_t y = in_y.begin; y < in_y.end; ++y) {
             const double weight = in_y.weight(y);
-            const auto add = [&](index_t z, double share) {
+            const auto add = [&](index_t z, double part) {
                 if (single)
-                    add_row(static_cast<const float*>(image.at(z, y, 0)), image_.x, share, row);
+                    add_row(static_cast<const float*>(planes.at(z, y, 0)), image_.x, part, row);
                 else
-                    add_row(static_cast<const double*>(image.at(z, y, 0)), image_.x, share, row);
+                    add_row(static_cast<const double*>(planes.at(z, y, 0)), image_.x, part, row);
             };
-            add(upper, weight * (1 - below));
-            add(lower, weight * below);
+            add(0, weight * (1 - share));
+            add(lower, weight * share);
         }
         for (index_t i = 0; i < shape_.x; ++i) {
             const Cover in_x(i, width_, image_.x);

@@ -2,28 +2,66 @@
 #include "cli/convolve/command.hpp"
 
 #include "cli/files/image_output.hpp"
+#include "cli/images/convolve_channels.hpp"
+#include "cli/run/host_memory.hpp"
 
 namespace convolume::cli {
 
 void ConvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernel_ = load_kernel(request_.kernel, input_, request_.kernel_options, *context.timeline);
+    kernels_.load(request_, input_, *context.timeline);
 }
 
 void ConvolveSteps::plan(const ExecutionContext&) {
     output_ = input_;
-    output_.type = resolve_output_type(request_.output_type, input_.type, kernel_.metadata.type,
-                                       request_.options.precision);
+    output_.scaling.reset();
+    result_ = {.scaled = request_.scale_output};
+    output_.type =
+        resolve_output_type(result_.scaled ? scaled_output_type(request_.output_type, input_.type)
+                                           : request_.output_type,
+                            input_.type, kernels_.type(), request_.options.precision);
+    result_.computed = output_.type;
+    if (result_.scaled) {
+        if (request_.options.nan == NanPolicy::propagate)
+            throw InvalidArgument(
+                "--scale-output writes integers, which cannot be NaN; choose --nan error or zero");
+        result_.computed = request_.options.precision == Precision::float64 ? PixelType::float64
+                                                                            : PixelType::float32;
+    }
+    const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
+    kernels_.plan([&](Kernels::Ready& kernel) {
+        if (!result_.scaled) return make_convolver(kernel, request_.options.max_host_bytes);
+        std::optional<Convolver> convolver;
+        kernel.quarter_left = plan_beside_image(
+            limit, [&](index_t bytes) { convolver.emplace(make_convolver(kernel, bytes)); });
+        return std::move(*convolver);
+    });
+    output_.shape = kernels_.solver(0).output_shape();
+    for (const auto& kernel : kernels_.all())
+        if (kernel->solver->output_shape() != output_.shape)
+            throw InvalidArgument(message("the result would be z,y,x ", to_string(output_.shape),
+                                          " for some channels and ",
+                                          to_string(kernel->solver->output_shape()),
+                                          " for others, since their kernels differ in size; choose "
+                                          "--mode same"));
+    result_.box_bytes = scaled_box_bytes(limit);
+    result_.place =
+        place_of_image(bytes_of({output_.shape, result_.computed, input_.frames, input_.channels}),
+                       limit, kernels_.quarter_left());
+}
+
+Convolver ConvolveSteps::make_convolver(const Kernels::Ready& kernel,
+                                        const std::optional<index_t>& max_host_bytes) const {
     Options options = request_.options;
-    options.center = kernel_.explicit_center();
+    options.center = kernel.file.explicit_center();
     options.streamed = true;
-    options.expected_executions = volumes();
+    options.expected_executions = kernel.volumes;
     options.scratch_directory = folder_of(request_.output);
-    convolver_.emplace(planned_image_shape(input_.shape, kernel_.values.shape(), options),
-                       kernel_.values.view(), options, request_.engines, input_.type, output_.type);
-    output_.shape = convolver_->output_shape();
-    kernel_.values = Volume();  // the convolver has its own
+    options.max_host_bytes = max_host_bytes;
+    return Convolver(planned_image_shape(input_.shape, kernel.file.shape, options),
+                     kernel.file.values.view(), options, request_.engines, input_.type,
+                     result_.computed);
 }
 
 Work ConvolveSteps::work() const {
@@ -31,16 +69,11 @@ Work ConvolveSteps::work() const {
 }
 
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    {
-        const PhaseTimer timer(context.timeline, Phase::open);
-        writer_ = io::create_image(request_.output, output_, request_.create);
-    }
-    executed_ = convolver_->execute(*reader_, *writer_, context);
-    reader_->check_unchanged();
-}
-
-void ConvolveSteps::commit() {
-    writer_->commit();
+    writer_ = write_result(request_.output, result_, request_.create, output_, context,
+                           [&](ImageSink& sink) {
+                               executed_ = convolve_channels(kernels_, *reader_, sink, context);
+                               reader_->check_unchanged();
+                           });
 }
 
 }  // namespace convolume::cli

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume convolve` as the steps of a run: every channel and time point is convolved by one
-// Convolver.
+// `convolume convolve` as the steps of a run: every channel and time point is convolved by the
+// Convolver of its kernel.
 
 #include <memory>
-#include <optional>
+#include <utility>
 
 #include "cli/convolve/request.hpp"
-#include "cli/run/run.hpp"
+#include "cli/files/scaled_output.hpp"
+#include "cli/images/channel_kernels.hpp"
+#include "cli/images/image_steps.hpp"
 
 namespace convolume::cli {
 
-class ConvolveSteps : public RunSteps {
+class ConvolveSteps : public ImageSteps {
   public:
-    explicit ConvolveSteps(const ConvolveRequest& request) : request_(request) {}
+    using Kernels = ChannelKernels<Convolver>;
+
+    explicit ConvolveSteps(const ConvolveRequest& request, std::shared_ptr<Kernels::Cache> cache =
+                                                               std::make_shared<Kernels::Cache>())
+        : request_(request), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
@@ -21,20 +27,16 @@ class ConvolveSteps : public RunSteps {
     Work work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void commit() override;
     void report_result(const Console& console, const RunTimes& times) const override;
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    index_t volumes() const { return input_.frames * input_.channels; }
+    Convolver make_convolver(const Kernels::Ready& kernel,
+                             const std::optional<index_t>& max_host_bytes) const;
 
-    const ConvolveRequest& request_;
-    std::unique_ptr<io::ImageReader> reader_;
-    std::unique_ptr<io::ImageWriter> writer_;
-    io::ImageMetadata input_;
-    io::ImageMetadata output_;
-    KernelFile kernel_;
-    std::optional<Convolver> convolver_;
+    const ConvolveRequest request_;
+    Kernels kernels_;
+    ResultPlan result_;
     ExecutionReport executed_;  ///< of all channels and frames
 };
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume convolve`.
 
+#include "cli/batch/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/batch/batch.hpp"
 #include "cli/convolve/command.hpp"
 #include "cli/files/image_output.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
@@ -27,6 +31,7 @@ void add_meaning(CLI::App& app, ConvolveRequest& request) {
                "convolve|correlate|adjoint", "What is computed (default convolve)")
         ->group(group);
     add_kernel_options(app, group, request.kernel_options);
+    add_channel_kernel_option(app, group, request);
     add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
                parse_kernel_normalization, "sum|peak|none",
                "Divide the kernel by its sum (default) or its peak, or leave it as it is")
@@ -41,6 +46,7 @@ void add_output(CLI::App& app, ConvolveRequest& request) {
     const char* group = "What is written";
     add_image_output_options(app, group, request.output, request.output_type, request.create,
                              "the precision's type");
+    add_scale_output_option(app, group, request.scale_output);
     add_run_options(app, group, request.run);
 }
 
@@ -49,16 +55,17 @@ void add_output(CLI::App& app, ConvolveRequest& request) {
 void add_convolve_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("convolve", "Convolve an image with a kernel");
     auto request = std::make_shared<ConvolveRequest>();
-    command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
-        ->required();
-    command->add_option("KERNEL", request->kernel, "The kernel (PSF): one 3D stack of any format")
-        ->required();
+    auto batch = std::make_shared<BatchRequest>();
+    add_image_arguments(*command, *batch,
+                        {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
+                        {"KERNEL", "The kernel (PSF): one 3D stack of any format"});
     add_meaning(*command, *request);
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
-    command->callback([request, &action] {
-        require_output(request->output, request->run);
-        action = [request] { run_steps<ConvolveSteps>(*request); };
+    add_batch_options(*command, *batch);
+    command->callback([request, batch, command, &action] {
+        divide_arguments(*command, *request, *batch);
+        action = [request, batch] { run_images<ConvolveSteps>(*request, *batch); };
     });
 }
 

@@ -25,12 +25,16 @@ const char* normalization_words(KernelNormalization normalization) {
 }  // namespace
 
 void ConvolveSteps::report_plan(const Console& console) const {
-    const Plan plan = convolver_->plan();
     console.fact("image", message(request_.image, ": ", one_line(input_)));
-    report_kernel(console, kernel_,
-                  message(", sum ", format_number(convolver_->kernel_sum(), 9), ", ",
-                          normalization_words(request_.options.normalization)));
-    cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
+    warn_of_scaled_input(console, request_.image, input_);
+    kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
+        const Plan plan = kernel.solver->plan();
+        report_kernel(console, kernel.file,
+                      message(", sum ", format_number(kernel.solver->kernel_sum(), 9), ", ",
+                              normalization_words(request_.options.normalization)));
+        warn_of_scaled_input(console, kernel.file.path, kernel.file.metadata);
+        cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
+    });
 }
 
 void ConvolveSteps::report_result(const Console& console, const RunTimes& times) const {
@@ -44,10 +48,16 @@ void ConvolveSteps::report_result(const Console& console, const RunTimes& times)
 
 void ConvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
     json["input"] = to_json(request_.image, input_);
-    json["kernel"] = to_json(kernel_);
-    json["kernel"]["sum"] = convolver_->kernel_sum();
-    json["kernel"]["normalize"] = to_string(request_.options.normalization);
-    json["plan"] = nlohmann::ordered_json::parse(convolver_->plan().to_json());
+    json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& kernel) {
+        nlohmann::ordered_json one = to_json(kernel.file);
+        one["sum"] = kernel.solver->kernel_sum();
+        one["normalize"] = to_string(request_.options.normalization);
+        kernels_.add_channels(one, kernel);
+        return one;
+    });
+    json["plan"] = kernels_.json_of_each([](const Kernels::Ready& kernel) {
+        return nlohmann::ordered_json::parse(kernel.solver->plan().to_json());
+    });
     if (times != nullptr) json["report"] = report_json(executed_, *times);
     json["output"] = output_json(request_.output, output_);
 }

@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume deconvolve` as the steps of a run: every channel and time point is restored by one
-// Deconvolver.
+// `convolume deconvolve` as the steps of a run: every channel and time point is restored by the
+// Deconvolver of its PSF.
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/deconvolve/request.hpp"
-#include "cli/run/run.hpp"
+#include "cli/files/scaled_output.hpp"
+#include "cli/images/channel_kernels.hpp"
+#include "cli/images/image_steps.hpp"
 
 namespace convolume::cli {
 
 /// "iteration 3 of 30, log-likelihood -1234.5", or the residual.
 std::string iteration_text(const Iteration& iteration, DeconvolveMethod method);
 
-class DeconvolveSteps : public RunSteps {
+class DeconvolveSteps : public ImageSteps {
   public:
-    explicit DeconvolveSteps(const DeconvolveRequest& request) : request_(request) {}
+    using Kernels = ChannelKernels<Deconvolver>;
+
+    explicit DeconvolveSteps(
+        const DeconvolveRequest& request,
+        std::shared_ptr<Kernels::Cache> cache = std::make_shared<Kernels::Cache>())
+        : request_(request), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
@@ -26,20 +33,17 @@ class DeconvolveSteps : public RunSteps {
     Work work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void commit() override;
     void report_result(const Console& console, const RunTimes& times) const override;
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
     ExecutionReport executed() const;
+    void plan_memory(index_t limit);
 
-    const DeconvolveRequest& request_;
-    std::unique_ptr<io::ImageReader> reader_;
-    std::unique_ptr<io::ImageWriter> writer_;
-    io::ImageMetadata input_;
-    io::ImageMetadata output_;
-    KernelFile psf_;
-    std::optional<Deconvolver> deconvolver_;
+    const DeconvolveRequest request_;
+    Kernels kernels_;
+    ResultPlan result_;
+    bool overlapped_ = false;                ///< memory holds the next volume and the last one too
     std::vector<DeconvolveReport> volumes_;  ///< t slowest, then c
 };
 

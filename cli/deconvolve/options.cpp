@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume deconvolve`.
 
+#include "cli/batch/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/batch/batch.hpp"
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/image_output.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
@@ -53,7 +57,8 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
                "Noise-to-signal power ratio for wiener (default 0.01)")
         ->group(group);
-    add_kernel_options(app, group, request.psf_options);
+    add_kernel_options(app, group, request.kernel_options);
+    add_channel_kernel_option(app, group, request);
     add_selection_options(app, group, request.selection);
 }
 
@@ -83,19 +88,22 @@ void check_method(const CLI::App& command, DeconvolveMethod method) {
 void add_deconvolve_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("deconvolve", "Restore an object blurred by a PSF");
     auto request = std::make_shared<DeconvolveRequest>();
-    command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
-        ->required();
-    command->add_option("PSF", request->psf, "The point spread function: one 3D stack")->required();
+    auto batch = std::make_shared<BatchRequest>();
+    add_image_arguments(*command, *batch,
+                        {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
+                        {"PSF", "The point spread function: one 3D stack"});
     add_meaning(*command, *request);
     add_execution(*command, *request);
     const char* group = "What is written";
     add_image_output_options(*command, group, request->output, request->output_type,
                              request->create, "float32");
+    add_scale_output_option(*command, group, request->scale_output);
     add_run_options(*command, group, request->run);
-    command->callback([request, command, &action] {
+    add_batch_options(*command, *batch);
+    command->callback([request, batch, command, &action] {
         check_method(*command, request->options.method);
-        require_output(request->output, request->run);
-        action = [request] { run_steps<DeconvolveSteps>(*request); };
+        divide_arguments(*command, *request, *batch);
+        action = [request, batch] { run_images<DeconvolveSteps>(*request, *batch); };
     });
 }
 

@@ -43,6 +43,13 @@ std::string plan_line(const DeconvolvePlan& plan) {
     return text.str();
 }
 
+nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
+    return {{"engines", plan.engines},           {"on_device", plan.on_device},
+            {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
+            {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},
+            {"host_bytes", plan.host_bytes}};
+}
+
 }  // namespace
 
 std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) {
@@ -60,14 +67,19 @@ ExecutionReport DeconvolveSteps::executed() const {
 
 void DeconvolveSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
-    report_kernel(
-        console, psf_,
-        message(", sum ", format_number(deconvolver_->psf_sum(), 9), ", normalized to 1"));
-    if (const index_t negative = deconvolver_->negative_psf_samples(); negative > 0)
-        console.warning(message(negative, " negative samples of the PSF were set to 0"));
-    console.fact("method", method_text(request_.options));
-    const DeconvolvePlan plan = deconvolver_->plan();
-    cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
+    warn_of_scaled_input(console, request_.image, input_);
+    kernels_.report_each(console, [&](const Kernels::Ready& psf) {
+        const Deconvolver& deconvolver = *psf.solver;
+        report_kernel(
+            console, psf.file,
+            message(", sum ", format_number(deconvolver.psf_sum(), 9), ", normalized to 1"));
+        if (const index_t negative = deconvolver.negative_psf_samples(); negative > 0)
+            console.warning(message(negative, " negative samples of the PSF were set to 0"));
+        warn_of_scaled_input(console, psf.file.path, psf.file.metadata);
+        console.fact("method", method_text(request_.options));
+        const DeconvolvePlan plan = deconvolver.plan();
+        cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
+    });
 }
 
 void DeconvolveSteps::report_result(const Console& console, const RunTimes& times) const {
@@ -86,11 +98,14 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
 
 void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
     const DeconvolveOptions& options = request_.options;
-    const DeconvolvePlan plan = deconvolver_->plan();
     json["input"] = to_json(request_.image, input_);
-    json["kernel"] = to_json(psf_);
-    json["kernel"]["sum"] = deconvolver_->psf_sum();
-    json["kernel"]["negative_samples"] = deconvolver_->negative_psf_samples();
+    json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& psf) {
+        nlohmann::ordered_json one = to_json(psf.file);
+        one["sum"] = psf.solver->psf_sum();
+        one["negative_samples"] = psf.solver->negative_psf_samples();
+        kernels_.add_channels(one, psf);
+        return one;
+    });
     json["method"] = {{"name", to_string(options.method)},
                       {"acceleration", to_string(options.acceleration)},
                       {"iterations", options.iterations},
@@ -101,10 +116,8 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"background", "auto"}};
     if (options.stop) json["method"]["stop"] = *options.stop;
     if (options.background) json["method"]["background"] = *options.background;
-    json["plan"] = {{"engines", plan.engines},           {"on_device", plan.on_device},
-                    {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
-                    {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},
-                    {"host_bytes", plan.host_bytes}};
+    json["plan"] = kernels_.json_of_each(
+        [](const Kernels::Ready& psf) { return plan_json(psf.solver->plan()); });
     if (times != nullptr) {
         json["report"] = report_json(executed(), *times);
         for (const DeconvolveReport& volume : volumes_)

@@ -5,10 +5,16 @@
 #include <utility>
 
 #include "cli/files/metadata_json.hpp"
+#include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
+
+std::string scaling_text(const io::ValueScaling& scaling) {
+    return message("value = stored * ", format_number(scaling.scale),
+                   scaling.offset != 0 ? " + " + format_number(scaling.offset) : std::string());
+}
 
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision) {
@@ -57,7 +63,8 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
 void report_output(const Console& console, const std::string& path,
                    const io::ImageMetadata& image) {
     console.fact("output",
-                 message(path, ": z,y,x ", to_string(image.shape), ' ', to_string(image.type)));
+                 message(path, ": z,y,x ", to_string(image.shape), ' ', to_string(image.type),
+                         image.scaling ? ", " + scaling_text(*image.scaling) : std::string()));
 }
 
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
@@ -71,7 +78,8 @@ void warn_of_clamped_values(const Console& console, const ExecutionReport& execu
 nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image) {
     return {{"file", path.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(path)},
             {"shape", shape_json(image.shape)},
-            {"type", to_string(image.type)}};
+            {"type", to_string(image.type)},
+            {"value_scaling", scaling_json(image)}};
 }
 
 }  // namespace convolume::cli

@@ -26,6 +26,9 @@ void add_compression_option(CLI::App& app, const char* group, io::CreateOptions&
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision);
 
+/// "value = stored * 0.01 + 3"
+std::string scaling_text(const io::ValueScaling& scaling);
+
 /// Where the image is, its shape and its type.
 void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image);
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,

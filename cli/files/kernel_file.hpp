@@ -42,6 +42,7 @@ struct KernelFile {
     Index3 file_center;     ///< of the file's samples
     Index3 file_peak;       ///< largest magnitude of the file's samples
     double background = 0;  ///< that was subtracted
+    index_t negative_samples = 0;  ///< that were set to 0, where a subcommand does so itself
     bool resampled = false;
     std::string warning;  ///< empty where there is nothing to warn of
 

@@ -9,6 +9,11 @@ ordered_json shape_json(const Shape3& shape) {
     return ordered_json::array({shape.z, shape.y, shape.x});
 }
 
+ordered_json scaling_json(const io::ImageMetadata& metadata) {
+    if (!metadata.scaling) return nullptr;
+    return {{"scale", metadata.scaling->scale}, {"offset", metadata.scaling->offset}};
+}
+
 ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata) {
     const auto or_null = [](const std::optional<double>& value) {
         return value ? ordered_json(*value) : ordered_json(nullptr);
@@ -27,6 +32,7 @@ ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata)
     json["unit"] = metadata.unit;
     json["frame_interval_s"] = or_null(metadata.frame_interval_s);
     json["channel_names"] = metadata.channel_names;
+    json["value_scaling"] = scaling_json(metadata);
     json["bytes"] = metadata.bytes();
     return json;
 }

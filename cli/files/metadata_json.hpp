@@ -10,6 +10,8 @@
 namespace convolume::cli {
 
 nlohmann::ordered_json shape_json(const Shape3& shape);
+/// {"scale", "offset"}, or null where stored samples are the values.
+nlohmann::ordered_json scaling_json(const io::ImageMetadata& metadata);
 nlohmann::ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata);
 
 /// Text of a whole answer; bytes that are no UTF-8, as in old files, are replaced.

@@ -2,6 +2,7 @@
 #include "cli/files/selected_image.hpp"
 
 #include <charconv>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,14 @@ index_t parse_index(const char* option, std::string_view all, std::string_view t
     if (error != std::errc() || end != text.data() + text.size() || value < 0)
         refuse(option, all, cure);
     return value;
+}
+
+std::vector<index_t> parse_channels(const std::string& text) {
+    std::vector<index_t> channels;
+    for (const std::string_view number : split(text, ','))
+        channels.push_back(parse_index("--channel", text, number,
+                                       "give numbers of channels from 0, for example 0,2"));
+    return channels;
 }
 
 /// "3:10", "3:", ":10" or ":" within [0, extent).
@@ -94,16 +103,13 @@ class SelectedImage : public io::ImageReader {
 
   private:
     void choose_channels(const std::string& text) {
-        constexpr const char* cure = "give numbers of channels from 0, for example 0,2";
-        channels_.clear();
+        channels_ = parse_channels(text);
         std::vector<std::string> names;
-        for (const std::string_view number : split(text, ',')) {
-            const index_t c = parse_index("--channel", text, number, cure);
+        for (const index_t c : channels_) {
             if (c >= whole_->metadata().channels)
                 throw InvalidArgument(message("--channel asks for channel ", c,
                                               " of an image that has ", metadata_.channels,
                                               "; the first is 0"));
-            channels_.push_back(c);
             if (!metadata_.channel_names.empty())
                 names.push_back(metadata_.channel_names[static_cast<std::size_t>(c)]);
         }
@@ -178,6 +184,13 @@ std::unique_ptr<io::ImageReader> open_selected(const std::string& path,
                                                const ImageSelection& selection) {
     return std::make_unique<SelectedImage>(io::open_image(path, {.axes = selection.axes}),
                                            selection);
+}
+
+std::vector<index_t> selected_channels(const ImageSelection& selection, index_t channels) {
+    if (!selection.channels.empty()) return parse_channels(selection.channels);
+    std::vector<index_t> numbers(static_cast<std::size_t>(channels));
+    std::iota(numbers.begin(), numbers.end(), index_t{0});
+    return numbers;
 }
 
 }  // namespace convolume::cli

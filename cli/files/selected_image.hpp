@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "convolume/image_file.hpp"
 
@@ -26,5 +27,8 @@ void add_selection_options(CLI::App& app, const char* group, ImageSelection& sel
 /// io::open_image(), and InvalidArgument where the file has no such part.
 std::unique_ptr<io::ImageReader> open_selected(const std::string& path,
                                                const ImageSelection& selection);
+
+/// Numbers in the file, from 0, of the `channels` channels that are selected of it.
+std::vector<index_t> selected_channels(const ImageSelection& selection, index_t channels);
 
 }  // namespace convolume::cli

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Going through an image's channels and time points, one volume in memory at a time.
+// Going through an image's channels and time points, with one or two volumes in memory at a time.
 
+#include <algorithm>
+#include <vector>
+
+#include "cli/run/item_steps.hpp"
 #include "cli/run/progress.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
@@ -18,32 +22,47 @@ namespace convolume::cli {
 }
 
 /// Reads every volume, calls `compute(input, output, context)` and writes the output. If there
-/// are several volumes, BadData names the one at fault.
+/// are several volumes, BadData names the one at fault. With `overlapped`, two inputs and two
+/// outputs are in memory, and the next volume is read and the last one written while one is
+/// computed; otherwise one of each.
 template <class Compute>
-void for_each_volume(io::ImageReader& reader, io::ImageWriter& writer,
-                     const io::ImageMetadata& written, HostMemory memory,
+void for_each_volume(io::ImageReader& reader, ImageSink& sink, bool overlapped,
                      const ExecutionContext& context, Compute&& compute) {
     const io::ImageMetadata& read = reader.metadata();
-    Volume input(read.shape, read.type, memory);
-    Volume output(written.shape, written.type, memory);
-    for (index_t t = 0; t < read.frames; ++t) {
-        for (index_t c = 0; c < read.channels; ++c) {
-            throw_if_stopped(context);
-            {
-                const PhaseTimer timer(context.timeline, Phase::read, -1, -1, input.bytes());
-                reader.read(t, c, input.view());
-            }
-            throw_if_stopped(context);
-            try {
-                compute(ConstImageView(input.view()), output.view(),
-                        part_of(context, t * read.channels + c, read.frames * read.channels));
-            } catch (const BadData& error) {
-                throw_with_place(error, read, t, c);
-            }
-            const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
-            writer.write(t, c, output.view());
-        }
+    const StackFormat written = sink.format();
+    const index_t count = checked_multiply(read.frames, read.channels);
+    const index_t slots = overlapped ? std::min<index_t>(count, 2) : 1;
+    std::vector<Volume> inputs, outputs;
+    for (index_t slot = 0; slot < slots; ++slot) {
+        inputs.emplace_back(read.shape, read.type);
+        outputs.emplace_back(written.shape, written.type);
     }
+    const auto of = [&](std::vector<Volume>& volumes, index_t item) -> Volume& {
+        return volumes[static_cast<std::size_t>(item % slots)];
+    };
+    ItemSteps steps;
+    steps.read = [&](index_t item) {
+        throw_if_stopped(context);
+        Volume& input = of(inputs, item);
+        const PhaseTimer timer(context.timeline, Phase::read, -1, -1, input.bytes());
+        reader.read(item / read.channels, item % read.channels, input.view());
+    };
+    steps.compute = [&](index_t item) {
+        throw_if_stopped(context);
+        try {
+            compute(ConstImageView(of(inputs, item).view()), of(outputs, item).view(),
+                    part_of(context, item, count));
+        } catch (const BadData& error) {
+            throw_with_place(error, read, item / read.channels, item % read.channels);
+        }
+    };
+    steps.write = [&](index_t item) {
+        const Volume& output = of(outputs, item);
+        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
+        sink.write_box(item / read.channels, item % read.channels, {{0, 0, 0}, written.shape},
+                       output.view());
+    };
+    take_through(count, overlapped, steps);
     reader.check_unchanged();
 }
 

@@ -2,14 +2,16 @@
 #include "cli/phantom/command.hpp"
 
 #include <algorithm>
+#include <vector>
 
+#include "cli/run/item_steps.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
 
 namespace {
 
-constexpr index_t plane_group_bytes = index_t{64} << 20;
+constexpr index_t plane_group_bytes = index_t{32} << 20;
 
 io::ImageMetadata metadata_of(const PhantomRequest& request) {
     const VoxelSize& voxel = request.options.voxel;
@@ -32,25 +34,51 @@ Work PhantomSteps::work() const {
     return {static_cast<double>(element_count(output_.shape))};
 }
 
+/// Planes that are drawn at a time: about as much as is worth a call, and whole pieces of the file.
+index_t PhantomSteps::group_planes() const {
+    const Shape3& shape = output_.shape;
+    const index_t plane_bytes = checked_multiply(checked_multiply(shape.y, shape.x), index_t{4});
+    const index_t piece = writer_->format().piece.z;
+    const index_t planes = std::max<index_t>(plane_group_bytes / plane_bytes / piece, 1) * piece;
+    return std::min(planes, shape.z);
+}
+
 void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     writer_ = io::create_image(request_.output, output_, request_.create);
     const Shape3& shape = output_.shape;
-    const index_t plane = checked_multiply(shape.y, shape.x);
-    const index_t planes = std::clamp<index_t>(plane_group_bytes / plane / 4, 1, shape.z);
-    Volume drawn({planes, shape.y, shape.x}, PixelType::float32);
+    const index_t planes = group_planes();
+    const Shape3 group{planes, shape.y, shape.x};
     const bool rounded = output_.type != PixelType::float32;
-    Volume integers(rounded ? drawn.shape() : Shape3{}, output_.type);
+    // One is drawn while the other is written. What is rounded is drawn apart.
+    Volume apart(rounded ? group : Shape3{}, PixelType::float32);
+    const index_t groups = ceil_div(shape.z, planes);
+    std::vector<Volume> results;
+    for (index_t slot = 0; slot < std::min<index_t>(groups, 2); ++slot)
+        results.emplace_back(group, output_.type);
+    const auto part_of_group = [&](index_t number) {
+        return Box3{{0, 0, 0}, {std::min(planes, shape.z - number * planes), shape.y, shape.x}};
+    };
     ClampCount clamped;
-    for (index_t z = 0; z < shape.z; z += planes) {
+    ItemSteps steps;
+    steps.compute = [&](index_t number) {
         throw_if_stopped(context);
-        const Box3 part{{0, 0, 0}, {std::min(planes, shape.z - z), shape.y, shape.x}};
-        phantom_->draw(z, subview(drawn.view(), part), request_.threads);
+        const Box3 part = part_of_group(number);
+        Volume& result = results[static_cast<std::size_t>(number % 2)];
+        const ImageView drawn = subview(rounded ? apart.view() : result.view(), part);
+        phantom_->draw(number * planes, drawn, request_.threads);
         if (rounded)
-            clamped += convert_pixels(subview(ConstImageView(drawn.view()), part),
-                                      subview(integers.view(), part));
-        writer_->write_planes(0, 0, z, subview((rounded ? integers : drawn).view(), part));
-        context.progress(static_cast<double>(z + part.end.z) / static_cast<double>(shape.z));
-    }
+            clamped += convert_pixels(ConstImageView(drawn), subview(result.view(), part),
+                                      request_.threads);
+        context.progress(static_cast<double>(number * planes + part.end.z) /
+                         static_cast<double>(shape.z));
+    };
+    steps.write = [&](index_t number) {
+        Volume& result = results[static_cast<std::size_t>(number % 2)];
+        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, result.bytes());
+        writer_->write_planes(0, 0, number * planes,
+                              subview(ConstImageView(result.view()), part_of_group(number)));
+    };
+    take_through(groups, true, steps);
     clamped_ = clamped.high;
 }
 

@@ -28,6 +28,7 @@ class PhantomSteps : public RunSteps {
 
   private:
     std::string objects_text() const;
+    index_t group_planes() const;
 
     const PhantomRequest& request_;
     std::optional<Phantom> phantom_;

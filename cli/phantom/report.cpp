@@ -72,6 +72,7 @@ void PhantomSteps::fill_json(ordered_json& json, const RunTimes* times) const {
         json["clamped_high"] = clamped_;
         json["seconds"] = times->timeline.now_s();
         json["peak_buffer_bytes"] = memory_use().peak_bytes;
+        json["peak_resident_bytes"] = peak_resident_bytes();
     }
     json["output"] = output_json(request_.output, output_);
 }

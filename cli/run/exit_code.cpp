@@ -7,6 +7,7 @@
 namespace convolume::cli {
 
 ExitCode exit_code_of(const std::exception& error) {
+    if (const auto* files = dynamic_cast<const FilesFailed*>(&error)) return files->code();
     if (is_a<InvalidArgument>(error)) return ExitCode::usage;
     if (is_a<OutOfMemory>(error) || is_a<std::bad_alloc>(error)) return ExitCode::out_of_memory;
     if (is_a<Unavailable>(error)) return ExitCode::unavailable;
@@ -24,6 +25,7 @@ ExitCode exit_code_of(const std::exception& error) {
 }
 
 std::string sentence_of(const std::exception& error) {
+    if (is_a<FilesFailed>(error)) return error.what();
     switch (exit_code_of(error)) {
         case ExitCode::interrupted:
             // A command that writes to a pipe says what became of it.

@@ -17,6 +17,7 @@ enum class ExitCode : int {
     unavailable = 4,
     output_exists = 5,
     error_too_large = 6,
+    some_files_failed = 7,
     bad_data = 65,
     no_input = 66,
     internal = 70,
@@ -36,6 +37,16 @@ template <class T>
 bool is_a(const std::exception& error) {
     return dynamic_cast<const T*>(&error) != nullptr;
 }
+
+/// Some of several files failed, each with an error of its own that was shown.
+class FilesFailed : public Error {
+  public:
+    FilesFailed(const std::string& sentence, ExitCode code) : Error(sentence), code_(code) {}
+    ExitCode code() const { return code_; }
+
+  private:
+    ExitCode code_;
+};
 
 ExitCode exit_code_of(const std::exception& error);
 

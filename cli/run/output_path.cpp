@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -24,6 +25,31 @@ bool same_file(const std::string& a, const std::string& b) {
     // Files yet to be written have only names to compare.
     return fs::weakly_canonical(fs::absolute(a), missing) ==
            fs::weakly_canonical(fs::absolute(b), missing);
+}
+
+/// The parts of a dataset's name: HDF5 takes "//a/./b/" for "/a/b".
+std::vector<std::string> dataset_parts(const std::string& name) {
+    std::vector<std::string> parts;
+    std::istringstream text(name);
+    for (std::string part; std::getline(text, part, '/');)
+        if (!part.empty() && part != ".") parts.push_back(part);
+    return parts;
+}
+
+/// An output may only be written into a file of the inputs where it is a dataset of its own: all
+/// else is then kept, in a copy that takes the file's name at the end.
+void check_not_input(const io::PathSpec& output, const io::PathSpec& input) {
+    if (!same_file(input.file, output.file)) return;
+    if (output.dataset.empty())
+        throw InvalidArgument(
+            message("the output \"", output.file, "\" is one of the inputs; name another file"));
+    if (input.dataset.empty())
+        throw InvalidArgument(message("the output goes into the input \"", output.file,
+                                      "\", but the input's dataset is not named; give it as ",
+                                      input.file, ":/NAME, or name another file for the output"));
+    if (dataset_parts(output.dataset) == dataset_parts(input.dataset))
+        throw InvalidArgument(message("the output \"", output.file, ":", output.dataset,
+                                      "\" is one of the inputs; name another dataset or file"));
 }
 
 }  // namespace
@@ -56,11 +82,9 @@ void check_outputs(const RunFiles& files) {
     std::vector<std::string> seen;
     for (const std::string& path : files.outputs) {
         if (path.empty()) continue;
-        const std::string output = io::parse_path(path).file;
-        for (const std::string& input : files.inputs)
-            if (same_file(io::parse_path(input).file, output))
-                throw InvalidArgument(
-                    message("the output \"", output, "\" is one of the inputs; name another file"));
+        const io::PathSpec spec = io::parse_path(path);
+        const std::string& output = spec.file;
+        for (const std::string& input : files.inputs) check_not_input(spec, io::parse_path(input));
         for (const std::string& other : seen)
             if (same_file(other, output))
                 throw InvalidArgument(message("two outputs would be the file \"", output,

@@ -22,8 +22,9 @@ struct RunFiles {
     bool overwrite = false;
 };
 
-/// Throws InvalidArgument where an output ("file.h5:/dataset" is file.h5) is an input or another
-/// output, and what check_output_path() does.
+/// Throws InvalidArgument where an output is an input or another output ("file.h5:/dataset" is
+/// file.h5), and what check_output_path() does. A dataset may be added to an input's file, or
+/// replaced in it, if every input names another dataset of that file.
 void check_outputs(const RunFiles& files);
 
 /// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or

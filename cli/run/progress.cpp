@@ -40,6 +40,7 @@ ProgressMeter::~ProgressMeter() {
 
 void ProgressMeter::update(double fraction) {
     if (style_ == Style::none) return;
+    const std::lock_guard lock(mutex_);
     const double now_s = clock_s_();
     const double interval_s = style_ == Style::terminal ? terminal_interval_s : plain_interval_s;
     if (now_s - last_s_ < interval_s || !(fraction > 0)) return;
@@ -50,6 +51,7 @@ void ProgressMeter::update(double fraction) {
     line << std::fixed << std::setprecision(0) << std::setw(3) << 100 * fraction << " %, "
          << std::setprecision(1) << amount_ * fraction / elapsed_s / 1e6 << " M" << unit_ << "/s, "
          << format_duration(elapsed_s * (1 - fraction) / fraction) << " left";
+    if (!title_.empty()) line << ", " << title_;
     if (!note_.empty()) line << ", " << note_;
     if (style_ == Style::terminal) {
         out_ << '\r' << line.str() << "\033[K" << std::flush;
@@ -59,7 +61,28 @@ void ProgressMeter::update(double fraction) {
     }
 }
 
+void ProgressMeter::note(std::string text) {
+    const std::lock_guard lock(mutex_);
+    note_ = std::move(text);
+}
+
+void ProgressMeter::title(std::string text) {
+    const std::lock_guard lock(mutex_);
+    title_ = std::move(text);
+    note_.clear();
+}
+
+void ProgressMeter::amount(double amount) {
+    const std::lock_guard lock(mutex_);
+    amount_ = amount;
+}
+
 void ProgressMeter::clear() {
+    const std::lock_guard lock(mutex_);
+    clear_line();
+}
+
+void ProgressMeter::clear_line() {
     if (line_shown_) out_ << "\r\033[K" << std::flush;
     line_shown_ = false;
 }

@@ -5,8 +5,8 @@
 
 #include <functional>
 #include <iosfwd>
+#include <mutex>
 #include <string>
-#include <utility>
 
 #include "cli/text/console.hpp"
 #include "convolume/execution.hpp"
@@ -26,17 +26,26 @@ class ProgressMeter {
     ProgressMeter(const ProgressMeter&) = delete;
     ProgressMeter& operator=(const ProgressMeter&) = delete;
 
-    /// The fraction of all work that is done; one call at a time.
+    // The following may be called by several threads.
+
+    /// The fraction of all work that is done.
     void update(double fraction);
-    /// Stands at the end of the line from now on.
-    void note(std::string text) { note_ = std::move(text); }
+    /// Stands at the end of the line from now on, after the title.
+    void note(std::string text);
+    void title(std::string text);
+    /// Work that turns out to be done already counts no more.
+    void amount(double amount);
     void clear();
 
   private:
+    void clear_line();
+
+    std::mutex mutex_;
     std::ostream& out_;
     Style style_;
     double amount_;
     std::string unit_;
+    std::string title_;
     std::string note_;
     std::function<double()> clock_s_;
     double start_s_;

@@ -24,7 +24,9 @@ double total_of_phases_s(const Timeline& timeline) {
     return total;
 }
 
-/// Of this program: getrusage() also counts what the process was before it became convolume.
+}  // namespace
+
+/// getrusage() also counts what the process was before it became convolume.
 index_t peak_resident_bytes() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;)
@@ -33,8 +35,6 @@ index_t peak_resident_bytes() {
     getrusage(RUSAGE_SELF, &usage);
     return index_t{usage.ru_maxrss} * 1024;
 }
-
-}  // namespace
 
 nlohmann::ordered_json versioned_json() {
     return {{"convolume", version}};

@@ -33,6 +33,9 @@ std::string plan_line(const Plan& plan, index_t executions = 1);
 /// phases there were.
 void report_times(const Console& console, const RunTimes& run);
 
+/// The most memory that this program has held.
+index_t peak_resident_bytes();
+
 /// Adds what a run over several volumes counts of each.
 ExecutionReport& operator+=(ExecutionReport& sum, const ExecutionReport& report);
 

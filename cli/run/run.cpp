@@ -18,14 +18,6 @@ double spent_s() {
     return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
-void execute(RunSteps& steps, const Console& console, ExecutionContext context) {
-    const Work work = steps.work();
-    const auto style = work.amount > 0 ? progress_style(console) : ProgressMeter::Style::none;
-    ProgressMeter meter(console.out(), style, work.amount, steady_clock_s, work.unit);
-    context.progress = [&meter](double fraction) { meter.update(fraction); };
-    steps.execute(console, meter, context);
-}
-
 }  // namespace
 
 std::string json_text(const RunSteps& steps, const RunTimes* times) {
@@ -34,20 +26,38 @@ std::string json_text(const RunSteps& steps, const RunTimes* times) {
     return dump(json);
 }
 
+StagedRun::StagedRun(RunSteps& steps, std::stop_token stop, double started_s)
+    : steps_(steps), timeline_(started_s) {
+    context_.timeline = &timeline_;
+    context_.stop = std::move(stop);
+}
+
+void StagedRun::plan() {
+    const double open_s = timeline_.now_s();
+    steps_.open(context_);
+    timeline_.record_rest(Phase::open, open_s);
+    const double plan_s = timeline_.now_s();
+    steps_.plan(context_);
+    timeline_.record_rest(Phase::plan, plan_s);
+    plan_s_ = timeline_.now_s() - plan_s;
+}
+
+void StagedRun::execute(const Console& console, ProgressMeter& meter,
+                        const std::function<void(double)>& progress) {
+    context_.progress = progress;
+    steps_.execute(console, meter, context_);
+    throw_if_stopped(context_);
+}
+
+void StagedRun::commit() {
+    const PhaseTimer timer(&timeline_, Phase::commit);
+    steps_.commit();
+}
+
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
                std::stop_token stop, const std::function<void()>& planned) {
-    Timeline timeline(spent_s());
-    ExecutionContext context;
-    context.timeline = &timeline;
-    context.stop = std::move(stop);
-
-    const double open_s = timeline.now_s();
-    steps.open(context);
-    timeline.record_rest(Phase::open, open_s);
-    const double plan_s = timeline.now_s();
-    steps.plan(context);
-    timeline.record_rest(Phase::plan, plan_s);
-    const RunTimes times{timeline.now_s() - plan_s, timeline};
+    StagedRun run(steps, std::move(stop), spent_s());
+    run.plan();
     planned();
     steps.report_plan(console);
     if (options.dry_run) {
@@ -55,13 +65,15 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
         return;
     }
 
-    execute(steps, console, context);
-    throw_if_stopped(context);
     {
-        const PhaseTimer timer(&timeline, Phase::commit);
-        steps.commit();
+        const Work work = steps.work();
+        const auto style = work.amount > 0 ? progress_style(console) : ProgressMeter::Style::none;
+        ProgressMeter meter(console.out(), style, work.amount, steady_clock_s, work.unit);
+        run.execute(console, meter, [&meter](double fraction) { meter.update(fraction); });
     }
-    if (!options.timeline.empty()) write_whole_file(options.timeline, timeline.to_json());
+    run.commit();
+    const RunTimes times = run.times();
+    if (!options.timeline.empty()) write_whole_file(options.timeline, run.timeline().to_json());
     steps.report_result(console, times);
     if (options.json) write_stdout(json_text(steps, &times));
 }

@@ -58,6 +58,32 @@ class RunSteps {
 /// The text of --json.
 std::string json_text(const RunSteps& steps, const RunTimes* times);
 
+/// Steps as they are carried out, on a clock of their own.
+class StagedRun {
+  public:
+    /// `started_s`: what the program took before.
+    StagedRun(RunSteps& steps, std::stop_token stop, double started_s = 0);
+    StagedRun(const StagedRun&) = delete;
+    StagedRun& operator=(const StagedRun&) = delete;
+
+    /// Opens and plans.
+    void plan();
+    /// Computes; `progress` gets the fraction done.
+    void execute(const Console& console, ProgressMeter& meter,
+                 const std::function<void(double)>& progress);
+    /// Gives the outputs their names; may be called in another thread.
+    void commit();
+
+    RunTimes times() const { return {plan_s_, timeline_}; }
+    const Timeline& timeline() const { return timeline_; }
+
+  private:
+    RunSteps& steps_;
+    Timeline timeline_;
+    ExecutionContext context_;
+    double plan_s_ = 0;
+};
+
 /// Takes `steps` through a run. `planned` is called when it is planned.
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
                std::stop_token stop, const std::function<void()>& planned);

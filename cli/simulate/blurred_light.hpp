@@ -2,41 +2,54 @@
 #pragma once
 // The specimen as the microscope images it, before the camera.
 
-#include <vector>
+#include <functional>
 
+#include "cli/images/channel_kernels.hpp"
+#include "convolume/camera.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/image_file.hpp"
-#include "convolume/volume.hpp"
+#include "convolume/scratch_image.hpp"
 
 namespace convolume::cli {
 
-/// Blurs one volume (a channel at a time point) of the phantom at a time.
+/// Where the light of all channels and times lies between the convolution and the camera, and how
+/// much of it the camera takes at a time.
+struct LightPlan {
+    StackFormat format;
+    ScratchImage::Place place = ScratchImage::Place::file;
+    /// The planes of the next pixel plane are read, and the last one is written, while one is
+    /// recorded.
+    bool overlapped = true;
+};
+
 class BlurredLight {
   public:
-    /// `blurs` is how many volumes will be blurred in all, for the progress that `context` reports.
-    BlurredLight(io::ImageReader& reader, const Convolver& convolver, index_t blurs,
-                 const ExecutionContext& context);
+    /// A file is made in `directory`.
+    BlurredLight(const LightPlan& plan, const std::string& directory)
+        : plan_(plan), light_(plan.format, plan.place, directory) {}
 
-    /// Light of channel c at time t; the volume blurred last is kept.
-    const Volume& of(index_t t, index_t c);
+    /// Blurs all channels and times of the phantom.
+    ExecutionReport blur(io::ImageReader& phantom, const ChannelKernels<Convolver>& kernels,
+                         const ExecutionContext& context);
+    /// Negative samples of the phantom that was blurred.
+    index_t negative_samples() const { return negative_samples_; }
 
-    double seconds() const { return seconds_; }
-    /// Negative samples of all volumes of the phantom that were blurred, each counted once.
-    index_t negative_samples() const;
+    /// A plane of the camera. `photons` (float64) holds the light of its pixels.
+    struct Plane {
+        index_t t, c, z;
+        index_t slot;  ///< of what is computed and written; alternates where steps overlap
+        Volume& photons;
+    };
+    /// Calls `compute` for every plane that the camera takes, in order, and `write` (may be empty)
+    /// after it, beside the computation of the next plane. `write` has no photons to read.
+    void for_each_plane(const CameraGrid& grid, int threads, const ExecutionContext& context,
+                        const std::function<void(const Plane&)>& compute,
+                        const std::function<void(const Plane&)>& write);
 
   private:
-    void blur(index_t t, index_t c);
-
-    io::ImageReader& reader_;
-    const Convolver& convolver_;
-    index_t blurs_;
-    const ExecutionContext& context_;
-    Volume input_;
-    Volume blurred_;
-    index_t present_ = -1;  ///< the volume in blurred_
-    index_t done_ = 0;
-    double seconds_ = 0;
-    std::vector<index_t> negative_;  ///< samples of each volume
+    LightPlan plan_;
+    ScratchImage light_;
+    index_t negative_samples_ = 0;
 };
 
 }  // namespace convolume::cli

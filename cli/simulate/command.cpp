@@ -2,8 +2,10 @@
 #include "cli/simulate/command.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "cli/files/kernel_background.hpp"
+#include "cli/run/host_memory.hpp"
 #include "convolume/camera.hpp"
 
 namespace convolume::cli {
@@ -33,7 +35,7 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
         const auto& size = input.voxel_size_um[axis];
         if (asked && !size)
             throw InvalidArgument(message(option, " needs the voxel size of the phantom, and \"",
-                                          request.phantom,
+                                          request.image,
                                           "\" does not give it; leave the option out or save the "
                                           "phantom with its voxel size"));
         return size.value_or(1);
@@ -50,6 +52,7 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
 io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::ImageMetadata& input,
                                     const Shape3& shape) {
     io::ImageMetadata output = input;
+    output.scaling.reset();
     output.shape = shape;
     output.type = request.camera.bits <= 8 ? PixelType::uint8 : PixelType::uint16;
     if (request.step_um) output.voxel_size_um[0] = request.step_um;
@@ -60,32 +63,52 @@ io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::Im
 }  // namespace
 
 void SimulateSteps::open(const ExecutionContext& context) {
-    reader_ = open_selected(request_.phantom, request_.selection);
+    reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernel_ = load_kernel(request_.kernel, input_, request_.kernel_options, *context.timeline);
-    check_light(request_, input_.type, kernel_.metadata.type);
-    negative_psf_samples_ = clip_negative(kernel_.values);
+    kernels_.load(request_, input_, *context.timeline);
+    check_light(request_, input_.type, kernels_.type());
     grid_ = grid_of(request_, input_);
     output_ = recorded_metadata(request_, input_, grid_->shape());
 }
 
 void SimulateSteps::plan(const ExecutionContext&) {
-    Options options = request_.options;
-    options.center = kernel_.explicit_center();
-    convolver_.emplace(
-        input_.shape, kernel_.values.view(), options, request_.engines, input_.type,
-        options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32);
-    kernel_.values = Volume();  // the convolver has its own
+    light_.format = {
+        input_.shape,
+        request_.options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32,
+        input_.frames, input_.channels};
+    const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
+    light_.overlapped = camera_bytes(2) <= limit / 4;
+    const index_t left = limit - std::min(camera_bytes(light_.overlapped ? 2 : 1), limit);
+    kernels_.plan([&](Kernels::Ready& kernel) {
+        kernel.file.negative_samples += clip_negative(kernel.file.values);
+        Options options = request_.options;
+        options.center = kernel.file.explicit_center();
+        options.streamed = true;
+        options.expected_executions = kernel.volumes;
+        options.scratch_directory = folder_of(request_.output);
+        std::optional<Convolver> convolver;
+        kernel.quarter_left = plan_beside_image(left, [&](index_t bytes) {
+            options.max_host_bytes = bytes;
+            convolver.emplace(input_.shape, kernel.file.values.view(), options, request_.engines,
+                              input_.type, light_.format.type);
+        });
+        return std::move(*convolver);
+    });
+    light_.place = place_of_image(bytes_of(light_.format), left, kernels_.quarter_left());
 }
 
-/// The brightest of several volumes is only known when all have been blurred once.
-index_t SimulateSteps::blurs() const {
-    const bool twice = !request_.photons_per_unit && volumes() > 1;
-    return volumes() * (twice ? 2 : 1);
+/// Of planes of light and of the recording, where there are so many of each.
+index_t SimulateSteps::camera_bytes(index_t slots) const {
+    const auto bytes = [](const Shape3& shape, std::size_t each) {
+        return checked_multiply(checked_multiply(shape.y, shape.x), static_cast<index_t>(each));
+    };
+    const index_t of_slot = checked_add(bytes(input_.shape, 2 * size_of(light_.format.type)),
+                                        bytes(grid_->shape(), size_of(output_.type) + 4));
+    return checked_add(checked_multiply(slots, of_slot), bytes(grid_->shape(), 8));
 }
 
 Work SimulateSteps::work() const {
-    return {static_cast<double>(blurs()) * static_cast<double>(element_count(input_.shape))};
+    return {static_cast<double>(volumes()) * static_cast<double>(element_count(input_.shape))};
 }
 
 void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
@@ -95,41 +118,29 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
     if (!request_.truth.empty())
         truth_ = io::create_image(request_.truth, expected, request_.create);
 
-    BlurredLight light(*reader_, *convolver_, blurs(), context);
+    const index_t parts = request_.photons_per_unit ? 2 : 3;
+    BlurredLight light(light_, folder_of(request_.output));
+    executed_ = light.blur(*reader_, kernels_, part_of(context, 0, parts));
+    negative_samples_ = light.negative_samples();
+    // The brightest pixel of all is only known when everything is blurred.
     photons_per_unit_ = request_.photons_per_unit
                             ? *request_.photons_per_unit
-                            : request_.photons / brightest_pixel(light, context);
-    record(light, context);
-    executed_.seconds = light.seconds();
-    negative_samples_ = light.negative_samples();
-}
-
-/// Calls `use` with every plane that the camera takes.
-void SimulateSteps::for_each_plane(BlurredLight& light, const ExecutionContext& context,
-                                   const UsePlane& use) {
-    const Shape3 shape = grid_->shape();
-    Volume plane({1, shape.y, shape.x}, PixelType::float64);
-    for (index_t t = 0; t < input_.frames; ++t)
-        for (index_t c = 0; c < input_.channels; ++c) {
-            const Volume& blurred = light.of(t, c);
-            for (index_t z = 0; z < shape.z; ++z) {
-                throw_if_stopped(context);
-                grid_->sample(blurred.view(), z, plane.elements<double>(),
-                              request_.engines.threads);
-                use(t, c, z, plane);
-            }
-        }
+                            : request_.photons / brightest_pixel(light, part_of(context, 1, parts));
+    record(light, part_of(context, parts - 1, parts));
 }
 
 double SimulateSteps::brightest_pixel(BlurredLight& light, const ExecutionContext& context) {
     double peak = 0;
-    for_each_plane(light, context, [&](index_t, index_t, index_t, const Volume& plane) {
-        const double* const pixels = plane.elements<double>();
-        peak = std::max(peak, *std::max_element(pixels, pixels + element_count(plane.shape())));
-    });
+    light.for_each_plane(*grid_, request_.engines.threads, context,
+                         [&](const BlurredLight::Plane& plane) {
+                             const double* const pixels = plane.photons.elements<double>();
+                             const index_t count = element_count(plane.photons.shape());
+                             peak = std::max(peak, *std::max_element(pixels, pixels + count));
+                         },
+                         {});
     if (!(peak > 0))
         throw BadData(
-            message("no light of \"", request_.phantom,
+            message("no light of \"", request_.image,
                     "\" reaches the camera, so --photons cannot be reached; use a phantom "
                     "with light, or --photons-per-unit"));
     return peak;
@@ -137,22 +148,33 @@ double SimulateSteps::brightest_pixel(BlurredLight& light, const ExecutionContex
 
 void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context) {
     const Shape3 plane_shape{1, grid_->shape().y, grid_->shape().x};
-    Volume adu(plane_shape, output_.type), expected(plane_shape, PixelType::float32);
-    for_each_plane(light, context, [&](index_t t, index_t c, index_t z, Volume& plane) {
-        double* const photons = plane.elements<double>();
+    std::vector<Volume> adu, expected;
+    for (int slot = 0; slot < (light_.overlapped ? 2 : 1); ++slot) {
+        adu.emplace_back(plane_shape, output_.type);
+        expected.emplace_back(truth_ ? plane_shape : Shape3{}, PixelType::float32);
+    }
+    const auto compute = [&](const BlurredLight::Plane& plane) {
+        const auto slot = static_cast<std::size_t>(plane.slot);
+        double* const photons = plane.photons.elements<double>();
         for (index_t i = 0; i < element_count(plane_shape); ++i) {
             // Transforms leave rounding where there is no light.
             photons[i] = std::max(0.0, photons[i] * photons_per_unit_);
-            expected.elements<float>()[i] =
-                static_cast<float>(photons[i] + request_.camera.background_photons);
+            if (truth_)
+                expected[slot].elements<float>()[i] =
+                    static_cast<float>(photons[i] + request_.camera.background_photons);
         }
-        const index_t first_plane = (t * input_.channels + c) * grid_->shape().z + z;
-        recorded_ += expose(request_.camera, plane.view(), first_plane, adu.view(),
+        const index_t first_plane =
+            (plane.t * input_.channels + plane.c) * grid_->shape().z + plane.z;
+        recorded_ += expose(request_.camera, plane.photons.view(), first_plane, adu[slot].view(),
                             request_.engines.threads);
-        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu.bytes());
-        writer_->write_planes(t, c, z, adu.view());
-        if (truth_) truth_->write_planes(t, c, z, expected.view());
-    });
+    };
+    const auto write = [&](const BlurredLight::Plane& plane) {
+        const auto slot = static_cast<std::size_t>(plane.slot);
+        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu[slot].bytes());
+        writer_->write_planes(plane.t, plane.c, plane.z, adu[slot].view());
+        if (truth_) truth_->write_planes(plane.t, plane.c, plane.z, expected[slot].view());
+    };
+    light.for_each_plane(*grid_, request_.engines.threads, context, compute, write);
 }
 
 void SimulateSteps::commit() {

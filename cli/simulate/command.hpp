@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume simulate` as the steps of a run: every channel and time point is blurred by one
-// Convolver and recorded by the camera.
+// `convolume simulate` as the steps of a run: all channels and time points are blurred by the
+// Convolvers of their PSFs, then recorded by the camera plane by plane.
 
-#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "cli/run/run.hpp"
+#include "cli/images/channel_kernels.hpp"
+#include "cli/images/image_steps.hpp"
 #include "cli/simulate/blurred_light.hpp"
 #include "cli/simulate/request.hpp"
 
 namespace convolume::cli {
 
-class SimulateSteps : public RunSteps {
+class SimulateSteps : public ImageSteps {
   public:
-    explicit SimulateSteps(const SimulateRequest& request) : request_(request) {}
+    using Kernels = ChannelKernels<Convolver>;
+
+    explicit SimulateSteps(const SimulateRequest& request, std::shared_ptr<Kernels::Cache> cache =
+                                                               std::make_shared<Kernels::Cache>())
+        : request_(request), kernels_(std::move(cache)) {}
 
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
@@ -28,28 +33,19 @@ class SimulateSteps : public RunSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    using UsePlane = std::function<void(index_t t, index_t c, index_t z, Volume& photons)>;
-
-    index_t volumes() const { return input_.frames * input_.channels; }
-    index_t blurs() const;
-    void for_each_plane(BlurredLight& light, const ExecutionContext& context, const UsePlane& use);
+    index_t camera_bytes(index_t slots) const;
     double brightest_pixel(BlurredLight& light, const ExecutionContext& context);
     void record(BlurredLight& light, const ExecutionContext& context);
 
-    const SimulateRequest& request_;
-    std::unique_ptr<io::ImageReader> reader_;
-    std::unique_ptr<io::ImageWriter> writer_;
+    const SimulateRequest request_;
+    Kernels kernels_;
     std::unique_ptr<io::ImageWriter> truth_;  ///< null without --truth
-    io::ImageMetadata input_;
-    io::ImageMetadata output_;
-    KernelFile kernel_;  ///< its values are gone once a convolver is made of them
     std::optional<CameraGrid> grid_;
-    std::optional<Convolver> convolver_;
+    LightPlan light_;
     double photons_per_unit_ = 0;
-    ExecutionReport executed_;          ///< of the convolutions
-    index_t negative_psf_samples_ = 0;  ///< set to 0
-    index_t negative_samples_ = 0;      ///< of the phantom
-    CameraReport recorded_;             ///< of all pixels
+    ExecutionReport executed_;      ///< of the convolutions
+    index_t negative_samples_ = 0;  ///< of the phantom
+    CameraReport recorded_;         ///< of all pixels
 };
 
 }  // namespace convolume::cli

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume simulate`.
 
+#include "cli/batch/options.hpp"
+
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/batch/batch.hpp"
+#include "cli/batch/output_name.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/simulate/command.hpp"
@@ -45,6 +49,7 @@ void add_light(CLI::App& app, SimulateRequest& request) {
                "How the specimen continues beyond its edges (default zero)")
         ->group(group);
     add_kernel_options(app, group, request.kernel_options);
+    add_channel_kernel_option(app, group, request);
     add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
                "What to do with NaN and infinities in the phantom (default error)")
         ->group(group);
@@ -83,8 +88,10 @@ void add_output(CLI::App& app, SimulateRequest& request) {
                    "The recording: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
         ->type_name("OUT")
         ->group(group);
-    app.add_option("--truth", request.truth,
-                   "Also write the photons expected at each pixel, float32")
+    app.add_option(
+           "--truth", request.truth,
+           "Also write the photons expected at each pixel, float32; of many files a pattern "
+           "as --output-name")
         ->type_name("FILE")
         ->group(group);
     add_compression_option(app, group, request.create, "Compression of the outputs (default none)");
@@ -99,16 +106,20 @@ void add_simulate_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "simulate", "Simulate how a microscope records a specimen: blur, pixels, noise");
     auto request = std::make_shared<SimulateRequest>();
-    command->add_option("PHANTOM", request->phantom, "The specimen: TIFF, NPY or HDF5")->required();
-    command->add_option("PSF", request->kernel, "The point spread function: one 3D stack")
-        ->required();
+    auto batch = std::make_shared<BatchRequest>();
+    add_image_arguments(*command, *batch,
+                        {"PHANTOM", "The specimen: TIFF, NPY or HDF5; one or many"},
+                        {"PSF", "The point spread function: one 3D stack"});
     add_light(*command, *request);
     add_camera(*command, request->camera);
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
-    command->callback([request, &action] {
-        require_output(request->output, request->run);
-        action = [request] { run_steps<SimulateSteps>(*request); };
+    add_batch_options(*command, *batch);
+    command->callback([request, batch, command, &action] {
+        divide_arguments(*command, *request, *batch);
+        if (batch->asked && !request->truth.empty())
+            request->truth = parse_output_name("--truth", request->truth);
+        action = [request, batch] { run_images<SimulateSteps>(*request, *batch); };
     });
 }
 

@@ -6,6 +6,8 @@
 
 #include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/scaled_output.hpp"
+#include "cli/run/host_memory.hpp"
 #include "cli/simulate/command.hpp"
 #include "cli/text/format.hpp"
 
@@ -41,18 +43,26 @@ ordered_json camera_json(const Camera& camera) {
 }  // namespace
 
 void SimulateSteps::report_plan(const Console& console) const {
-    const Plan plan = convolver_->plan();
-    console.fact("phantom", message(request_.phantom, ": ", one_line(input_)));
-    report_kernel(console, kernel_, ", normalized to sum 1");
-    if (negative_psf_samples_ > 0)
-        console.warning(
-            message(negative_psf_samples_, " negative samples of the PSF were set to 0"));
+    console.fact("phantom", message(request_.image, ": ", one_line(input_)));
+    warn_of_scaled_input(console, request_.image, input_);
+    kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
+        report_kernel(console, kernel.file, ", normalized to sum 1");
+        if (const index_t negative = kernel.file.negative_samples; negative > 0)
+            console.warning(message(negative, " negative samples of the PSF were set to 0"));
+        warn_of_scaled_input(console, kernel.file.path, kernel.file.metadata);
+    });
     const Camera& camera = request_.camera;
     console.fact("camera", message("z,y,x ", to_string(output_.shape), ", ",
                                    format_voxel_size(output_.voxel_size_um), ", ", camera.bits,
                                    camera.bits == 1 ? " bit" : " bits",
                                    camera.noise ? message(", seed ", camera.seed) : ", no noise"));
-    cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan, volumes()));
+    kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
+        const Plan plan = kernel.solver->plan();
+        cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
+    });
+    if (light_.place == ScratchImage::Place::file)
+        console.fact("light", message(format_bytes(bytes_of(light_.format)),
+                                      " between convolution and camera, in a temporary file"));
 }
 
 void SimulateSteps::report_result(const Console& console, const RunTimes& times) const {
@@ -86,10 +96,18 @@ void SimulateSteps::report_result(const Console& console, const RunTimes& times)
 }
 
 void SimulateSteps::fill_json(ordered_json& json, const RunTimes* times) const {
-    json["input"] = to_json(request_.phantom, input_);
-    json["kernel"] = to_json(kernel_);
+    json["input"] = to_json(request_.image, input_);
+    json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& kernel) {
+        ordered_json one = to_json(kernel.file);
+        kernels_.add_channels(one, kernel);
+        return one;
+    });
     json["camera"] = camera_json(request_.camera);
-    json["plan"] = ordered_json::parse(convolver_->plan().to_json());
+    json["plan"] = kernels_.json_of_each([](const Kernels::Ready& kernel) {
+        return ordered_json::parse(kernel.solver->plan().to_json());
+    });
+    json["light"] = {{"bytes", bytes_of(light_.format)},
+                     {"in_file", light_.place == ScratchImage::Place::file}};
     if (times != nullptr) {
         const CameraReport& recorded = recorded_;
         json["recorded"] = {

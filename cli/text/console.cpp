@@ -6,12 +6,15 @@
 #include <cstdlib>
 #include <iomanip>
 #include <ostream>
+#include <sstream>
 
 namespace convolume::cli {
 
 void Console::fact(std::string_view label, std::string_view text) const {
     if (quiet()) return;
-    out_ << std::left << std::setw(8) << label << text << std::endl;
+    std::ostringstream line;
+    line << std::left << std::setw(8) << label << text << '\n';
+    out_ << line.str() << std::flush;
 }
 
 void Console::text(std::string_view text) const {
@@ -27,8 +30,10 @@ void Console::error(std::string_view text) const {
 }
 
 void Console::tagged(std::string_view tag, const char* color, std::string_view text) const {
-    out_ << "convolume: " << (colors_ ? color : "") << tag << ':' << (colors_ ? "\033[0m" : "")
-         << ' ' << text << std::endl;
+    std::ostringstream line;
+    line << "convolume: " << (colors_ ? color : "") << tag << ':' << (colors_ ? "\033[0m" : "")
+         << ' ' << about_ << text << '\n';
+    out_ << line.str() << std::flush;
 }
 
 bool stderr_is_terminal() {

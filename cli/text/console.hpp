@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the command prints on stderr: facts (not with -q), details (with -v), warnings and errors
-// (always).
+// (always). Each line is written at once, so that several threads may print.
 
 #include <iosfwd>
 #include <string>
@@ -15,6 +15,14 @@ class Console {
   public:
     Console(std::ostream& out, Verbosity verbosity, bool colors)
         : out_(out), verbosity_(verbosity), colors_(colors) {}
+
+    /// The same for one of several files: warnings and errors begin with its name, and facts are
+    /// for -v only.
+    Console about(const std::string& file) const {
+        Console console(out_, verbose() ? Verbosity::verbose : Verbosity::quiet, colors_);
+        console.about_ = file + ": ";
+        return console;
+    }
 
     bool quiet() const { return verbosity_ == Verbosity::quiet; }
     bool verbose() const { return verbosity_ == Verbosity::verbose; }
@@ -33,6 +41,7 @@ class Console {
     std::ostream& out_;
     Verbosity verbosity_;
     bool colors_;
+    std::string about_;
 };
 
 bool stderr_is_terminal();

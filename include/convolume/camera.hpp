@@ -63,6 +63,12 @@ struct CONVOLUME_API CameraReport {
 CONVOLUME_API CameraReport expose(const Camera& camera, const ConstImageView& photons,
                                   index_t first_plane, const ImageView& adu, int threads = 0);
 
+/// Planes [begin, end) of an image.
+struct PlaneRange {
+    index_t begin = 0;
+    index_t end = 0;
+};
+
 /// Pixel (j, i) covers [j, j+1) · pixel.y × [i, i+1) · pixel.x from the corner of voxel (0, 0), and
 /// holds the sum of the voxels below it, those at its edges in part: no light is lost or counted
 /// twice. Plane k is the image at depth k · pixel.z, interpolated between the two planes next to
@@ -79,7 +85,16 @@ class CONVOLUME_API CameraGrid {
     /// or float64, contiguous rows); the same to the last bit for any number of threads.
     void sample(const ConstImageView& image, index_t plane, double* pixels, int threads = 0) const;
 
+    /// The one or two planes of the image that plane `plane` of the camera is made of.
+    PlaneRange planes_below(index_t plane) const;
+    /// sample() from an image of those planes alone.
+    void sample_planes(const ConstImageView& planes, index_t plane, double* pixels,
+                       int threads = 0) const;
+
   private:
+    void check(const ConstImageView& image, index_t planes, index_t plane,
+               const double* pixels) const;
+
     Shape3 image_;
     Shape3 shape_;
     double step_;    // in planes

@@ -53,7 +53,7 @@ class CONVOLUME_API Timeline {
     };
 
     Timeline() = default;
-    /// Begins with a phase `start` of that length, which is over.
+    /// Begins with a phase `start` of that length, which is over; 0: without.
     explicit Timeline(double started_s);
 
     double now_s() const;

@@ -17,6 +17,12 @@
 
 namespace convolume::io {
 
+/// What stored samples stand for: value = stored * scale + offset.
+struct ValueScaling {
+    double scale = 1;
+    double offset = 0;
+};
+
 /// What a file says about its pixels.
 struct CONVOLUME_API ImageMetadata {
     std::string format;    ///< "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY", …
@@ -31,6 +37,8 @@ struct CONVOLUME_API ImageMetadata {
     std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
     std::optional<double> frame_interval_s;
     std::vector<std::string> channel_names;  ///< empty or one per channel
+    /// Nothing where samples are the values themselves. Readers give samples as they are stored.
+    std::optional<ValueScaling> scaling;
 
     // Carried from input to output as they are, where the formats allow.
     std::string ome_xml;
@@ -115,7 +123,7 @@ class CONVOLUME_API ImageWriter : public ImageSink {
 /// that holds the pixels (uint8, uint16, float32, uncompressed) and OME-XML where not, both as
 /// BigTIFF from 4 GiB on; .h5, .hdf5[:/dataset] HDF5 (dataset /data); .npy NPY. Throws
 /// OutputExists, CannotCreate, IoError (no space), InvalidArgument (unknown extension, compression
-/// the format lacks), Unavailable.
+/// or scaling of values that the format lacks), Unavailable.
 CONVOLUME_API std::unique_ptr<ImageWriter> create_image(const std::string& path,
                                                         const ImageMetadata& metadata,
                                                         const CreateOptions& options = {});

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -220,4 +221,52 @@ TEST_CASE("deconvolve: Ctrl-C leaves nothing") {
     CHECK(result.status == 130);
     CHECK(contains(result.err, "interrupted; nothing was written"));
     CHECK(folder.names() == before);
+}
+
+TEST_CASE("deconvolve: the next volume is read meanwhile where memory allows") {
+    const Inputs inputs;
+    io::ImageMetadata metadata;
+    metadata.frames = 5;
+    metadata.type = PixelType::float32;
+    std::vector<Array> frames;
+    for (int t = 0; t < 5; ++t) frames.push_back(scaled(inputs.image, 1 + t));
+    write_image(inputs / "frames.tif", frames, metadata);
+    const auto run = [&](const char* output, const Arguments& options) {
+        Arguments arguments{"deconvolve", "frames.tif",   "psf.tif", "-o",       output, "--json",
+                            "-q",         "--iterations", "4",       "--device", "cpu"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        const CommandResult result = testing::convolume(arguments, inputs);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        return nlohmann::json::parse(result.out);
+    };
+    const nlohmann::json free = run("free.tif", {});
+    // A limit that the plan just fits leaves no room for a second pair of volumes.
+    const index_t least = free["plan"]["host_bytes"];
+    const nlohmann::json tight = run("tight.tif", {"--max-host-mem", std::to_string(least)});
+    constexpr index_t psf_as_read = 1024;
+    CHECK(tight["report"]["peak_buffer_bytes"] <= least + psf_as_read);
+    CHECK(free["report"]["peak_buffer_bytes"] > tight["report"]["peak_buffer_bytes"]);
+    const ImageFile a = read_image(inputs / "free.tif"), b = read_image(inputs / "tight.tif");
+    for (std::size_t t = 0; t < 5; ++t) {
+        CHECK(compare(a.volumes[t], b.volumes[t]).error < 1e-5);
+        if (t > 0) CHECK(a.volumes[t].values != a.volumes[t - 1].values);
+    }
+
+    // The first volume at fault is named, though the next one is read already.
+    frames[2](1, 2, 3) = frames[3](1, 2, 3) = std::numeric_limits<double>::quiet_NaN();
+    std::filesystem::remove(inputs / "frames.tif");
+    write_image(inputs / "frames.tif", frames, metadata);
+    const auto before = inputs.names();
+    for (const Arguments& limit :
+         {Arguments{}, Arguments{"--max-host-mem", std::to_string(least)}}) {
+        Arguments arguments{"deconvolve", "frames.tif", "psf.tif", "-o",           "bad.tif",
+                            "-q",         "--device",   "cpu",     "--iterations", "2"};
+        arguments.insert(arguments.end(), limit.begin(), limit.end());
+        const CommandResult result = testing::convolume(arguments, inputs);
+        INFO(result.err);
+        CHECK(result.status == 65);
+        CHECK(contains(result.err, "in frame 2, channel 0 (from 0)"));
+        CHECK(inputs.names() == before);
+    }
 }

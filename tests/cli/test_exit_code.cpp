@@ -14,6 +14,8 @@ TEST_CASE("every error has its exit code") {
     CHECK(exit_code_of(std::system_error(std::make_error_code(std::errc::timed_out))) ==
           ExitCode::runtime_fault);
     CHECK(exit_code_of(InvalidArgument("x")) == ExitCode::usage);
+    CHECK(exit_code_of(FilesFailed("x", ExitCode::some_files_failed)) ==
+          ExitCode::some_files_failed);
     CHECK(exit_code_of(OutOfMemory("x")) == ExitCode::out_of_memory);
     CHECK(exit_code_of(std::bad_alloc()) == ExitCode::out_of_memory);
     CHECK(exit_code_of(Unavailable("x")) == ExitCode::unavailable);

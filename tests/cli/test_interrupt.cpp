@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -80,6 +81,47 @@ TEST_CASE("an output that is to be replaced survives an interruption") {
     process.signal(SIGINT);
     CHECK(process.wait().status == 130);
     CHECK(read_text(folder / "out.tif") == "precious");
+}
+
+TEST_CASE("of many files those that are complete are kept") {
+    const LongRun folder;
+    Random random(test_seed("short"));
+    write_image(folder / "first.tif", random.array({4, 8, 8}, false), PixelType::float32);
+    write_image(folder / "last.tif", random.array({4, 9, 8}, false), PixelType::float32);
+    Arguments command{convolume_path(), "convolve",     "first.tif", "image.tif", "last.tif",
+                      "kernel.tif",     "--output-dir", "out",       "--method",  "direct"};
+    const auto names = [&] {
+        std::vector<std::string> found;
+        std::error_code missing;
+        for (std::filesystem::directory_iterator entry(folder / "out", missing), end;
+             !missing && entry != end; entry.increment(missing))
+            found.push_back(entry->path().filename().string());
+        return found;
+    };
+    Process process(command, folder.path());
+    for (int i = 0; i < 800 && !contains(process.err(), "first.tif → "); ++i)
+        std::this_thread::sleep_for(25ms);
+    std::this_thread::sleep_for(500ms);
+    CHECK(names().size() == 2);  // the second has begun
+    const auto begin = std::chrono::steady_clock::now();
+    process.signal(SIGINT);
+    CommandResult result = process.wait();
+    INFO(result.err);
+    CHECK(result.status == 130);
+    CHECK(std::chrono::steady_clock::now() - begin < 10s);
+    CHECK(names() == std::vector<std::string>{"first.tif"});
+    CHECK(contains(result.err, "1 of 3 files are complete; --resume"));
+    CHECK(contains(result.err, "image.tif  interrupted"));
+    CHECK(contains(result.err, "last.tif   not started"));
+
+    // The rest by a faster method.
+    command = {"convolve",   "first.tif",    "image.tif", "last.tif",
+               "kernel.tif", "--output-dir", "out",       "--resume"};
+    result = testing::convolume(command, folder);
+    INFO(result.err);
+    CHECK(result.status == 0);
+    CHECK(names().size() == 3);
+    CHECK(contains(result.err, "2 done, 1 complete before"));
 }
 
 TEST_CASE("microscopy stops as soon, and leaves as little") {

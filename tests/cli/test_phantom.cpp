@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `convolume phantom`: what is written is the library's phantom, with bounded memory.
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -151,4 +152,37 @@ TEST_CASE("phantoms that cannot be written are refused in one sentence") {
     refused(2, "--threads", {"-o", "a.tif", "--threads", "0"});
     refused(2, "brightness", {"-o", "a.tif", "--brightness", "-5"});
     refused(2, "give 0 to 1e30", {"-o", "a.tif", "--brightness", "1e300"});
+}
+
+TEST_CASE("a large phantom takes little memory") {
+    const TemporaryFolder folder;
+    for (const Arguments& format :
+         {Arguments{"-o", "p.tif"}, Arguments{"-o", "p.tif", "--type", "uint16"},
+          Arguments{"-o", "p.ome.tif", "--type", "uint16", "--compression", "lzw"}}) {
+        Arguments options = format;
+        options.insert(options.end(), {"--size", "150,640,640", "--kind", "beads", "--count", "40",
+                                       "--json", "-q", "--overwrite"});
+        const CommandResult result = make_phantom(folder, options);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        const auto report = nlohmann::json::parse(result.out);
+        // As float32 it has 234 MiB.
+        CHECK(report["peak_buffer_bytes"] <= index_t{66} << 20);
+        CHECK(report["peak_resident_bytes"] <= index_t{140} << 20);
+        if (format[1] != "p.tif" || format.size() > 2) continue;
+        PhantomOptions asked;
+        asked.kind = PhantomKind::beads;
+        asked.shape = {150, 640, 640};
+        asked.count = 40;
+        const Phantom phantom(asked);
+        const auto reader = io::open_image(folder / "p.tif");
+        Volume drawn({3, 640, 640}, PixelType::float32), read(drawn.shape(), drawn.type());
+        for (const index_t z : {0, 19, 38, 147}) {
+            phantom.draw(z, drawn.view());
+            reader->read_planes(0, 0, z, read.view());
+            CHECK(std::equal(drawn.elements<float>(),
+                             drawn.elements<float>() + element_count(drawn.shape()),
+                             read.elements<float>()));
+        }
+    }
 }

@@ -335,3 +335,50 @@ TEST_CASE("negative samples are reported") {
     CHECK(inputs.run({"-o", "out.tif", "--nan", "zero"}, "holes.npy").status == 0);
     CHECK(inputs.run({"-o", "out.tif", "--nan", "propagate"}, "holes.npy").status == 2);
 }
+
+TEST_CASE("a specimen larger than the limit is recorded from file to file") {
+    const TemporaryFolder folder;
+    Random random(test_seed("specimen larger than the limit"));
+    const Shape3 large{60, 256, 320};
+    Array phantom = random.integers(large, 0, 999);
+    io::ImageMetadata metadata;
+    metadata.type = PixelType::float32;
+    metadata.unit = "um";
+    metadata.voxel_size_um = {0.2, 0.1, 0.1};
+    metadata.channels = 2;
+    write_image(folder / "phantom.tif", {phantom, scaled(phantom, 0.5)}, metadata);
+    write_image(folder / "psf.npy", positive(random.array({5, 7, 9}, false)), PixelType::float32);
+    const auto run = [&](const Arguments& options) {
+        Arguments arguments{"simulate", "phantom.tif", "psf.npy",   "-o", "out.tif",
+                            "--truth",  "truth.h5",    "--json",    "-q", "--device",
+                            "cpu",      "--overwrite", "--threads", "2"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        const CommandResult result = testing::convolume(arguments, folder);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        return json::parse(result.out);
+    };
+    // Each channel of the phantom, and of its light, takes 18.8 MiB.
+    constexpr index_t limit = index_t{6} << 20;
+    for (const Arguments& camera :
+         {Arguments{}, Arguments{"--pixel", "170nm", "--step", "300nm", "--compression", "deflate",
+                                 "--photons-per-unit", "3"}}) {
+        run(camera);
+        const ImageFile wanted = read_image(folder / "truth.h5");
+        Arguments options = camera;
+        options.insert(options.end(), {"--max-host-mem", "6M"});
+        const json report = run(options);
+        CHECK(report["light"]["in_file"] == true);
+        CHECK(report["plan"]["tasks"] > 2);
+        CHECK(report["report"]["peak_buffer_bytes"] <= limit + 16384);  // and the PSF as read
+        // The program itself, its libraries, and the pieces that writers collect.
+        CHECK(report["report"]["peak_resident_bytes"] < limit + (index_t{60} << 20));
+        const ImageFile got = read_image(folder / "truth.h5");
+        REQUIRE(got.volumes.size() == 2);
+        for (std::size_t c = 0; c < 2; ++c)
+            CHECK(worst_difference(got.volumes[c], wanted.volumes[c]) <
+                  1e-5 * largest(wanted.volumes[0]));
+    }
+    CHECK(folder.names() ==
+          std::vector<std::string>{"out.tif", "phantom.tif", "psf.npy", "truth.h5"});
+}

@@ -76,6 +76,12 @@ void check_ratio(const VoxelSize& voxel, const VoxelSize& pixel, const Shape3& e
         CHECK(worst < 1e-11);  // rounding of float64 sums of some hundred terms
         grid.sample(light.view(), plane, again.data(), 3);
         CHECK(found == again);
+        const PlaneRange below = grid.planes_below(plane);
+        REQUIRE(below.end - below.begin <= 2);
+        const ConstImageView seen =
+            subview(light.view(), {{below.begin, 0, 0}, {below.end, 13, 17}});
+        grid.sample_planes(seen, plane, again.data(), 2);
+        CHECK(found == again);
     }
 }
 
@@ -119,4 +125,6 @@ TEST_CASE("cameras that do not fit the image are refused") {
     CHECK_THROWS_AS(grid.sample(integers.view(), 0, pixels.data()), InvalidArgument);
     CHECK_THROWS_AS(grid.sample(other.view(), 0, pixels.data()), InvalidArgument);
     CHECK_THROWS_AS(grid.sample(light.view(), 4, pixels.data()), InvalidArgument);
+    CHECK_THROWS_AS(grid.planes_below(-1), InvalidArgument);
+    CHECK_THROWS_AS(grid.sample_planes(light.view(), 1, pixels.data()), InvalidArgument);
 }

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""3D convolution by decimation in frequency: Karas and Svoboda, 2011.
+
+Sizes are those of the padded data. Image and kernel are of equal size, such that their full linear convolution is as
+large: M = Mf + Mg - 1 with Mf = M/2 + 1.
+"""
+
+import math
+import statistics
+import time
+
+from context import NotMeasured, paper, smooth
+
+PAPER = paper("karas2011")
+PARTS = (1, 2, 4, 8, 16)
+BITS = 11
+UNPADDED = (9, 10, 11)  # the numbers of images with the factor 257 or 513
+
+
+def halves(xyz, scale):
+    """Shapes (z, y, x) of image and kernel."""
+    extents = [max(2, extent // scale + extent % 2 * (scale > 1)) for extent in reversed(xyz)]
+    return [m // 2 + 1 for m in extents], [m - m // 2 for m in extents]
+
+
+def joined(shape):
+    return ",".join(map(str, shape))
+
+
+def method_of(parts):
+    return "method=in-core" if parts == 1 else f"method=dif parts={parts}"
+
+
+class Images:
+    """The program that convolves, with the time that is left."""
+
+    def __init__(self, context):
+        self.context = context
+        self.worker = context.worker("convolume_volumes_bench")
+
+    def ask(self, request):
+        answer = self.worker.answer(request)
+        if "error" in answer:
+            raise NotMeasured(answer["error"])
+        return answer
+
+    def prepare(self, xyz, keys):
+        image, kernel = halves(xyz, self.context.scale)
+        planned = self.ask(f"prepare image={joined(image)} kernel={joined(kernel)} {keys}")
+        self.context.check_time(planned["plan"]["chosen"]["seconds"])
+        return planned
+
+    def timed(self, planned, repeats=5, enough_s=1, once_from_s=4):
+        """The first execution, with the plan, and the median of those after it, for some time. Long ones run once."""
+        first = self.ask("run")
+        later = []
+        began = time.monotonic()
+        while first["seconds"] < once_from_s and len(later) < repeats:
+            if later and time.monotonic() - began > enough_s:
+                break
+            later.append(self.ask("run"))
+        median = statistics.median(run["seconds"] for run in later) if later else first["seconds"]
+        last = later[-1] if later else first
+        chosen = planned["plan"]["chosen"]
+        return {"first_s": planned["plan_seconds"] + first["seconds"], "seconds": median, "repeats": len(later),
+                "method": chosen["method"], "used_parts": chosen["parts"], "grid_zyx": chosen["grid_zyx"],
+                "predicted_s": chosen["seconds"], "phases": last["phases"], "bytes": last["bytes"]}
+
+    def speed(self, names, xyz, keys):
+        return self.context.row(names, lambda: self.timed(self.prepare(xyz, keys)))
+
+
+def data_key(data):
+    return " complex=1" if data == "c2c" else ""
+
+
+def gpu_speed(images, gpus):
+    """Tables 2 to 5: decomposed into the parts of the paper, and as the memory of this GPU allows."""
+    for size in PAPER["sizes"]["images"]:
+        least = PAPER["single_gpu"]["rows"][str(size["number"])][0] or 16
+        ways = [("r2c", "auto", "auto"), ("c2c", "in-core", "in-core")]
+        parts = max(least, gpus)
+        if parts > 1:
+            ways += [(data, f"dif {parts}", f"dif parts={parts}") for data in ("c2c", "r2c")]
+        for data, way, method in ways:
+            names = {"experiment": "speed", "number": size["number"], "device": "gpu", "gpus": gpus, "data": data,
+                     "way": way.split()[0], "parts": parts if way.startswith("dif") else 1}
+            yield images.speed(names, size["xyz"], f"device=gpu gpus={gpus} method={method}" + data_key(data))
+
+
+def cpu_speed(images):
+    """From the rows that take least."""
+    for data, threads in (("r2c", 4), ("r2c", 2), ("c2c", 4), ("r2c", 1), ("c2c", 2), ("c2c", 1)):
+        for size in PAPER["sizes"]["images"]:
+            names = {"experiment": "speed", "number": size["number"], "device": "cpu", "threads": threads,
+                     "data": data, "way": "in-core", "parts": 1}
+            yield images.speed(names, size["xyz"], f"device=cpu threads={threads} method=in-core" + data_key(data))
+
+
+def phases(images, device):
+    """Figure 9, and figure 5 where there are two GPUs."""
+    xyz = PAPER["phases"]["xyz"]
+    for data in ("c2c", "r2c"):
+        for parts in PARTS:
+            names = {"experiment": "phases", "data": data, "parts": parts} | device["names"]
+            yield images.speed(names, xyz, f"{device['keys']} {method_of(parts)}{data_key(data)}")
+    if device["names"].get("gpus", 1) > 1:
+        size = next(size for size in PAPER["sizes"]["images"] if size["number"] == 7)
+        for gate in ("global", "per-link", "off"):
+            names = {"experiment": "gate", "data": "c2c", "parts": 16, "gate": gate} | device["names"]
+            yield images.speed(names, size["xyz"], f"{device['keys']} {method_of(16)} gate={gate} complex=1")
+
+
+def large_kernel(images, devices):
+    """1000×1000×100 * 100³. Direct sums are predicted, not run."""
+    scale = images.context.scale
+    image = [max(4, n // scale) for n in (100, 1000, 1000)]
+    kernel = [max(2, n // scale) for n in (100, 100, 100)]
+    shapes = f"image={joined(image)} kernel={joined(kernel)} mode=same"
+    for device in devices:
+        def run(device=device):
+            return images.timed(images.ask(f"prepare {shapes} {device['keys']}"))
+
+        def predicted(device=device):
+            planned = images.ask(f"prepare {shapes} {device['keys']} method=direct")
+            return {"predicted_s": planned["plan"]["chosen"]["seconds"]}
+
+        yield images.context.row({"experiment": "large kernel", "way": "auto"} | device["names"], run)
+        yield images.context.row({"experiment": "large kernel", "way": "direct"} | device["names"], predicted)
+
+
+def precision(images, device):
+    """Tables 6 and 7: the largest difference to the CPU's result in float32, in counts; and both in float64."""
+    for size in PAPER["sizes"]["images"]:
+        if size["number"] in (8, 16):  # the paper has none either
+            continue
+        for kind in ("float32", "float64"):
+            base = {"experiment": "precision", "number": size["number"], "precision": kind, "bits": BITS,
+                    "padded": True} | device["names"]
+            keys = f"bits={BITS} precision={kind}"
+
+            def reference(keys=keys, size=size):
+                images.prepare(size["xyz"], f"device=cpu method=in-core {keys}")
+                images.ask("run")
+                images.ask("keep")
+                return {}
+
+            kept = images.context.row(base, reference)
+            if "not_measured" in kept:
+                yield kept
+                continue
+            for parts in PARTS if kind == "float32" else (4,):
+                def difference(parts=parts, keys=keys, size=size):
+                    if parts == 1 and device["names"]["device"] == "cpu":
+                        raise NotMeasured("both would be the same computation")
+                    images.prepare(size["xyz"], f"{device['keys']} {method_of(parts)} {keys}")
+                    images.ask("run")
+                    return images.ask("compare")
+
+                yield images.context.row(base | {"parts": parts}, difference)
+
+
+def smooth_psf(numpy, shape):
+    axes = [numpy.exp(-32 * ((numpy.arange(n) - (n - 1) / 2) / n) ** 2) for n in shape]
+    kernel = axes[0][:, None, None] * axes[1][:, None] * axes[2]
+    return kernel / kernel.sum()
+
+
+def unpadded(context):
+    """The same differences by transforms of exactly that size, 257 for example, beside the next 7-smooth one."""
+    try:
+        import numpy as np
+        import scipy.fft
+    except ImportError as error:
+        yield {"experiment": "unpadded", "not_measured": f"SciPy is not installed: {error}"}
+        return
+
+    def transforms():
+        def by_scipy(image, kernel, shape):
+            product = scipy.fft.rfftn(image, shape, workers=-1) * scipy.fft.rfftn(kernel, shape, workers=-1)
+            return scipy.fft.irfftn(product, shape, workers=-1)
+
+        yield "scipy.fft", by_scipy
+        if not context.gpus:
+            return
+        try:
+            import torch
+        except ImportError:
+            return
+
+        def by_torch(image, kernel, shape):
+            spectra = [torch.fft.rfftn(torch.from_numpy(data).cuda(), s=shape) for data in (image, kernel)]
+            return torch.fft.irfftn(spectra[0] * spectra[1], s=shape).cpu().numpy()
+
+        yield "cuFFT through PyTorch", by_torch
+
+    def measure(size, convolve, padded):
+        image_shape, kernel_shape = halves(size["xyz"], context.scale)
+        whole = [f + h - 1 for f, h in zip(image_shape, kernel_shape)]
+        random = np.random.default_rng(1)
+        image = np.round((2**BITS - 1) * random.random(image_shape) ** 4)
+        kernel = smooth_psf(np, kernel_shape)
+        want = scipy.fft.irfftn(scipy.fft.rfftn(image, whole, workers=-1) * scipy.fft.rfftn(kernel, whole, workers=-1),
+                                whole, workers=-1)
+        grid = [smooth(n) for n in whole] if padded else whole
+        try:
+            got = convolve(image.astype(np.float32), kernel.astype(np.float32), grid)
+        except RuntimeError as error:  # PyTorch without a usable GPU
+            raise NotMeasured(str(error)) from None
+        got = got[tuple(slice(0, n) for n in whole)]
+        error = got - want
+        return {"grid_zyx": grid, "max_difference": float(np.abs(error).max()), "largest": float(np.abs(want).max()),
+                "relative_l2": math.sqrt(float((error**2).sum() / (want**2).sum()))}
+
+    for size in PAPER["sizes"]["images"]:
+        if size["number"] not in UNPADDED:
+            continue
+        for library, convolve in transforms():
+            for padded in (False, True):
+                names = {"experiment": "unpadded", "number": size["number"], "library": library, "precision": "float32",
+                         "padded": padded, "bits": BITS}
+                yield context.row(names, lambda size=size, convolve=convolve, padded=padded:
+                                  measure(size, convolve, padded))
+
+
+def transform_operations(points):
+    return 5 * points * math.log2(points)
+
+
+def counted(planned):
+    """Operations of the transforms of image, kernel and result, and bytes moved, as planned. Real data take half of
+    the operations, whatever the way."""
+    plan = planned["plan"]
+    chosen = plan["chosen"]
+    grid, tasks = math.prod(chosen["grid_zyx"]), plan["tasks"]
+    if chosen["method"] == "dif":  # the grid is that of all parts; split and merge do the rest
+        parts = chosen["parts"]
+        operations = 3 * (parts * transform_operations(grid // parts) + 5 * grid * math.log2(parts))
+    else:  # the kernel's transform serves all tiles
+        operations = (2 * tasks + 1) * transform_operations(grid)
+    moved = {name: stage["bytes"] for name, stage in chosen["stages"].items() if stage["bytes"]}
+    return {"tasks": tasks, "tiles_zyx": chosen["tiles_zyx"], "grid_zyx": chosen["grid_zyx"],
+            "operations": operations, "planned_bytes": moved}
+
+
+def counts(images, device):
+    """Table 1: parts, and about as many tiles."""
+    xyz = PAPER["sizes"]["images"][3]["xyz"]
+    for data in ("c2c", "r2c"):
+        for parts in PARTS:
+            names = {"experiment": "counts", "way": "dif" if parts > 1 else "in-core", "data": data,
+                     "parts": parts} | device["names"]
+
+            def dif(parts=parts, data=data):
+                planned = images.prepare(xyz, f"{device['keys']} {method_of(parts)}{data_key(data)}")
+                return counted(planned) | {"bytes": images.ask("run")["bytes"]}
+
+            yield images.context.row(names, dif)
+        yield from tiled_counts(images, device, data, xyz)
+
+
+def tiled_counts(images, device, data, xyz):
+    """With less and less memory, up to 32 tiles or five numbers of them."""
+    names = {"experiment": "counts", "way": "tiled", "data": data} | device["names"]
+    image, kernel = halves(xyz, images.context.scale)
+    limit = 64 * math.prod(f + h for f, h in zip(image, kernel))
+    seen = {1}
+
+    def tiled():
+        planned = images.prepare(xyz, f"{device['keys']} method=tiled {device['limit']}={limit}{data_key(data)}")
+        found = counted(planned)
+        found["parts"] = found["tasks"]
+        if found["tasks"] not in seen:
+            found["bytes"] = images.ask("run")["bytes"]
+        return found
+
+    while len(seen) < 6 and max(seen) < 32 and limit > 1 << 16:
+        limit = limit * 4 // 5
+        row = images.context.row(names, tiled)
+        if "not_measured" in row:
+            return
+        if row["parts"] not in seen:
+            seen.add(row["parts"])
+            yield row
+
+
+def with_images(context, rows):
+    """The rows that rows(images) measures, or why the program cannot be run."""
+    try:
+        images = Images(context)
+    except NotMeasured as why:
+        yield {"experiment": "speed", "not_measured": str(why)}
+        return
+    yield from rows(images)
+    images.worker.close()
+
+
+def measure(context):
+    on_cpu = {"names": {"device": "cpu"}, "keys": "device=cpu", "limit": "engine-mem"}
+    on_gpus = [{"names": {"device": "gpu", "gpus": gpus}, "keys": f"device=gpu gpus={gpus}", "limit": "gpu-mem"}
+               for gpus in (1, 2) if gpus <= len(context.gpus)]
+    best = on_gpus[0] if on_gpus else on_cpu
+
+    def rows(images):
+        for gpus in range(len(on_gpus) + 1, 3):
+            yield context.row({"experiment": "speed", "device": "gpu", "gpus": gpus},
+                              lambda gpus=gpus: context.need_gpus(gpus))
+        for device in on_gpus:
+            yield from gpu_speed(images, device["names"]["gpus"])
+        for device in on_gpus or [on_cpu]:
+            yield from phases(images, device)
+        yield from large_kernel(images, [*on_gpus, on_cpu])
+        yield from counts(images, best)
+        yield from precision(images, best)
+        yield from unpadded(context)
+
+    yield from with_images(context, rows)
+
+
+def measure_cpu(context):
+    yield from with_images(context, cpu_speed)

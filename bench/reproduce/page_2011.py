@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of 3D images by decimation in frequency (2011)."""
+
+import math
+
+from chart import chart
+from context import paper
+from tables import Table, figure, machines, number, ratio, times
+
+PAPER = paper("karas2011")
+SIZES = PAPER["sizes"]["images"]
+PARTS = (1, 2, 4, 8, 16)
+
+
+def theirs(table, column, size):
+    data = PAPER[table]
+    return data["rows"][str(size["number"])][data["columns"].index(column)]
+
+
+def size_text(size):
+    return "×".join(map(str, size["xyz"]))
+
+
+def speed(results, size, **wanted):
+    found = results.one(experiment="speed", number=size["number"], **wanted)
+    if found:
+        return found
+    # A machine without a GPU has one row for all of them.
+    general = {key: value for key, value in wanted.items() if key in ("device", "gpus")}
+    return next((row for row in results.all(experiment="speed", **general)
+                 if "number" not in row and "not_measured" in row), None)
+
+
+def best_device(results, experiment):
+    """Where it was measured, on one GPU rather than on the CPU."""
+    on_gpu = {"device": "gpu", "gpus": 1}
+    return on_gpu if results.all(experiment=experiment, **on_gpu) else {"device": "cpu"}
+
+
+def gpu(results, size, gpus, data, way):
+    return speed(results, size, device="gpu", gpus=gpus, data=data, way=way)
+
+
+def cpu(results, size, threads, data):
+    return speed(results, size, device="cpu", threads=threads, data=data, way="in-core")
+
+
+def parted(results, size, gpus):
+    """In the paper's parts; in core where the paper did not divide."""
+    undivided = gpus == 1 and theirs("single_gpu", "parts", size) == 1
+    return gpu(results, size, gpus, "c2c", "in-core" if undivided else "dif")
+
+
+def one_gpu(results):
+    seconds = Table("image", "P", "CPU c2c, theirs", "ours", "CPU r2c, theirs", "ours", "GPU c2c in P parts, theirs",
+                    "ours", "ours, first execution", "GPU c2c in core, ours", "GPU r2c, as planned, ours")
+    ratios = Table("image", "GPU faster than CPU c2c, theirs", "ours", "GPU faster than CPU r2c, theirs",
+                   "ours, r2c too", "in P parts slower than in core, ours")
+    for size in SIZES:
+        way = parted(results, size, 1)
+        whole, planned = gpu(results, size, 1, "c2c", "in-core"), gpu(results, size, 1, "r2c", "auto")
+        c2c, r2c = cpu(results, size, 1, "c2c"), cpu(results, size, 1, "r2c")
+        their_gpu, their_c2c, their_r2c = (theirs("single_gpu", column, size)
+                                           for column in ("gpu_c2c", "cpu_c2c", "cpu_r2c"))
+        seconds.add(size_text(size), theirs("single_gpu", "parts", size), number(their_c2c), seconds.cell(c2c),
+                    number(their_r2c), seconds.cell(r2c), number(their_gpu), seconds.cell(way),
+                    seconds.cell(way, "first_s"), seconds.cell(whole), seconds.cell(planned))
+        ratios.add(size_text(size), times(ratio(their_c2c, their_gpu)), times(ratio(figure(c2c), figure(way))),
+                   times(ratio(their_r2c, their_gpu)), times(ratio(figure(r2c), figure(planned))),
+                   times(ratio(figure(way), figure(whole))))
+    return f"{seconds}\n\n{ratios}"
+
+
+def several(results):
+    gpus = Table("image", "two GPUs c2c, theirs, s", "ours, s", "two faster than one, theirs", "ours",
+                 "ours, r2c in parts")
+    threads = Table("image", "4 threads c2c, theirs, s", "ours, s", "4 faster than 1, theirs", "ours",
+                    "4 threads r2c, theirs, s", "ours, s", "4 faster than 1, theirs", "ours")
+    for size in SIZES:
+        two, one = gpu(results, size, 2, "c2c", "dif"), gpu(results, size, 1, "c2c", "dif")
+        real = [figure(gpu(results, size, n, "r2c", "dif")) for n in (1, 2)]
+        theirs_two = theirs("multi_gpu", "gpu2_c2c", size)
+        gpus.add(size_text(size), number(theirs_two), gpus.cell(two),
+                 times(ratio(theirs("single_gpu", "gpu_c2c", size), theirs_two)),
+                 times(ratio(figure(one), figure(two))), times(ratio(*real)))
+        cells = []
+        for data in ("c2c", "r2c"):
+            four, alone = cpu(results, size, 4, data), cpu(results, size, 1, data)
+            their_four = theirs("multi_gpu", f"cpu4_{data}", size)
+            cells += [number(their_four), threads.cell(four),
+                      times(ratio(theirs("single_gpu", f"cpu_{data}", size), their_four)),
+                      times(ratio(figure(alone), figure(four)))]
+        threads.add(size_text(size), *cells)
+    return gpus, threads
+
+
+def rates(results, sizes, title):
+    def line(name, seconds, dashed):
+        points = {size["mpx"]: value for size in sizes if (value := seconds(size))}
+        return name, {mpx: mpx / value for mpx, value in points.items()}, dashed
+
+    lines = [line("GPU c2c, 2011", lambda size: theirs("single_gpu", "gpu_c2c", size), True),
+             line("two GPUs, 2011", lambda size: theirs("multi_gpu", "gpu2_c2c", size), True),
+             line("4 threads r2c, 2011", lambda size: theirs("multi_gpu", "cpu4_r2c", size), True),
+             line("GPU c2c in P parts", lambda size: figure(parted(results, size, 1)), False),
+             line("two GPUs", lambda size: figure(parted(results, size, 2)), False),
+             line("GPU r2c, as planned", lambda size: figure(gpu(results, size, 1, "r2c", "auto")), False),
+             line("4 threads c2c", lambda size: figure(cpu(results, size, 4, "c2c")), False),
+             line("4 threads r2c", lambda size: figure(cpu(results, size, 4, "r2c")), False)]
+    return chart(title, "padded size, million voxels", "million voxels a second", lines)
+
+
+def phase_tables(results):
+    shown = ["allocate", "decompose", "host_to_device", "convolve", "device_to_host", "compose"]
+    text = ""
+    for device, gpus, title in (("gpu", 1, "One GPU"), ("gpu", 2, "Two GPUs"), ("cpu", None, "CPU")):
+        wanted = {"experiment": "phases", "device": device} | ({"gpus": gpus} if gpus else {})
+        if not results.all(**wanted):
+            continue
+        table = Table("data", "P", *(name.replace("_", " ") for name in shown), "all phases", "elapsed",
+                      "share of the convolution")
+        for data in ("c2c", "r2c"):
+            for parts in PARTS:
+                row = results.one(**wanted, data=data, parts=parts)
+                phases = (row or {}).get("phases", {})
+                total = sum(phases.values()) or None
+                table.add(data, parts, *(number(1e3 * phases[name]) if name in phases else "–" for name in shown),
+                          number(1e3 * total) if total else None,
+                          table.cell(row, show=lambda seconds: number(1e3 * seconds)),
+                          f"{100 * phases['convolve'] / total:.0f} %" if "convolve" in phases else None)
+        text += f"\n{title}, ms:\n\n{table}\n"
+    return text
+
+
+def gates(results):
+    rows = results.all(experiment="gate")
+    if not rows:
+        return "Not measured yet: this needs two GPUs."
+    table = Table("transfer gate", "ms")
+    for row in rows:
+        table.add(f"`{row['gate']}`", table.cell(row, show=lambda seconds: number(1e3 * seconds)))
+    return str(table)
+
+
+def formula(method, parts, image, kernel):
+    """Operations and transactions of Table 1, with Mf and Mg voxels and c = 1 (the logarithm dominates)."""
+    both = image + kernel
+    if method == "tiled":
+        return ((image + parts * kernel) * math.log2(image / parts + kernel) + image + 2 * parts * kernel,
+                2 * image + (parts + 1) * kernel)
+    operations = both * math.log2(both) + both * (1 if method == "dif" else 2)
+    return operations, both * (3 if method == "dif" else 2 + parts)
+
+
+def counts(results):
+    from measure_2011 import halves
+
+    image, kernel = (math.prod(shape) for shape in halves(SIZES[3]["xyz"], 1))
+    table = Table("data", "method", "P or tiles", "operations, formula", "counted", "transactions, formula",
+                  "bytes split and merged", "to the GPU", "from the GPU")
+    base_formula = formula("dif", 1, image, kernel)
+    for data in ("c2c", "r2c"):
+        measured = {"experiment": "counts", "data": data} | best_device(results, "counts")
+        whole = results.one(way="in-core", **measured)
+        rows = [row for row in results.all(**measured) if "not_measured" not in row]
+        for row in sorted(rows, key=lambda row: (row["way"] == "tiled", row["parts"])):
+            operations, transactions = formula("tiled" if row["way"] == "tiled" else "dif", row["parts"], image,
+                                               kernel)
+            planned = row["planned_bytes"]
+            table.add(data, row["way"], row["parts"], times(operations / base_formula[0]),
+                      times(ratio(row["operations"], figure(whole, "operations"))),
+                      times(transactions / base_formula[1]),
+                      *(f"{planned[name] / 1e6:.0f} MB" if name in planned else None
+                        for name in ("split and merge", "to the GPU", "from the GPU")))
+    dit = Table("DIT, formula only", *(f"P = {parts}" for parts in PARTS))
+    values = [formula("dit", parts, image, kernel) for parts in PARTS]
+    dit.add("operations", *(times(value[0] / base_formula[0]) for value in values))
+    dit.add("transactions", *(times(value[1] / base_formula[1]) for value in values))
+    return f"{table}\n\n{dit}"
+
+
+def precision(results):
+    columns = PAPER["precision"]["columns"]
+    device = best_device(results, "precision")
+    table = Table("image", *(f"P = {parts}, {whose}" for parts in PARTS for whose in ("theirs", "ours")),
+                  "float64, theirs", "ours")
+    for size in SIZES:
+        published = PAPER["precision"]["rows"].get(str(size["number"]))
+        if not published:
+            continue
+        row = dict(zip(columns, published))
+        cells = []
+        for parts in PARTS:
+            ours = results.one(experiment="precision", number=size["number"], precision="float32", parts=parts,
+                               **device)
+            cells += [number(row[f"float32_p{parts}"]), table.cell(ours, "max_difference")]
+        ours = results.one(experiment="precision", number=size["number"], precision="float64", parts=4, **device)
+        table.add(size_text(size), *cells, number(row["float64"]), table.cell(ours, "max_difference"))
+    exact = Table("image", "transforms by", "grid z, y, x", "largest difference, counts", "relative L2")
+    for row in results.all(experiment="unpadded"):
+        if "number" not in row:
+            continue
+        size = SIZES[row["number"] - 1]
+        exact.add(size_text(size), row["library"] + (", padded" if row["padded"] else ""),
+                  "×".join(map(str, row.get("grid_zyx", []))), exact.cell(row, "max_difference"),
+                  exact.cell(row, "relative_l2"))
+    return table, exact
+
+
+def compared_text(results):
+    """The largest differences of both kinds of sizes, in words."""
+    def largest(sizes):
+        numbers = {size["number"] for size in sizes}
+        return max((row["max_difference"] for row in
+                    results.all(experiment="precision", precision="float32", **best_device(results, "precision"))
+                    if row["number"] in numbers and "max_difference" in row), default=None)
+
+    powers, others = largest(SIZES[:8]), largest(SIZES[8:])
+    if not powers or not others:
+        return "Ours are not measured yet."
+    return f"Ours are at most {number(powers)} for powers of two and {number(others)} for the other sizes."
+
+
+def large_kernel(results):
+    table = Table("device", "as planned, s", "method", "direct sums, predicted, s")
+    for row in results.all(experiment="large kernel", way="auto"):
+        device = {key: row[key] for key in ("device", "gpus") if key in row}
+        direct = results.one(experiment="large kernel", way="direct", **device)
+        table.add("CPU" if row["device"] == "cpu" else f"{row['gpus']} GPU", table.cell(row), row.get("method"),
+                  table.cell(direct, "predicted_s"))
+    return str(table) if table.rows else "Not measured yet."
+
+
+def page(results):
+    gpus, threads = several(results)
+    compared, exact = precision(results)
+    text = f"""# 3D images by decimation in frequency
+
+P. Karas and D. Svoboda, *Convolution of large 3D images on GPU and its decomposition*, EURASIP Journal on Advances in
+Signal Processing 2011:120.
+
+- Theirs: {PAPER['machine']['cpu']}, {PAPER['machine']['host_memory_gb']} GB; {PAPER['machine']['gpu']}, 896 MB each.
+- {machines(results)}
+
+Their two GPUs share one bus and must divide what exceeds 896 MB. So absolute times tell little; what compares are the
+ratios GPU to CPU, parts to in core, and two GPUs to one.
+
+Sizes are those of the padded data, x×y×z. Here image and kernel are of equal size, and the full linear convolution of
+both is as large as the padded data there. Times are from host memory to host memory. Ours are medians of executions
+after a first one; the first one also plans, takes memory, and transforms the kernel, and so does each of theirs. What
+takes longer than four seconds runs once. c2c is complex data, r2c real.
+
+## One GPU (Tables 2 and 3)
+
+Seconds, and the ratios of them. One CPU thread on both sides. P is the paper's.
+
+{one_gpu(results)}
+
+Parts are split on the host, which is work that a device with room for the whole does not need. So the planner divides
+only what does not fit. Real data need no complex copy here, so that r2c takes half the transfers.
+The sizes 257 to 2049 are padded to 7-smooth lengths, which costs a few percent of voxels; there they were transformed
+as they are.
+
+## Two GPUs (Tables 4 and 5)
+
+{gpus}
+
+There transfers went over one bus, one after the other. With a link for each GPU only the host's memory is shared, for
+splitting, merging and transfers.
+
+## CPU threads (Tables 2 to 5)
+
+{threads}
+
+## Speed against size (Figure 8)
+
+![Speed for powers of two](speed-2011-specific.svg)
+
+![Speed for arbitrary sizes](speed-2011-arbitrary.svg)
+
+## Phases (Figure 9)
+
+640×640×128, in P parts. Phases overlap, so that their sum exceeds the elapsed time; this is what Figure 5 aims at. The
+paper gives no numbers, and in its text the convolution takes {PAPER['phases']['share_of_convolution']} of the time.
+{phase_tables(results)}
+## Transfers of several GPUs (Figure 5)
+
+1024×1024×256, c2c, in 16 parts, on two GPUs. Their bus lock is `global`.
+
+{gates(results)}
+
+## Operations and transfers (Table 1)
+
+512×512×128. Formulas and counts are relative to one transform of the whole, P = 1, with c = 1. Operations are counted
+from the plan's blocks, 5 n log₂ n for each transform of image, kernel and result; bytes are those that the plan moves.
+
+{counts(results)}
+
+DIF needs the same operations for any P. Split and merge count as 5 n log₂ P. Of real data the split volume is as large
+as the padded image, of complex data twice that. Tiles repeat the overlap of the kernel, which here is as large as the
+image: the worst case for them. A tile's kernel is transformed once for all tiles, where the formula counts it in each.
+The library has no DIT, for the reason that the formulas show.
+
+## Precision (Tables 6 and 7)
+
+δ = max |A − B| in counts: A by the CPU in core, B in P parts on
+{"the GPU" if best_device(results, "precision")["device"] == "gpu" else "the CPU"}. Images have
+{PAPER['precision']['bits']} bits there and 11 bits here, in 16; the kernel has sum 1.
+
+{compared}
+
+For 257 the paper saw δ > 1 in single precision. {compared_text(results)} No transform has a length with a prime
+factor above 7 here: 257 is padded to 270, for example. Data like these by transforms of exactly that size, and padded:
+
+{exact}
+
+Today's libraries have accurate transforms of length 257 as well.
+[Accuracy](../accuracy.md#why-padding-removes-the-error-of-257) shows what can go wrong in them.
+
+## A large kernel (section 1)
+
+1000×1000×100 * 100×100×100, mode `same`. The paper expects {PAPER['large_kernel']['transform']} by transforms and
+{PAPER['large_kernel']['direct']} by sums.
+
+{large_kernel(results)}
+
+Direct sums are predicted, not run.
+"""
+    return text, {"speed-2011-specific.svg": rates(results, SIZES[:8], "Sizes that are powers of two"),
+                  "speed-2011-arbitrary.svg": rates(results, SIZES[8:], "Arbitrary sizes")}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of filters by overlap-save in shared memory (2020)."""
+
+from chart import chart
+from context import paper
+from tables import Table, machines, number, ratio, times
+
+PAPER = paper("adamek2020")
+SAMPLES = 1 << 21
+NUMBERS = {"c2c": "complex", "r2r": "real"}
+
+
+def best(results, **wanted):
+    """The fastest: overlap-save by cuFFT was measured with two segments."""
+    found = [row for row in results.all(experiment="filters", **({"post": "none"} | wanted)) if "ms" in row]
+    return min(found, key=lambda row: row["ms"], default=None)
+
+
+def series(results, x, **wanted):
+    places = sorted({row[x] for row in results.all(experiment="filters", **wanted) if "ms" in row})
+    return {place: best(results, **wanted, **{x: place})["ms"] for place in places}
+
+
+def speedups(ours, theirs):
+    return {place: theirs[place] / ours[place] for place in ours if place in theirs}
+
+
+def compared(results, role, x, **wanted):
+    return speedups(series(results, x, role="ours", **wanted), series(results, x, role=role, **wanted))
+
+
+def range_text(values):
+    values = list(values)
+    if not values:
+        return None
+    low, high = min(values), max(values)
+    return times(low) if len(values) == 1 else f"{number(low)} to {times(high)}"
+
+
+def speedup_table(results, role, taps, kinds=("c2c", "r2r")):
+    table = Table("data", "M", "by number of filters (1 to 64), 2 Mi samples", "by signal length, 8 filters")
+    for kind in kinds:
+        for length in taps:
+            wanted = {"kind": kind, "taps": length, "post": "none"}
+            by_filters = compared(results, role, "filters", samples=SAMPLES, **wanted)
+            by_samples = compared(results, role, "samples", filters=8, **wanted)
+            if by_filters or by_samples:
+                table.add(kind, length, range_text(by_filters.values()), range_text(by_samples.values()))
+    return str(table) if table.rows else "Not measured yet."
+
+
+def figure_3(results):
+    table = Table("data", "samples", "one transform by cuFFT, ms", "overlap-save by cuFFT, ms", "shared memory, ms",
+                  "faster than one transform", "than overlap-save by cuFFT")
+    for kind in ("c2c", "r2r"):
+        wanted = {"kind": kind, "taps": 64, "filters": 8}
+        ours = series(results, "samples", role="ours", **wanted)
+        one, saved = (series(results, "samples", role=role, **wanted) for role in ("cufft-one", "cufft-ols"))
+        for samples, ms in ours.items():
+            table.add(kind, f"{samples:,}", number(one.get(samples)), number(saved.get(samples)), number(ms),
+                      times(ratio(one.get(samples), ms)), times(ratio(saved.get(samples), ms)))
+    return str(table) if table.rows else "Not measured yet."
+
+
+def figure_8(results):
+    table = Table("data", "M", "samples", *(f"{filters} filters" for filters in (1, 2, 8, 32, 64)))
+    for kind in ("c2c", "r2r"):
+        for taps in (257, 1025):
+            for samples in (1 << 18, 1 << 23):
+                found = compared(results, "cufft-ols", "filters", kind=kind, taps=taps, samples=samples)
+                if found:
+                    table.add(kind, taps, f"{samples:,}", *(times(found.get(filters)) for filters in (1, 2, 8, 32, 64)))
+    return str(table) if table.rows else "Not measured yet."
+
+
+def figure_9(results, kind):
+    lines = [(f"segment {segment}", series(results, "taps", role="segment", kind=kind, segment=segment, filters=8,
+                                           samples=SAMPLES), False) for segment in (2**power for power in range(8, 15))]
+    lines.append(("cuFFT overlap-save", series(results, "taps", role="cufft-ols", kind=kind, filters=8,
+                                               samples=SAMPLES), True))
+    return chart(f"{NUMBERS[kind]} data, 8 filters, 2 Mi samples", "filter length M", "ms", lines)
+
+
+def crossings(results):
+    """Filter lengths up to which segments in shared memory are faster than cuFFT's ways."""
+    table = Table("data", "M", "best segment in shared memory, ms", "overlap-save by cuFFT, ms",
+                  "one transform by cuFFT, ms")
+    lines = []
+    for kind, name in NUMBERS.items():
+        case = {"kind": kind, "filters": 8, "samples": SAMPLES}
+        segments = series(results, "taps", role="segment", **case)
+        peers = [series(results, "taps", role=role, **case) for role in ("cufft-ols", "cufft-one")]
+        for taps, ms in segments.items():
+            table.add(kind, taps, number(ms), *(number(peer.get(taps)) for peer in peers))
+        if segments:
+            lost = [taps for taps, ms in segments.items()
+                    if any(taps in peer and peer[taps] < ms for peer in peers)]
+            lines.append(f"{name.capitalize()} data: " + (f"from M = {min(lost)} on cuFFT is faster." if lost else
+                         f"up to M = {max(segments)} shared memory is faster."))
+    return f"{table}\n\n{' '.join(lines)}" if table.rows else "Not measured yet."
+
+
+def by_count(results, kind):
+    lines = []
+    for taps in (65, 257, 1025):
+        lines.append((f"ours, M = {taps}", series(results, "filters", role="ours", kind=kind, taps=taps,
+                                                  samples=SAMPLES), False))
+    lines.append(("cuFFT, M = 257", series(results, "filters", role="cufft-ols", kind=kind, taps=257, samples=SAMPLES),
+                  True))
+    lines.append(("cuDNN, M = 257", series(results, "filters", role="conv1d", kind=kind, taps=257, samples=SAMPLES),
+                  True))
+    return chart(f"{NUMBERS[kind]} data, 2 Mi samples", "number of filters", "ms", lines)
+
+
+def by_length(results, kind):
+    lines = []
+    for taps in (65, 257, 1025):
+        lines.append((f"ours, M = {taps}", series(results, "samples", role="ours", kind=kind, taps=taps, filters=8),
+                      False))
+    for role, name in (("cufft-ols", "cuFFT"), ("conv1d", "cuDNN")):
+        lines.append((f"{name}, M = 257", series(results, "samples", role=role, kind=kind, taps=257, filters=8), True))
+    return chart(f"{NUMBERS[kind]} data, 8 filters", "signal length", "ms", lines)
+
+
+def figure_13(results):
+    table = Table("data", "M", "ours without, ms", "with, ms", "faster than cuFFT without", "with", "gain by it")
+    for kind in ("c2c", "r2r"):
+        for taps in (65, 257, 513, 1025, 2049):
+            case = {"kind": kind, "taps": taps, "filters": 8, "samples": SAMPLES}
+            rows = {(role, post): best(results, role=role, post=post, **case)
+                    for role in ("ours", "cufft-ols") for post in ("none", "slope")}
+            if not rows["ours", "slope"]:
+                continue
+            ms = {key: row and row["ms"] for key, row in rows.items()}
+            without, with_it = (ratio(ms["cufft-ols", post], ms["ours", post]) for post in ("none", "slope"))
+            table.add(kind, taps, number(ms["ours", "none"]), number(ms["ours", "slope"]), times(without),
+                      times(with_it), times(ratio(with_it, without)))
+    return str(table) if table.rows else "Not measured yet."
+
+
+def page(results):
+    limits = PAPER["limits"]
+    text = f"""# Filters by overlap-save in shared memory
+
+K. Adámek, S. Dimoudi, M. Giles and W. Armour, *GPU fast convolution via the overlap-and-save method in shared memory*,
+ACM Transactions on Architecture and Code Optimization 17(3):18, 2020.
+
+- Theirs: {", ".join(PAPER['machine']['gpus'])}; CUDA {PAPER['machine']['cuda']}, cuDNN {PAPER['machine']['cudnn']}.
+- {machines(results)}
+
+Everything is in device memory, float32. The peer that both have is overlap-save with batched transforms by cuFFT. Ours
+has segments of 6144 and 12288 samples, of which the faster counts; theirs was fastest with
+{limits['best_cufft_segment']}. The paper shows its figures as charts without numbers, so that only what its text states
+is compared in numbers. All of our figures are on the page [Signals](../performance/signals.md).
+
+| | theirs | ours | why |
+|---|---|---|---|
+| longest segment in shared memory | {limits['longest_segment']} | 16384 | \
+spectra stay in registers or in the larger shared memory of today's GPUs |
+| longest filter | about {limits['longest_filter_titan_v']} (TITAN V) | any | \
+beyond 16384 samples a segment is transformed by cuFFT, beyond that in partitions |
+| real data | one half-length transform of a segment | two segments as real and imaginary part | \
+no unpacking of spectra, since filters are real too |
+| rate is constant from | {PAPER['read_from_text']['constant_rate_from_filters']} filters, 2 million samples | \
+see the charts | short signals take the time of one launch |
+
+## Without overlap-save (Figure 3)
+
+Eight filters of 64 taps:
+
+{figure_3(results)}
+
+One transform pads and transforms the whole signal for each filter; segments need shorter transforms and fewer passes
+over memory.
+
+## Beside cuDNN (Figures 4 and 5)
+
+Speed of ours divided by that of cuDNN, through PyTorch's `conv1d` in full float32, real data:
+
+{speedup_table(results, "conv1d", (65, 257, 1025), ("r2r",))}
+
+cuDNN computes sums, so that its time grows with M. In the paper its time hardly changes up to
+{PAPER['read_from_text']['cudnn_flat_up_to_filters']} filters; the chart below shows whether it does today.
+
+## Beside overlap-save by cuFFT (Figures 6, 7, 10 and 11)
+
+Speed of ours divided by that of overlap-save by cuFFT:
+
+{speedup_table(results, "cufft-ols", (65, 257, 513, 1025, 2049, 3073))}
+
+![Time against the number of filters, complex](filters-2020-count-c2c.svg)
+
+![Time against the number of filters, real](filters-2020-count-r2r.svg)
+
+![Time against the signal length, complex](filters-2020-length-c2c.svg)
+
+![Time against the signal length, real](filters-2020-length-r2r.svg)
+
+## Short and long signals (Figures 8 and 12)
+
+Speed of ours divided by that of overlap-save by cuFFT:
+
+{figure_8(results)}
+
+## Segment lengths (Figure 9)
+
+![Time for each segment length, complex](filters-2020-segments-c2c.svg)
+
+![Time for each segment length, real](filters-2020-segments-r2r.svg)
+
+Each segment is best for a range of filter lengths. The crossing with cuFFT, eight filters:
+
+{crossings(results)}
+
+Theirs was at about {limits['longest_filter_titan_v']} taps on the TITAN V, where the longest segment of
+{limits['longest_segment']} has few correct samples left.
+
+## Post-processing before storing (Figure 13)
+
+(y[n+1] − y[n−1])/2 of eight filters, as a caller's function. Ours computes it before results are stored, cuFFT's in a
+pass of its own:
+
+{figure_13(results)}
+
+The text of the paper states gains up to {PAPER['read_from_text']['post_processing_gain_titan_v']['gain']}× (real data,
+M = 257 and 513, TITAN V).
+"""
+    charts = {}
+    for kind in NUMBERS:
+        charts[f"filters-2020-count-{kind}.svg"] = by_count(results, kind)
+        charts[f"filters-2020-length-{kind}.svg"] = by_length(results, kind)
+        charts[f"filters-2020-segments-{kind}.svg"] = figure_9(results, kind)
+    return text, charts

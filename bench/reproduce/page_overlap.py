@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of overlap methods and convolution in parts."""
+
+from chart import chart
+from context import paper
+from tables import Table, machines, number, ratio, times
+
+PAPER = paper("overlap")
+WAYS = ("direct", "overlap-save", "overlap-add", "partitioned", "one transform", "auto")
+
+
+def methods(results):
+    table = Table("M", *(f"{way}, ms" for way in WAYS), "chosen", "one transform / chosen")
+    for taps in sorted({row["taps"] for row in results.all(experiment="methods")}):
+        rows = {way: results.one(experiment="methods", way=way, taps=taps) for way in WAYS}
+        chosen = rows["auto"] or {}
+        cells = [table.cell(rows[way], "ms", otherwise="not run for so many taps") for way in WAYS]
+        table.add(taps, *cells, f"{chosen.get('method')}, {chosen.get('segment')}" if "method" in chosen else None,
+                  times(ratio((rows["one transform"] or {}).get("ms"), chosen.get("ms"))))
+    return str(table) if table.rows else "Not measured yet."
+
+
+def curve(results, taps):
+    lines = []
+    for way in ("overlap-save", "overlap-add"):
+        rows = [row for row in results.all(experiment="segments", way=way, taps=taps) if "ms" in row]
+        lines.append((f"{way}", {row["segment"]: row["ms"] for row in rows}, False))
+        lines.append((f"{way}, predicted", {row["segment"]: row["predicted_ms"] for row in rows}, True))
+    return chart(f"8 filters of {taps} taps, 2 Mi samples", "segment", "ms", lines)
+
+
+def origins(results):
+    ways = ("direct", "overlap-save", "overlap-add")
+    table = Table("looks at", "origin", *(f"{way}, ms" for way in ways))
+    for name, origin in (("the past", "causal"), ("both sides", "center"), ("the future", "anticausal")):
+        rows = [results.one(experiment="origins", way=way, origin=origin) for way in ways]
+        table.add(name, origin, *(table.cell(row, "ms") for row in rows))
+    return str(table)
+
+
+def parts(results):
+    table = Table("results", "way", "segment", "measured, ms", "predicted, ms")
+    for row in results.all(experiment="parts"):
+        table.add("all" if row["mode"] == "full" else "where both overlap", row["way"], row.get("segment"),
+                  table.cell(row, "ms"), number(row.get("predicted_ms")))
+    return str(table) if table.rows else "Not measured yet."
+
+
+def traffic():
+    """What is read and written, N samples and M taps; L outputs of a block."""
+    n, m = 1 << 21, 257
+    table = Table("L", "blocks, overlap-save", "overlap-add", "reads / N, overlap-save", "overlap-add",
+                  "writes / N, overlap-save", "overlap-add")
+    for segment in (512, 1024, 2048, 4096, 8192):
+        length = segment - m + 1
+        table.add(length, -(-(n + m - 1) // length), -(-n // length), f"{(length + m - 1) / length:.3f}", "1",
+                  "1", f"{(length + m - 1) / length:.3f}")
+    return str(table)
+
+
+def page(results):
+    in_parts = PAPER["transforms_in_parts"]
+    text = f"""# Overlap methods and convolution in parts
+
+*{PAPER['source']}*. It gives formulas and no times.
+
+- {machines(results)}
+
+## Beside one transform
+
+Real float32 signals of 2,097,152 samples, eight filters of M taps, mode `same`, from host memory to host memory:
+
+{methods(results)}
+
+A segment can stay in a core's cache. One transform of the whole signal goes through memory several times. Overlap-save
+and overlap-add do the same arithmetic. Overlap-add runs in two steps, even and odd segments, so that no two threads
+write the same sample: the K-step schedule with K = {PAPER['steps']['best']}, which the text finds best too. The library
+offers no other K.
+
+## The cost of a segment length
+
+Predicted by the planner and measured:
+
+![Cost for filters of 257 taps](overlap-segments-257.svg)
+
+![Cost for filters of 4097 taps](overlap-segments-4097.svg)
+
+Short segments are mostly overlap, long ones leave the cache. The planner takes the least of the predicted curve.
+
+## What is read and written
+
+N = 2,097,152 samples, M = 257 taps, blocks of L results, from the formulas, with L = segment − M + 1 as the library has
+it:
+
+{traffic()}
+
+The formulas of the text count the overlap as whole blocks; L and M as above give the shares exactly.
+
+## Filters that look at the past, at both sides, and at the future
+
+129 taps, eight filters, the origin as [`--origin`](../commands/filter.md):
+
+{origins(results)}
+
+The origin only moves the place where results are read. The work is the same.
+
+## Convolution in parts
+
+2²⁰ samples with 2²⁰ taps, and only the 1024 results where both overlap entirely:
+
+{parts(results)}
+
+Products of all partitions that meet in an output are added up before its one inverse transform. With blocks of
+{in_parts['block']} these are {in_parts['inverse_for_each_block']:,} inverse transforms instead of
+{in_parts['inverse_for_each_pair']:,}, {in_parts['fewer']} times fewer, as the text counts. Sections of one length for
+signal, filter and results make the division that the text derives the only one needed.
+"""
+    return text, {f"overlap-segments-{taps}.svg": curve(results, taps) for taps in (257, 4097)}

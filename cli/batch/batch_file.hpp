@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One of many files, and what became of it.
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/run/error_hint.hpp"
+#include "cli/run/exit_code.hpp"
+#include "convolume/shape.hpp"
+
+namespace convolume::cli {
+
+enum class Outcome {
+    not_started,
+    planned,  ///< in a dry run
+    done,     ///< the result is complete
+    skipped,  ///< it was complete before
+    failed,   ///< for `reason`
+    stopped,  ///< by a signal
+};
+const char* to_string(Outcome outcome);
+
+struct BatchFile {
+    index_t number = 0;  ///< from 1
+    std::string image;
+    std::string output;   ///< empty in a dry run without a folder
+    std::string truth;    ///< empty for none
+    std::string problem;  ///< files of the same share a plan
+    double voxels = 0;
+
+    Outcome outcome = Outcome::not_started;
+    double seconds = 0;
+    std::string reason;  ///< of a failure, a sentence
+    ExitCode code = ExitCode::ok;
+    nlohmann::ordered_json json;  ///< what a run of this file alone would print
+
+    void fail(const std::exception& error, const HasOption& has_option);
+};
+
+/// A line for each file: its path, result, seconds, output or reason.
+std::string results_table(const std::vector<BatchFile>& files);
+
+/// "18 done, 1 complete before, 1 failed".
+std::string results_line(const std::vector<BatchFile>& files);
+
+/// The object of --json.
+nlohmann::ordered_json results_json(const std::vector<BatchFile>& files);
+
+/// Throws what the run as a whole ends with: Cancelled where it was stopped before its end, else
+/// FilesFailed where files failed, with the code that all share or `some_files_failed`.
+void throw_result(const std::vector<BatchFile>& files, bool dry_run);
+
+}  // namespace convolume::cli

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/batch/survey.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "cli/batch/file_list.hpp"
+#include "cli/batch/output_name.hpp"
+#include "cli/run/output_path.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The same text for the same file, whether it exists or not.
+std::string identity_of(const std::string& path) {
+    std::error_code unreadable;
+    return fs::weakly_canonical(fs::absolute(io::parse_path(path).file), unreadable).string();
+}
+
+std::vector<std::string> images_of(const BatchRequest& batch) {
+    std::vector<std::string> images;
+    for (const std::string& path : batch.images)
+        for (std::string& file : matching_files(path)) images.push_back(std::move(file));
+    if (!batch.list.empty())
+        for (std::string& file : read_file_list(batch.list)) images.push_back(std::move(file));
+    if (images.empty())
+        throw InputNotFound(
+            message("the list \"", batch.list, "\" names no file; give one path a line"));
+    return images;
+}
+
+std::vector<BatchFile> named_files(const BatchRequest& batch, const std::string& truth) {
+    const std::vector<std::string> images = images_of(batch);
+    std::vector<BatchFile> files;
+    for (const std::string& image : images) {
+        BatchFile file;
+        const NamedFile named{image, static_cast<index_t>(files.size()),
+                              static_cast<index_t>(images.size())};
+        const fs::path folder = batch.output_folder;
+        file.number = named.index + 1;
+        file.image = image;
+        if (!folder.empty()) {
+            file.output = (folder / output_name(batch.output_name, named)).string();
+            if (!truth.empty()) file.truth = (folder / output_name(truth, named)).string();
+        }
+        files.push_back(std::move(file));
+    }
+    return files;
+}
+
+void check_names(const std::vector<BatchFile>& files, const std::vector<std::string>& kernels) {
+    std::set<std::string> inputs;
+    for (const BatchFile& file : files) inputs.insert(identity_of(file.image));
+    for (const std::string& kernel : kernels) inputs.insert(identity_of(kernel));
+    std::map<std::string, const BatchFile*> outputs;
+    for (const BatchFile& file : files)
+        for (const std::string& output : {file.output, file.truth}) {
+            if (output.empty()) continue;
+            const std::string identity = identity_of(output);
+            if (inputs.contains(identity))
+                throw InvalidArgument(
+                    message("the output \"", output,
+                            "\" is one of the inputs; choose another --output-dir or "
+                            "--output-name"));
+            const auto [other, is_new] = outputs.emplace(identity, &file);
+            if (!is_new)
+                throw InvalidArgument(message("\"", other->second->image, "\" and \"", file.image,
+                                              "\" would have the same output \"",
+                                              io::parse_path(output).file,
+                                              "\"; tell them apart by {index} or {dataset} in "
+                                              "--output-name, for example {stem}_{index}"));
+        }
+}
+
+void make_folder(const std::string& folder) {
+    std::error_code error;
+    if (folder.empty() || fs::is_directory(folder, error)) return;
+    if (!fs::create_directory(folder, error))
+        throw CannotCreate(message("cannot create the folder \"", folder, "\" (",
+                                   error ? error.message() : "a file has its name",
+                                   "); create it first or choose another --output-dir"));
+}
+
+void read_header(BatchFile& file, const ImageRequest& request, Survey& survey) {
+    ImageRequest one = request;
+    one.image = file.image;
+    const io::ImageMetadata image = open_selected(file.image, request.selection)->metadata();
+    const std::vector<std::string> kernels = kernel_of_each_channel(one, image);
+    ExpectedVolumes here;
+    expect_volumes(here, kernels, image);
+    for (const auto& [problem, volumes] : here) {
+        survey.expected[problem] += volumes;
+        file.problem += problem + '\n';
+    }
+    file.voxels = static_cast<double>(image.frames * image.channels) *
+                  static_cast<double>(element_count(image.shape));
+    survey.voxels += file.voxels;
+}
+
+}  // namespace
+
+Survey survey_files(const ImageRequest& request, const BatchRequest& batch,
+                    const std::string& truth, const std::stop_token& stop) {
+    Survey survey;
+    survey.files = named_files(batch, truth);
+    check_names(survey.files, request.kernels());
+    for (const std::string& kernel : request.kernels()) static_cast<void>(io::open_image(kernel));
+    if (!request.run.dry_run) make_folder(batch.output_folder);
+
+    std::map<std::string, std::size_t> first;  // file of each problem
+    for (std::size_t i = 0; i < survey.files.size() && !stop.stop_requested(); ++i) {
+        BatchFile& file = survey.files[i];
+        try {
+            for (const std::string& output : {file.output, file.truth})
+                if (!output.empty() && fs::is_directory(batch.output_folder))
+                    check_output_path(io::parse_path(output).file,
+                                      request.create.overwrite || batch.resume);
+            read_header(file, request, survey);
+            first.emplace(file.problem, i);
+            survey.order.push_back(i);
+        } catch (const std::exception& error) {
+            file.fail(error, batch.has_option);
+        }
+    }
+    std::stable_sort(survey.order.begin(), survey.order.end(), [&](std::size_t a, std::size_t b) {
+        return first.at(survey.files[a].problem) < first.at(survey.files[b].problem);
+    });
+    return survey;
+}
+
+bool is_complete(const BatchFile& file, const std::vector<std::string>& inputs,
+                 const io::ImageMetadata& expected) {
+    std::error_code missing;
+    for (const std::string& output : {file.output, file.truth}) {
+        if (output.empty()) continue;
+        const auto written = fs::last_write_time(io::parse_path(output).file, missing);
+        if (missing) return false;
+        for (const std::string& input : inputs)
+            if (fs::last_write_time(io::parse_path(input).file, missing) > written || missing)
+                return false;
+    }
+    try {
+        const io::ImageMetadata found = io::open_image(file.output)->metadata();
+        // Formats without names of axes do not tell times from channels.
+        return found.shape == expected.shape && found.type == expected.type &&
+               found.frames * found.channels == expected.frames * expected.channels;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The kernels of an image's channels, ready to use: each is loaded and planned with once, and kept
+// for the images after it that are alike.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/files/kernel_file.hpp"
+#include "cli/images/image_request.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+/// A kernel, and the Convolver or Deconvolver that is made of it.
+template <class Solver>
+struct ReadyKernel {
+    KernelFile file;    ///< its values are gone once the solver has its own
+    index_t volumes{};  ///< that are expected
+    std::optional<Solver> solver;
+    /// Of the memory limit, beside the solver, for an image between two steps of the run.
+    bool quarter_left = true;
+};
+
+/// Kernels of the image at hand, by problem. Used by one thread.
+template <class Solver>
+struct KernelCache {
+    ExpectedVolumes expected;  ///< of all images; empty where there is one image
+    std::map<std::string, std::shared_ptr<ReadyKernel<Solver>>> ready;
+};
+
+template <class Solver>
+class ChannelKernels {
+  public:
+    using Ready = ReadyKernel<Solver>;
+    using Cache = KernelCache<Solver>;
+
+    explicit ChannelKernels(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
+
+    /// Loads what the cache does not have, after it has let go what `image` does not need.
+    void load(const ImageRequest& request, const io::ImageMetadata& image, Timeline& timeline) {
+        const std::vector<std::string> paths = kernel_of_each_channel(request, image);
+        ExpectedVolumes here;
+        expect_volumes(here, paths, image);
+        std::erase_if(cache_->ready,
+                      [&](const auto& entry) { return !here.contains(entry.first); });
+        numbers_ = selected_channels(request.selection, image.channels);
+        named_ = !request.channel_kernels.empty();
+        for (const std::string& path : paths) {
+            const std::string problem = problem_of(path, image);
+            auto& ready = cache_->ready[problem];
+            if (!ready) {
+                auto loaded = std::make_shared<Ready>();
+                loaded->file = load_kernel(path, image, request.kernel_options, timeline);
+                const auto all = cache_->expected.find(problem);
+                loaded->volumes = all != cache_->expected.end() ? all->second : here.at(problem);
+                ready = std::move(loaded);
+            }
+            of_channel_.push_back(ready);
+            if (std::find(all_.begin(), all_.end(), ready) == all_.end()) all_.push_back(ready);
+        }
+    }
+
+    /// Gives `make(ready)` every kernel that has no solver yet; it returns the solver.
+    template <class Make>
+    void plan(const Make& make) {
+        for (const auto& ready : all_) {
+            if (ready->solver) continue;
+            ready->solver.emplace(make(*ready));
+            ready->file.values = Volume();  // the solver has its own
+        }
+    }
+
+    /// Each kernel once, in the order of the channels.
+    const std::vector<std::shared_ptr<Ready>>& all() const { return all_; }
+    const Ready& of(index_t channel) const {
+        return *of_channel_[static_cast<std::size_t>(channel)];
+    }
+    const Solver& solver(index_t channel) const { return *of(channel).solver; }
+
+    /// Whether a quarter of the memory limit is left beside every solver.
+    bool quarter_left() const {
+        return std::all_of(all_.begin(), all_.end(),
+                           [](const auto& ready) { return ready->quarter_left; });
+    }
+
+    /// A complex kernel's type where there is one, else any kernel's.
+    PixelType type() const {
+        for (const auto& ready : all_)
+            if (is_complex(ready->file.metadata.type)) return ready->file.metadata.type;
+        return all_.front()->file.metadata.type;
+    }
+
+    /// Calls `report(ready)` for each, after the channels that it is for where these differ.
+    template <class Report>
+    void report_each(const Console& console, const Report& report) const {
+        for (const auto& ready : all_) {
+            if (all_.size() > 1) console.fact("channel", numbers_of(*ready));
+            report(*ready);
+        }
+    }
+
+    /// `json(ready)` of the only kernel, or with --psf-for an array of those of all.
+    template <class Json>
+    nlohmann::ordered_json json_of_each(const Json& json) const {
+        if (!named_) return json(*all_.front());
+        nlohmann::ordered_json each = nlohmann::ordered_json::array();
+        for (const auto& ready : all_) each.push_back(json(*ready));
+        return each;
+    }
+
+    /// The file's channels that use a kernel, where they were chosen by --psf-for.
+    void add_channels(nlohmann::ordered_json& json, const Ready& ready) const {
+        if (!named_) return;
+        for (std::size_t c = 0; c < numbers_.size(); ++c)
+            if (of_channel_[c].get() == &ready) json["for_channels"].push_back(numbers_[c]);
+    }
+
+    /// The file's number of a channel of the image.
+    index_t number(index_t channel) const { return numbers_[static_cast<std::size_t>(channel)]; }
+
+  private:
+    std::string numbers_of(const Ready& ready) const {
+        std::string text;
+        for (std::size_t c = 0; c < numbers_.size(); ++c)
+            if (of_channel_[c].get() == &ready)
+                text += message(text.empty() ? "" : ", ", numbers_[c]);
+        return text;
+    }
+
+    std::shared_ptr<Cache> cache_;
+    bool named_ = false;  ///< by --psf-for
+    std::vector<index_t> numbers_;
+    std::vector<std::shared_ptr<Ready>> of_channel_;
+    std::vector<std::shared_ptr<Ready>> all_;
+};
+
+}  // namespace convolume::cli

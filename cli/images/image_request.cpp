@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/images/image_request.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iomanip>
+#include <sstream>
+
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+void add_once(std::vector<std::string>& paths, const std::string& path) {
+    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end())
+        paths.push_back(path);
+}
+
+/// "12=name" into channel and name; false where `text` does not begin with a number and "=".
+bool split_channel(std::string_view text, ChannelKernel& kernel) {
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), kernel.channel);
+    if (error != std::errc() || kernel.channel < 0 || end == text.data() + text.size() ||
+        *end != '=')
+        return false;
+    kernel.path.assign(end + 1, text.data() + text.size());
+    return true;
+}
+
+std::string listed(const std::vector<index_t>& numbers) {
+    std::string text;
+    for (const index_t number : numbers) text += message(text.empty() ? "" : ", ", number);
+    return text;
+}
+
+}  // namespace
+
+std::vector<std::string> ImageRequest::kernels() const {
+    std::vector<std::string> paths;
+    add_once(paths, kernel);
+    for (const ChannelKernel& one : channel_kernels) add_once(paths, one.path);
+    return paths;
+}
+
+std::vector<std::string> ImageRequest::inputs() const {
+    std::vector<std::string> paths = kernels();
+    paths.insert(paths.begin(), image);
+    return paths;
+}
+
+std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text) {
+    constexpr const char* cure = "; give a kernel for each channel, for example 0=a.tif,1=b.tif";
+    std::vector<ChannelKernel> kernels;
+    std::istringstream pieces(text);
+    for (std::string piece; std::getline(pieces, piece, ',');) {
+        ChannelKernel kernel;
+        if (split_channel(piece, kernel))
+            kernels.push_back(kernel);
+        else if (!kernels.empty())
+            kernels.back().path += "," + piece;  // a comma of the name
+        else
+            throw InvalidArgument(message(option, " is \"", text, "\"", cure));
+    }
+    if (kernels.empty()) throw InvalidArgument(message(option, " is empty", cure));
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (kernels[i].path.empty())
+            throw InvalidArgument(
+                message(option, " names no file for channel ", kernels[i].channel, cure));
+        for (std::size_t j = 0; j < i; ++j)
+            if (kernels[j].channel == kernels[i].channel)
+                throw InvalidArgument(
+                    message(option, " names channel ", kernels[i].channel, " twice", cure));
+    }
+    return kernels;
+}
+
+std::vector<std::string> kernel_of_each_channel(const ImageRequest& request,
+                                                const io::ImageMetadata& selected) {
+    const std::vector<index_t> numbers = selected_channels(request.selection, selected.channels);
+    std::vector<std::string> kernels(numbers.size(), request.kernel);
+    for (const ChannelKernel& one : request.channel_kernels) {
+        bool found = false;
+        for (std::size_t c = 0; c < numbers.size(); ++c)
+            if (numbers[c] == one.channel) {
+                kernels[c] = one.path;
+                found = true;
+            }
+        if (!found)
+            throw InvalidArgument(message("--psf-for names channel ", one.channel,
+                                          ", but the channels of \"", request.image, "\" are ",
+                                          listed(numbers), "; name those only"));
+    }
+    for (std::size_t c = 0; c < numbers.size(); ++c)
+        if (kernels[c].empty())
+            throw InvalidArgument(message("there is no kernel for channel ", numbers[c], " of \"",
+                                          request.image,
+                                          "\"; name it in --psf-for, or give a kernel that serves "
+                                          "the channels that --psf-for does not name"));
+    return kernels;
+}
+
+std::string problem_of(const std::string& kernel, const io::ImageMetadata& image) {
+    std::ostringstream text;
+    text << std::setprecision(17) << to_string(image.shape) << ' ' << to_string(image.type);
+    for (const auto& size : image.voxel_size_um) {
+        text << ' ';
+        if (size)
+            text << *size;
+        else
+            text << '?';
+    }
+    text << ' ' << kernel;
+    return text.str();
+}
+
+void expect_volumes(ExpectedVolumes& expected, const std::vector<std::string>& kernels,
+                    const io::ImageMetadata& image) {
+    for (const std::string& kernel : kernels) expected[problem_of(kernel, image)] += image.frames;
+}
+
+}  // namespace convolume::cli

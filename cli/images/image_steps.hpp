@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Steps of a run that makes one image of another.
+
+#include <memory>
+
+#include "cli/run/run.hpp"
+#include "convolume/image_file.hpp"
+
+namespace convolume::cli {
+
+class ImageSteps : public RunSteps {
+  public:
+    /// What is written; known after plan().
+    const io::ImageMetadata& output() const { return output_; }
+    void commit() override { writer_->commit(); }
+
+  protected:
+    index_t volumes() const { return input_.frames * input_.channels; }
+
+    std::unique_ptr<io::ImageReader> reader_;
+    std::unique_ptr<io::ImageWriter> writer_;
+    io::ImageMetadata input_;
+    io::ImageMetadata output_;
+};
+
+}  // namespace convolume::cli
