@@ -15,6 +15,7 @@
 #include "convolume/execution.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
+#include "core/machine_rates.hpp"
 #include "core/sample_type.hpp"
 
 namespace convolume {
@@ -102,13 +103,6 @@ struct BlockCost {
         return slowest + hidden_share * (all - slowest);
     }
     static constexpr double hidden_share = 0.15;
-
-    /// Reading or writing `bytes` at that rate in runs of `run_bytes` that follow each other in a
-    /// file: parts of rows take longer than whole planes.
-    static double file_seconds(double bytes, double bytes_per_s, double run_bytes) {
-        return bytes / bytes_per_s + bytes / run_bytes * file_run_s;
-    }
-    static constexpr double file_run_s = 4e-6;
 };
 
 /// Samples of a block: position (z, y, x) of the grid holds
@@ -155,6 +149,7 @@ struct EngineInfo {
     int threads = 1;                 ///< of the host
     index_t memory_limit_bytes = 0;  ///< 0: whatever the host has left
     int tasks_in_flight = 1;         ///< as many as keep it busy
+    MachineRates rates;              ///< what predictions are made of
 };
 
 class Engine {

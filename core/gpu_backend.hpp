@@ -21,6 +21,7 @@ struct GpuOptions {
     TransferGate transfer_gate = TransferGate::automatic;
     int host_threads = 0;  ///< that copy ordinary memory to and from staging; 0: thread_count(0)
     int first_index = 0;   ///< EngineInfo::index of the first
+    MachineRates rates;    ///< EngineInfo::rates
 };
 
 struct GpuBackend {
@@ -39,9 +40,9 @@ struct GpuBackend {
     /// The grid length of at least `least` along `axis` (0 is z) that a device's FFT is fastest at.
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,
                                   Precision precision);
+    bool (*started)();  ///< this process has begun to use a GPU, or has found none
     // As in convolume/engines.hpp
     std::string (*unavailable)();
-    double (*start_seconds)();
     std::vector<GpuDevice> (*devices)();
     std::string (*driver_version)();
     std::string (*runtime_version)();

@@ -80,4 +80,10 @@ void ScratchFile::write(index_t offset, const void* source, index_t bytes) {
     });
 }
 
+void ScratchFile::sync() {
+    if (::fsync(descriptor_) != 0)
+        throw IoError(
+            message("writing a scratch file in ", directory_, " failed: ", std::strerror(errno)));
+}
+
 }  // namespace convolume

@@ -21,6 +21,7 @@ class ScratchFile {
 
     void read(index_t offset, void* target, index_t bytes) const;
     void write(index_t offset, const void* source, index_t bytes);
+    void sync();  ///< returns when all is on disk
 
   private:
     std::string directory_;

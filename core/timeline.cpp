@@ -9,6 +9,14 @@ namespace convolume {
 
 const char* to_string(Phase phase) {
     switch (phase) {
+        case Phase::start:
+            return "start";
+        case Phase::open:
+            return "open";
+        case Phase::plan:
+            return "plan";
+        case Phase::prepare:
+            return "prepare";
         case Phase::read:
             return "read";
         case Phase::pad:
@@ -27,8 +35,17 @@ const char* to_string(Phase phase) {
             return "compose";
         case Phase::write:
             return "write";
+        case Phase::commit:
+            return "commit";
     }
     throw InternalError("a phase outside its enumeration");
+}
+
+Timeline::Timeline(double started_s)
+    : start_(std::chrono::steady_clock::now() -
+             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                 std::chrono::duration<double>(started_s))) {
+    if (started_s > 0) record({Phase::start, -1, -1, 0, started_s, 0});
 }
 
 double Timeline::now_s() const {
@@ -62,6 +79,38 @@ double Timeline::total_s(Phase phase) const {
     for (const Event& event : events_)
         if (event.phase == phase) total += event.end_s - event.begin_s;
     return total;
+}
+
+template <class Visit>
+void Timeline::for_each_covered(const Visit& visit) const {
+    double begin = 0, end = 0;
+    for (const Event& event : events()) {
+        if (event.begin_s > end) {
+            if (end > begin) visit(begin, end);
+            begin = event.begin_s;
+        }
+        end = std::max(end, event.end_s);
+    }
+    if (end > begin) visit(begin, end);
+}
+
+double Timeline::covered_s() const {
+    double covered = 0;
+    for_each_covered([&](double begin, double end) { covered += end - begin; });
+    return covered;
+}
+
+void Timeline::record_rest(Phase phase, double begin_s) {
+    const double end_s = now_s();
+    double at = begin_s;
+    std::vector<Event> rest;
+    for_each_covered([&](double begin, double end) {
+        if (end <= at || begin >= end_s) return;
+        if (begin > at) rest.push_back({phase, -1, -1, at, begin, 0});
+        at = end;
+    });
+    if (at < end_s) rest.push_back({phase, -1, -1, at, end_s, 0});
+    for (const Event& event : rest) record(event);
 }
 
 std::string Timeline::to_json() const {

@@ -3,13 +3,12 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/cache_folder.hpp"
 
 // Functions that FFTW 3.3.6 and later export for their library of threads; the header does not name
 // them. Libraries that offer FFTW's interface without them need no lock.
@@ -54,14 +53,6 @@ class PlannerLock {
     if (fftw_set_planner_hooks) fftw_set_planner_hooks(before, after);
     return true;
 }();
-
-std::optional<fs::path> cache_folder() {
-    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-        return fs::path(cache) / "convolume";
-    if (const char* home = std::getenv("HOME"); home && *home)
-        return fs::path(home) / ".cache" / "convolume";
-    return {};
-}
 
 // Wisdom is a convenience: a missing or read-only cache folder costs time, not an error.
 template <class Real>

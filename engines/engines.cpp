@@ -23,12 +23,14 @@ EngineList make_engines(const EngineChoice& choice) {
         throw InvalidArgument("a GPU without memory cannot work: give it at least 64 MiB");
 
     using Device = EngineChoice::Device;
+    const MachineRates rates = choice.calibrated ? machine_rates() : MachineRates{};
     EngineList engines;
     if (choice.device == Device::gpu ||
         (choice.device == Device::automatic && gpu_unavailable().empty())) {
         try {
-            engines = require_gpu_backend().make_engines(
-                {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0});
+            engines = require_gpu_backend().make_engines({choice.gpus, choice.max_gpu_bytes,
+                                                          choice.transfer_gate, choice.threads, 0,
+                                                          rates});
         } catch (const Error&) {
             if (choice.device == Device::gpu) throw;  // else the CPU does it
         }
@@ -40,7 +42,7 @@ EngineList make_engines(const EngineChoice& choice) {
     for (int i = 0; i < choice.cpu_engines; ++i)
         engines.push_back(make_cpu_engine({message("cpu:", i), gpus + i,
                                            std::max(1, threads / choice.cpu_engines),
-                                           choice.max_cpu_engine_bytes.value_or(0)}));
+                                           choice.max_cpu_engine_bytes.value_or(0), rates}));
     return engines;
 }
 

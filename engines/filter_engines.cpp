@@ -17,7 +17,7 @@ FilterEngineList make_filter_engines(const EngineChoice& choice) {
         (choice.device == Device::automatic && gpu_unavailable().empty())) {
         try {
             engines = require_gpu_backend().make_filter_engines(
-                {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0});
+                {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0, {}});
         } catch (const Error&) {
             if (choice.device == Device::gpu) throw;  // else the CPU does it
         }

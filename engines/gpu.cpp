@@ -3,6 +3,7 @@
 
 #include "convolume/error.hpp"
 #include "core/gpu_backend.hpp"
+#include "core/machine_rates.hpp"
 
 #if CONVOLUME_HAVE_CUDA
 // Weak: null where the linker has left the CUDA part out.
@@ -43,7 +44,7 @@ std::string gpu_unavailable() {
 
 double gpu_start_seconds() {
     const GpuBackend* const backend = gpu_backend();
-    return backend ? backend->start_seconds() : 0;
+    return backend && !backend->started() ? machine_rates().gpu_start_s : 0;
 }
 
 std::vector<GpuDevice> gpu_devices() {

@@ -44,7 +44,9 @@ Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Opt
                       const EngineChoice& choice, PixelType image_type, PixelType output_type)
     : Impl(image, taps, opts, image_type, output_type) {
     if (may_end_before_gpus_start(choice)) return;
+    const double start_s = gpu_start_seconds();
     engines = make_engines(choice);
+    if (engines.front()->info().is_gpu) resolved.problem.start_s = start_s;
     current_runner = make_runner();
 }
 

@@ -21,10 +21,11 @@ struct Problem {
     PixelType output_type = PixelType::float32;  ///< decides host bytes only
     index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
     bool streamed = false;         ///< image and output are read and written box by box
-    /// What a stream gives and takes, where nothing better is known: a local solid-state disk.
-    double source_bytes_per_s = 6e9;
-    double sink_bytes_per_s = 1.2e9;
+    /// What a stream gives and takes; 0: what the engines' rates say of files.
+    double source_bytes_per_s = 0;
+    double sink_bytes_per_s = 0;
     index_t executions = 0;     ///< volumes to come; 0: many
+    double start_s = 0;         ///< that the engines took to start, whatever is chosen
     bool complex_data = false;  ///< complex image or complex kernel
     bool complex_kernel = false;
     bool rank1_kernel = false;

@@ -81,9 +81,13 @@ PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const 
         kept_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
 }
 
-std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task) const {
+std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task,
+                                                       const ExecutionContext& context) const {
     const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
     const auto prepare = [&] {
+        const PhaseTimer timer(context.timeline, Phase::prepare,
+                               engines_[static_cast<std::size_t>(engine)]->info().index,
+                               task.part.index);
         return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_->view(),
                                                                    !plan_.keep_kernels);
     };
@@ -157,11 +161,12 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
         const ExecutionContext task_context = progress.of_task(number);
         const auto convolve = [&](const BlockInput& from, const BlockOutput& to) {
             return engines_[engine]->convolve(plan_.blocks[static_cast<std::size_t>(task.block)],
-                                              *kernel(static_cast<int>(engine), task), from, to,
-                                              task_number, task_context);
+                                              *kernel(static_cast<int>(engine), task, context),
+                                              from, to, task_number, task_context);
         };
         const ExecutionReport done =
-            holds ? held[engine].run(input, output, engines_[engine]->info().threads, convolve)
+            holds ? held[engine].run(input, output, engines_[engine]->info().threads,
+                                     {context.timeline, task_number}, convolve)
                   : convolve(input, output);
         report.add(done);
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
@@ -197,7 +202,7 @@ ExecutionReport PlanRunner::convolve_part(int engine, index_t number, const Conn
                     gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
                     gather_indices(plan_.windows[2], problem.image.x, problem.boundary)};
     BlockOutput output;
-    const auto prepared = kernel(engine, task);
+    const auto prepared = kernel(engine, task, context);
     connect(input, output);
     return engines_[static_cast<std::size_t>(engine)]->convolve(block, *prepared, input, output,
                                                                 task.part.index, context);

@@ -57,7 +57,8 @@ class PlanRunner {
                                   const ExecutionContext& context) const;
     /// Threads that hand tasks to engines: worker w to engine w modulo their number.
     int workers() const { return static_cast<int>(engines_.size()) * plan_.chosen.tasks_in_flight; }
-    std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task) const;
+    std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task,
+                                               const ExecutionContext& context) const;
 
     struct KeptKernels {
         std::mutex mutex;

@@ -86,9 +86,15 @@ Plan TaskPlan::summary() const {
 }
 
 std::vector<std::pair<const char*, PlanStage>> PlanStages::list() const {
-    std::vector<std::pair<const char*, PlanStage>> all{
-        {"read", read},         {"split and merge", split_and_merge}, {"to the GPU", to_gpu},
-        {"convolve", convolve}, {"from the GPU", from_gpu},           {"write", write}};
+    std::vector<std::pair<const char*, PlanStage>> all{{"start", start},
+                                                       {"prepare", prepare},
+                                                       {"read", read},
+                                                       {"split and merge", split_and_merge},
+                                                       {"to the GPU", to_gpu},
+                                                       {"convolve", convolve},
+                                                       {"from the GPU", from_gpu},
+                                                       {"write", write},
+                                                       {"commit", commit}};
     std::erase_if(all, [](const auto& stage) { return stage.second.seconds == 0; });
     return all;
 }

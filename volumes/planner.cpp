@@ -1,46 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
+#include <deque>
 #include <limits>
 #include <optional>
 
 #include "convolume/error.hpp"
 #include "core/host_memory.hpp"
-#include "volumes/bands.hpp"
-#include "volumes/layout.hpp"
-#include "volumes/part_store.hpp"
-#include "volumes/stream_tasks.hpp"
+#include "volumes/prediction.hpp"
 
 namespace convolume {
 
 namespace {
 
-// Bytes a second that the host moves while splitting and merging: a core's streaming copy, as long
-// as memory keeps up (measured: 55 to 60 GB/s with 2 cores, 105 to 170 with 16 and 32).
-constexpr double core_bytes_per_s = 30e9;
-constexpr int cores_to_fill_memory = 4;
-// What a thread holds while it splits or merges: the rows of a few butterflies.
-constexpr index_t split_bytes_per_thread = index_t{704} << 10;
-constexpr double first_touch_bytes_per_s = 5e9;  // new memory, a core
-// What handing out a task costs besides its work: keeps tiles from becoming grains.
-constexpr double task_overhead_s = 50e-6;
-// The same where its samples are read before and its results written after.
-constexpr double held_task_overhead_s = 250e-6;
-// What a run from file to file takes besides: files are opened, the result is brought to disk.
-constexpr double stream_overhead_s = 18e-3;
 // Predictions that differ by less say nothing.
 constexpr double model_error = 0.1;
 // More tiles than this would only mean that the limit is absurd.
 constexpr index_t max_tiles = 1 << 20;
 constexpr index_t max_tiles_per_axis = 1 << 12;
 
-struct Limits {
-    index_t host_bytes = 0;
-    std::optional<index_t> engine_bytes;  ///< the least of the engines' limits
-};
-
-Limits find_limits(const Options& options, const EngineList& engines) {
-    Limits limits{options.max_host_bytes.value_or(available_host_bytes() / 4 * 3), {}};
+MemoryLimits find_limits(const Options& options, const EngineList& engines) {
+    MemoryLimits limits{options.max_host_bytes.value_or(available_host_bytes() / 4 * 3), {}};
     for (const auto& engine : engines) {
         const index_t limit = engine->memory_limit_bytes();
         if (limit > 0) limits.engine_bytes = std::min(limit, limits.engine_bytes.value_or(limit));
@@ -57,10 +36,8 @@ std::string size_to_allow(index_t bytes) {
     return message(bytes, " B");
 }
 
-struct Weighed {
+struct Weighed : Prediction {
     Layout layout;
-    PlanCandidate candidate;
-    bool keep_kernels = true;
 };
 
 // Weighs the ways to run a problem on engines of one kind.
@@ -70,7 +47,11 @@ class Planner {
         : problem_(problem),
           options_(options),
           engines_(engines),
-          limits_(find_limits(options, engines)) {}
+          limits_(find_limits(options, engines_)),
+          predictor_(problem, engines_, limits_) {}
+
+    Planner(const Planner&) = delete;
+    Planner& operator=(const Planner&) = delete;
 
     void weigh_all() {
         const Algorithm in_space =
@@ -157,7 +138,12 @@ class Planner {
         for (int a = 0; a < 3; ++a)
             layout.axes[static_cast<std::size_t>(a)] =
                 tile_axis(problem_.axis(a), 1, grid_rule(a, Algorithm::fft, parts));
-        weighed_.push_back(weigh(std::move(layout)));
+        Weighed weighed;
+        static_cast<Prediction&>(weighed) =
+            predict(layout, layout.tiles(),
+                    {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()});
+        weighed.layout = std::move(layout);
+        weighed_.push_back(std::move(weighed));
     }
 
     // The best tiling, or the one that needs least where none fits.
@@ -187,12 +173,10 @@ class Planner {
                 for (const Choice& x : choices[2]) {
                     const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
                     if (element_count(tiles) > max_tiles) break;
-                    Weighed weighed;
-                    const std::array<BlockAxis, 3> axes{z.largest, y.largest, x.largest};
-                    const Block block = part_block(problem_, shape, 0, axes);
-                    weigh_blocks(shape, tiles, axes, 0, block, block, weighed);
-                    if (best && !is_better(weighed.candidate, best->candidate)) continue;
-                    best = std::move(weighed);
+                    Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
+                    if (best && !is_better(found.candidate, best->candidate)) continue;
+                    best.emplace();
+                    static_cast<Prediction&>(*best) = std::move(found);
                     best_choice = {&z, &y, &x};
                 }
         best->layout = shape;
@@ -222,203 +206,18 @@ class Planner {
         return fits(a) ? a.seconds < b.seconds : a.engine_bytes < b.engine_bytes;
     }
 
-    Weighed weigh(Layout layout) const {
-        Weighed weighed;
-        const std::array<BlockAxis, 3> axes{layout.axes[0].largest(), layout.axes[1].largest(),
-                                            layout.axes[2].largest()};
-        weigh_blocks(layout, layout.tiles(), axes, scratch_bytes(problem_, layout),
-                     part_block(problem_, layout, 0, axes),
-                     part_block(problem_, layout, layout.parts - 1, axes), weighed);
-        weighed.layout = std::move(layout);
-        return weighed;
-    }
-
-    // `first` is the block of part 0, `other` of all further parts; of `layout` only its kind
-    // counts.
-    void weigh_blocks(const Layout& layout, const Index3& tiles,
-                      const std::array<BlockAxis, 3>& axes, index_t scratch, const Block& first,
-                      const Block& other, Weighed& weighed) const {
-        const int parts = layout.parts;
-        PlanCandidate& candidate = weighed.candidate;
-        candidate.method = layout.method;
-        candidate.algorithm = layout.algorithm;
-        candidate.parts = parts;
-        candidate.tiles = tiles;
-        candidate.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
-
-        const index_t image_bytes = bytes_of(problem_.image, problem_.image_type);
-        const index_t output_bytes = bytes_of(problem_.output.shape(), problem_.output_type);
-        const index_t tasks = parts > 1 ? parts : element_count(tiles);
-        const bool streams = problem_.streamed && parts == 1;
-        const bool holds = streams && !engines_.front()->info().streams;
-        const index_t held_bytes =
-            problem_.streamed && parts > 1
-                ? Bands(problem_, parts, scratch_shape(problem_, layout)).bytes()
-            : !streams ? checked_add(image_bytes, output_bytes)
-            : holds
-                ? checked_multiply(static_cast<index_t>(engines_.size()),
-                                   HeldTasks::bytes(first, problem_.image,
-                                                    checked_multiply(tasks, problem_.executions)))
-                : 0;
-        candidate.host_bytes =
-            checked_add(held_bytes, checked_add(scratch, problem_.other_host_bytes));
-
-        int host_threads = 0;
-        index_t kernels_beyond_one = 0;
-        const auto engine_count = static_cast<index_t>(engines_.size());
-        for (const auto& engine : engines_) {
-            host_threads += engine->info().threads;
-            const BlockCost a = engine->estimate(within_limits(first));
-            const BlockCost b = parts > 1 ? engine->estimate(within_limits(other)) : a;
-            const index_t workspace = std::max(a.workspace_bytes, b.workspace_bytes);
-            const index_t one_kernel = std::max(a.kernel_bytes, b.kernel_bytes);
-            const index_t all_kernels =
-                checked_add(a.kernel_bytes, checked_multiply(parts - 1, b.kernel_bytes));
-            kernels_beyond_one = all_kernels - one_kernel;
-            const index_t limit = limits_.engine_bytes.value_or(0);
-            const auto bytes_of = [&](index_t in_flight, bool keep) {
-                return checked_add(checked_multiply(in_flight, workspace),
-                                   keep ? all_kernels : one_kernel);
-            };
-            const auto fits_engine = [&](index_t bytes) { return limit == 0 || bytes <= limit; };
-            // Several in flight are worth more than kernels kept: transfers cost most.
-            index_t in_flight =
-                std::min<index_t>(engine->info().tasks_in_flight, ceil_div(tasks, engine_count));
-            while (in_flight > 1 && !fits_engine(bytes_of(in_flight, false))) --in_flight;
-            const bool keep = fits_engine(bytes_of(in_flight, true));
-            const index_t bytes = bytes_of(in_flight, keep);
-            weighed.keep_kernels = weighed.keep_kernels && keep;
-            candidate.engine_bytes = std::max(candidate.engine_bytes, bytes);
-            candidate.block_bytes =
-                std::max(candidate.block_bytes, checked_add(workspace, one_kernel));
-            candidate.on_gpu = engine->info().is_gpu;
-            candidate.slab_planes = b.slab_planes;
-            candidate.tasks_in_flight =
-                engine == engines_.front()
-                    ? static_cast<int>(in_flight)
-                    : std::min(candidate.tasks_in_flight, static_cast<int>(in_flight));
-            candidate.host_bytes = checked_add(
-                candidate.host_bytes, engine->info().is_gpu
-                                          ? in_flight * std::max(a.staging_bytes, b.staging_bytes)
-                                          : bytes);
-            if (scratch > 0)
-                candidate.host_bytes = checked_add(
-                    candidate.host_bytes, (problem_.streamed ? Bands::in_flight : 1) *
-                                              engine->info().threads * split_bytes_per_thread);
-            // Tasks are handed out as engines become free: the last one may end alone.
-            const double alone_s =
-                std::max(a.seconds, b.seconds) + (holds ? held_task_overhead_s : task_overhead_s);
-            const index_t side_by_side = holds ? index_t{HeldTasks::in_flight} : in_flight;
-            const double interval_s = side_by_side > 1
-                                          ? std::max({a.interval_s(), b.interval_s(),
-                                                      alone_s / static_cast<double>(side_by_side)})
-                                          : alone_s;
-            // Of every image where only few are expected, kernels and first use included.
-            const double prepare_s =
-                problem_.executions > 0
-                    ? a.first_use_s + a.kernel_s + static_cast<double>(parts - 1) * b.kernel_s
-                    : 0;
-            const index_t all_tasks = checked_multiply(tasks, images_counted());
-            candidate.seconds = std::max(
-                candidate.seconds,
-                prepare_s + alone_s +
-                    interval_s * static_cast<double>(ceil_div(all_tasks, engine_count) - 1));
-            if (engine == engines_.front())
-                add_stages(first, a, parts > 1 ? other : first, b, tasks, streams, candidate);
-        }
-        // Engines in host memory keep kernels where there is room for them beside all else.
-        if (!candidate.on_gpu && weighed.keep_kernels &&
-            candidate.host_bytes > limits_.host_bytes) {
-            weighed.keep_kernels = false;
-            candidate.host_bytes -= engine_count * kernels_beyond_one;
-            candidate.engine_bytes -= kernels_beyond_one;
-        }
-        const auto images = static_cast<double>(images_counted());
-        PlanStages& stages = candidate.stages;
-        if (problem_.streamed && parts > 1 && candidate.host_bytes > limits_.host_bytes)
-            put_on_disk(scratch, candidate);
-        if (scratch > 0) {
-            const int cores = std::min(host_threads, cores_to_fill_memory);
-            const double bytes =
-                images * static_cast<double>(image_bytes + 2 * scratch + output_bytes);
-            stages.split_and_merge = {whole(bytes), bytes / (core_bytes_per_s * cores)};
-            candidate.seconds += stages.split_and_merge.seconds;
-            if (problem_.executions > 0)
-                candidate.seconds +=
-                    static_cast<double>(scratch) / (first_touch_bytes_per_s * cores);
-        }
-        if (problem_.streamed && problem_.executions > 0) candidate.seconds += stream_overhead_s;
-        if (problem_.streamed && !streams) {
-            const double read = images * static_cast<double>(image_bytes);
-            const double written = images * static_cast<double>(output_bytes);
-            stages.read = {whole(read), read / problem_.source_bytes_per_s};
-            stages.write = {whole(written), written / problem_.sink_bytes_per_s};
-            candidate.seconds += stages.read.seconds + stages.write.seconds;
-        }
-    }
-
-    // A split volume that memory has no room for: scratch files, of which the parts in flight are
-    // in memory. Every sample is written and read twice.
-    void put_on_disk(index_t scratch, PlanCandidate& candidate) const {
-        const index_t part = ceil_div(scratch, candidate.parts);
-        const index_t in_memory =
-            engines_.front()->info().streams
-                ? 0
-                : checked_multiply(static_cast<index_t>(engines_.size()),
-                                   checked_multiply(LoadedParts::in_flight, part));
-        candidate.scratch_file_bytes = scratch;
-        candidate.host_bytes = checked_add(candidate.host_bytes - scratch, in_memory);
-        candidate.seconds += 2 * static_cast<double>(images_counted()) *
-                             static_cast<double>(scratch) *
-                             (1 / problem_.source_bytes_per_s + 1 / problem_.sink_bytes_per_s);
-    }
-
-    // What the blocks of all images take: `a` of the first block of an image, `b` of each other.
-    void add_stages(const Block& first, const BlockCost& a, const Block& other, const BlockCost& b,
-                    index_t tasks, bool streams, PlanCandidate& candidate) const {
-        const auto images = static_cast<double>(images_counted());
-        const auto engines = static_cast<double>(engines_.size());
-        const auto sum = [&](double of_first, double of_other) {
-            return images * (of_first + static_cast<double>(tasks - 1) * of_other);
-        };
-        const auto source_bytes = [&](const Block& block) {
-            const index_t planes = std::min(block.axes[0].loaded, problem_.image.z);
-            return static_cast<double>(candidate.parts > 1 ? block.axes[0].loaded : planes) *
-                   static_cast<double>(block.source_plane) *
-                   static_cast<double>(size_of(block.source_type));
-        };
-        const auto target_bytes = [&](const Block& block) {
-            const Shape3 kept = block.kept();
-            return static_cast<double>(kept.z) * static_cast<double>(kept.y) *
-                   static_cast<double>(kept.x) * static_cast<double>(size_of(block.target_type));
-        };
-        const index_t in = whole(sum(source_bytes(first), source_bytes(other)));
-        const index_t out = whole(sum(target_bytes(first), target_bytes(other)));
-        PlanStages& stages = candidate.stages;
-        stages.convolve = {0, sum(a.compute_s, b.compute_s) / engines};
-        if (candidate.on_gpu) {
-            stages.to_gpu = {in, sum(a.host_to_device_s, b.host_to_device_s) / engines};
-            stages.from_gpu = {out, sum(a.device_to_host_s, b.device_to_host_s) / engines};
-        }
-        if (streams) {
-            stages.read = {in, sum(a.read_s, b.read_s)};
-            stages.write = {out, sum(a.write_s, b.write_s)};
-        }
-    }
-
-    // Bytes as a number of them, however many.
-    static index_t whole(double bytes) { return static_cast<index_t>(std::min(bytes, 9e18)); }
-
-    index_t images_counted() const { return std::max<index_t>(problem_.executions, 1); }
-
-    // Tasks go to any engine: all lay them out for the one with least memory.
-    Block within_limits(Block block) const {
-        block.memory_bytes = limits_.engine_bytes.value_or(0);
-        return block;
-    }
-
-    static index_t bytes_of(const Shape3& shape, PixelType type) {
-        return checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
+    // Of a layout without parts only its kind counts.
+    Prediction predict(const Layout& layout, const Index3& tiles,
+                       const std::array<BlockAxis, 3>& axes) const {
+        return predictor_.predict({layout.method,
+                                   layout.algorithm,
+                                   layout.parts,
+                                   tiles,
+                                   {axes[0].grid, axes[1].grid, axes[2].grid},
+                                   scratch_shape(problem_, layout),
+                                   scratch_bytes(problem_, layout),
+                                   part_block(problem_, layout, 0, axes),
+                                   part_block(problem_, layout, layout.parts - 1, axes)});
     }
 
     std::string why_not(const PlanCandidate& candidate) const {
@@ -439,15 +238,20 @@ class Planner {
     const Problem& problem_;
     const Options& options_;
     EngineList engines_;
-    Limits limits_;
+    MemoryLimits limits_;
+    Predictor predictor_;
     std::vector<Weighed> weighed_;
     const Weighed* best_ = nullptr;
 };
 
 }  // namespace
 
-TaskPlan make_plan(const Problem& problem, const Options& options, const EngineList& engines) {
+TaskPlan make_plan(const Problem& given, const Options& options, const EngineList& engines) {
     if (engines.empty()) throw InvalidArgument("a plan needs at least one engine");
+    Problem problem = given;
+    const MachineRates& rates = engines.front()->info().rates;
+    if (problem.source_bytes_per_s == 0) problem.source_bytes_per_s = rates.file_read_bytes_per_s;
+    if (problem.sink_bytes_per_s == 0) problem.sink_bytes_per_s = rates.file_write_bytes_per_s;
     for (int a = 0; a < 3; ++a)
         if (problem.image[a] < 1 || problem.kernel[a] < 1)
             throw InvalidArgument(
@@ -462,7 +266,7 @@ TaskPlan make_plan(const Problem& problem, const Options& options, const EngineL
         throw InvalidArgument(message("method ", to_string(options.method),
                                       " has no parts: leave their number to method dif"));
 
-    std::vector<Planner> planners;
+    std::deque<Planner> planners;
     std::vector<std::vector<int>> indices;
     for (const bool gpu : {true, false}) {
         EngineList kind;

@@ -31,9 +31,13 @@ class Permit {
 class HeldBox {
   public:
     HeldBox(std::counting_semaphore<>& free, BufferPool& pool, const Shape3& shape, PixelType type,
-            int threads)
+            int threads, const HeldTasks::Record& record)
         : permit_(free),
-          lease_(pool.take(bytes_of(shape, type), threads, "a box of the image")),
+          lease_([&] {
+              const index_t bytes = bytes_of(shape, type);
+              const PhaseTimer timer(record.timeline, Phase::allocate, -1, record.task, bytes);
+              return pool.take(bytes, threads, "a box of the image");
+          }()),
           shape_(shape),
           type_(type) {}
 
@@ -83,7 +87,7 @@ index_t HeldTasks::bytes(const Block& block, const Shape3& image, index_t tasks)
 }
 
 ExecutionReport HeldTasks::run(const BlockInput& source, const BlockOutput& sink, int threads,
-                               const Convolve& convolve) {
+                               const Record& record, const Convolve& convolve) {
     BlockInput input = source;
     BlockOutput output = sink;
     input.read = {};
@@ -92,17 +96,20 @@ ExecutionReport HeldTasks::run(const BlockInput& source, const BlockOutput& sink
     input.gather = packed.gathers();
 
     std::optional<HeldBox> read(std::in_place, free_inputs_, inputs_, packed.shape(),
-                                source.source.type, threads);
+                                source.source.type, threads, record);
     packed.read(source.read, read->view());
     input.source = read->view();
     index_t nonfinite = 0;
-    if (source.find_nonfinite && pixels::find_nonfinite(input.source, threads)) {
-        nonfinite = pixels::count_nonfinite(input.source, threads);
-        if (!source.nonfinite_to_zero) return {.nonfinite_inputs = nonfinite};
+    if (source.find_nonfinite) {
+        const PhaseTimer timer(record.timeline, Phase::read, -1, record.task);
+        if (pixels::find_nonfinite(input.source, threads))
+            nonfinite = pixels::count_nonfinite(input.source, threads);
     }
+    if (nonfinite > 0 && !source.nonfinite_to_zero) return {.nonfinite_inputs = nonfinite};
 
     std::unique_lock engine(engine_);
-    const HeldBox result(free_outputs_, outputs_, sink.target.shape, sink.target.type, threads);
+    const HeldBox result(free_outputs_, outputs_, sink.target.shape, sink.target.type, threads,
+                         record);
     output.target = result.view();
     ExecutionReport report = convolve(input, output);
     report.nonfinite_inputs = nonfinite;

@@ -33,6 +33,11 @@ class HeldTasks {
     static constexpr int in_flight = 3;  ///< tasks that keep reading, engine and writing busy
     static constexpr int boxes = 2;  ///< of samples read, and of results, that are there at once
 
+    /// Where a task's times are recorded.
+    struct Record {
+        Timeline* timeline;
+        int task;
+    };
     /// What convolves a task in memory.
     using Convolve = std::function<ExecutionReport(const BlockInput&, const BlockOutput&)>;
 
@@ -42,7 +47,7 @@ class HeldTasks {
     /// Connected input and output. Where NaN or infinities are found that are not to be read as 0,
     /// returns their report at once. Thread-safe.
     ExecutionReport run(const BlockInput& input, const BlockOutput& output, int threads,
-                        const Convolve& convolve);
+                        const Record& record, const Convolve& convolve);
 
   private:
     std::mutex engine_;

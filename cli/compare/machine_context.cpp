@@ -14,7 +14,7 @@ MachineContext machine_context(bool use_gpus) {
     const HostResources host = host_resources();
     MachineContext context;
     nlohmann::ordered_json& json = context.json;
-    json["processor"] = processor_name();
+    json["processor"] = host.processor;
     json["processors"] = processor_count();
     json["threads"] = host.threads;
     json["memory_bytes"] = total_memory_bytes();

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/app.hpp"
+#include "cli/doctor/calibration.hpp"
 #include "cli/doctor/gpu_diagnosis.hpp"
 #include "cli/doctor/machine.hpp"
 #include "cli/files/metadata_json.hpp"
@@ -23,12 +24,12 @@ namespace {
 
 struct Diagnosis {
     std::vector<Feature> features = built_features();
-    std::string processor = processor_name();
     int processors = processor_count();
     index_t memory_bytes = total_memory_bytes();
     HostResources host = host_resources();
     double copy_bytes_per_s = 0;
     std::string cache = cache_folder();
+    Calibration calibration = current_calibration();
     GpuDiagnosis gpu = diagnose_gpus();
 };
 
@@ -48,7 +49,7 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     nlohmann::ordered_json json = versioned_json();
     json["compiler"] = CONVOLUME_COMPILER;
     json["features"] = features;
-    json["processor"] = diagnosis.processor;
+    json["processor"] = diagnosis.host.processor;
     json["processors"] = diagnosis.processors;
     json["threads"] = diagnosis.host.threads;
     json["host_memory_bytes"] = diagnosis.memory_bytes;
@@ -56,7 +57,14 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     json["host_memory_limited_by"] = diagnosis.host.memory_limited_by;
     json["copy_bytes_per_s"] = diagnosis.copy_bytes_per_s;
     json["cache_folder"] = diagnosis.cache;
+    json["calibration"] = to_json(diagnosis.calibration);
     json["cuda"] = to_json(diagnosis.gpu);
+    return json;
+}
+
+nlohmann::ordered_json calibration_json(const Calibration& calibration) {
+    nlohmann::ordered_json json = versioned_json();
+    json["calibration"] = to_json(calibration);
     return json;
 }
 
@@ -69,7 +77,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     fact("convolume", version);
     fact("compiler", CONVOLUME_COMPILER);
     for (const Feature& feature : diagnosis.features) fact(feature.name, feature.state);
-    fact("processor", diagnosis.processor);
+    fact("processor", diagnosis.host.processor);
     fact("threads", message(diagnosis.host.threads, " of ", diagnosis.processors, " processors"));
     fact("host memory", message(format_bytes(diagnosis.memory_bytes), ", ",
                                 format_bytes(diagnosis.host.available_bytes), " available by ",
@@ -79,6 +87,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     fact("cache folder", diagnosis.cache.empty()
                              ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
                              : diagnosis.cache);
+    fact("predictions", one_line(diagnosis.calibration));
     for (const auto& [label, value] : facts_of(diagnosis.gpu)) fact(label, value);
     return text.str();
 }
@@ -88,12 +97,29 @@ std::string to_text(const Diagnosis& diagnosis) {
 void add_doctor_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "doctor", "Print the features of this build, the machine's hardware and its speed");
-    auto json = std::make_shared<bool>(false);
-    command->add_flag("--json", *json, "Print a JSON object");
-    command->callback([json, &action] {
-        action = [json] {
+    struct Request {
+        bool json = false, calibrate = false;
+        std::string folder;
+    };
+    auto request = std::make_shared<Request>();
+    command->add_flag("--json", request->json, "Print a JSON object");
+    CLI::Option* const calibrate = command->add_flag(
+        "--calibrate", request->calibrate,
+        "Measure this machine for predictions, and keep the result in the cache folder");
+    command
+        ->add_option("--folder", request->folder,
+                     "Where --calibrate writes and reads files (default: the cache folder)")
+        ->type_name("DIR")
+        ->needs(calibrate);
+    command->callback([request, &action] {
+        action = [request] {
+            if (request->calibrate) {
+                const Calibration measured = convolume::calibrate(request->folder);
+                write_stdout(request->json ? dump(calibration_json(measured)) : to_text(measured));
+                return;
+            }
             const Diagnosis diagnosis = diagnose();
-            write_stdout(*json ? dump(diagnosis_json(diagnosis)) : to_text(diagnosis));
+            write_stdout(request->json ? dump(diagnosis_json(diagnosis)) : to_text(diagnosis));
         };
     });
 }

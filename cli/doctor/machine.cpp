@@ -52,16 +52,6 @@ std::vector<Feature> built_features() {
     };
 }
 
-std::string processor_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string text; std::getline(file, text);)
-        if (text.starts_with("model name")) {
-            const std::size_t colon = text.find(": ");
-            if (colon != std::string::npos) return text.substr(colon + 2);
-        }
-    return "unknown";
-}
-
 int processor_count() {
     return static_cast<int>(std::thread::hardware_concurrency());
 }

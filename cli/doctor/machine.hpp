@@ -18,7 +18,6 @@ struct Feature {
 /// File formats, FFT library, SIMD targets and devices that this build has.
 std::vector<Feature> built_features();
 
-std::string processor_name();
 int processor_count();
 index_t total_memory_bytes();
 

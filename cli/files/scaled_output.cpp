@@ -209,8 +209,12 @@ std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const Res
                                               io::ImageMetadata& metadata,
                                               const ExecutionContext& context,
                                               const std::function<void(ImageSink&)>& compute) {
+    const auto create_writer = [&] {
+        const PhaseTimer timer(context.timeline, Phase::open);
+        return io::create_image(path, metadata, create);
+    };
     if (!plan.scaled) {
-        auto writer = io::create_image(path, metadata, create);
+        auto writer = create_writer();
         compute(*writer);
         return writer;
     }
@@ -225,7 +229,7 @@ std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const Res
             "the result holds NaN or infinities, and integers cannot; write float32, without "
             "--scale-output");
     metadata.scaling = scaling_of(sink.range().least, sink.range().most, metadata.type);
-    auto writer = io::create_image(path, metadata, create);
+    auto writer = create_writer();
     write_scaled(result, *metadata.scaling, plan.box_bytes, context, *writer);
     return writer;
 }

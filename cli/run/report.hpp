@@ -29,7 +29,8 @@ void report_plan(const Console& console, const RunOptions& options, const std::s
 /// predicts: 1 where it was told how many images there are.
 std::string plan_line(const Plan& plan, index_t executions = 1);
 
-/// "plan 0.010 s, read 0.002 s, …; total 1.20 s, peak memory 50.0 MiB": the phases there were.
+/// "start 0.010 s, open 0.001 s, …; total 1.20 s (0.30 s side by side), peak memory 50.0 MiB": the
+/// phases there were.
 void report_times(const Console& console, const RunTimes& run);
 
 /// The most memory that this program has held.

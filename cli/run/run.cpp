@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/run.hpp"
 
+#include <time.h>
+
 #include <utility>
 
 #include "cli/files/metadata_json.hpp"
 
 namespace convolume::cli {
+
+namespace {
+
+// Processor time until now: of loading the program and reading its options.
+double spent_s() {
+    timespec spent{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+}
+
+}  // namespace
 
 std::string json_text(const RunSteps& steps, const RunTimes* times) {
     nlohmann::ordered_json json = versioned_json();
@@ -13,16 +26,20 @@ std::string json_text(const RunSteps& steps, const RunTimes* times) {
     return dump(json);
 }
 
-StagedRun::StagedRun(RunSteps& steps, std::stop_token stop) : steps_(steps) {
+StagedRun::StagedRun(RunSteps& steps, std::stop_token stop, double started_s)
+    : steps_(steps), timeline_(started_s) {
     context_.timeline = &timeline_;
     context_.stop = std::move(stop);
 }
 
 void StagedRun::plan() {
+    const double open_s = timeline_.now_s();
     steps_.open(context_);
-    const double begin_s = timeline_.now_s();
+    timeline_.record_rest(Phase::open, open_s);
+    const double plan_s = timeline_.now_s();
     steps_.plan(context_);
-    plan_s_ = timeline_.now_s() - begin_s;
+    timeline_.record_rest(Phase::plan, plan_s);
+    plan_s_ = timeline_.now_s() - plan_s;
 }
 
 void StagedRun::execute(const Console& console, ProgressMeter& meter,
@@ -33,13 +50,13 @@ void StagedRun::execute(const Console& console, ProgressMeter& meter,
 }
 
 void StagedRun::commit() {
-    const PhaseTimer timer(&timeline_, Phase::write);
+    const PhaseTimer timer(&timeline_, Phase::commit);
     steps_.commit();
 }
 
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
                std::stop_token stop, const std::function<void()>& planned) {
-    StagedRun run(steps, std::move(stop));
+    StagedRun run(steps, std::move(stop), spent_s());
     run.plan();
     planned();
     steps.report_plan(console);

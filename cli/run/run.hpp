@@ -61,7 +61,8 @@ std::string json_text(const RunSteps& steps, const RunTimes* times);
 /// Steps as they are carried out, on a clock of their own.
 class StagedRun {
   public:
-    StagedRun(RunSteps& steps, std::stop_token stop);
+    /// `started_s`: what the program took before.
+    StagedRun(RunSteps& steps, std::stop_token stop, double started_s = 0);
     StagedRun(const StagedRun&) = delete;
     StagedRun& operator=(const StagedRun&) = delete;
 

@@ -11,21 +11,7 @@ namespace convolume::cpu {
 
 namespace {
 
-// Measured on one core of an AMD EPYC of family 26, of complex float samples:
-constexpr double row_fft_s = 2.4e-9;     // in a row of length 1024, by an estimated plan of FFTW
-constexpr double column_fft_s = 0.7e-9;  // in a column, of any length
-constexpr double strided_s = 0.5e-9;     // loaded from or stored to a column
-constexpr double row_s = 0.25e-9;        // loaded from or stored to an image row
-constexpr double multiply_add_s = 0.022e-9;  // a float product added in space
-constexpr double complex_multiply_add_s = 1e-9;
-constexpr double row_call_s = 25e-9;         // a row of taps over an image row in space
-constexpr double passes_s = 15e-6;           // handing the rows and columns of a block to threads
-constexpr double memory_bytes_per_s = 40e9;  // all threads together
-// At first use:
-constexpr double first_touch_bytes_per_s = 5e9;  // of new memory, a thread
-constexpr double planning_s = 3e-3;              // of FFTW's estimates for rows
-
-double fft_seconds(const Block& block, double size_factor) {
+double fft_seconds(const Block& block, const MachineRates& rates, double size_factor) {
     const SpectrumLayout layout(block.grid(), block.complex_data);
     const BlockAxis& z = block.axes[0];
     const auto planes = static_cast<double>(z.loaded + z.kept);
@@ -35,28 +21,31 @@ double fft_seconds(const Block& block, double size_factor) {
     const auto plane_samples = static_cast<double>(layout.plane);
 
     const double x_pass =
-        rows * row_samples * (fft_cost_per_sample(layout.length_x) * row_fft_s + 2 * row_s);
-    const double y_pass = planes * plane_samples * (column_fft_s + 2 * strided_s);
+        rows * row_samples *
+        (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s);
+    const double y_pass = planes * plane_samples * (rates.column_fft_s + 2 * rates.strided_s);
     const auto kernel_planes = static_cast<double>(std::min(z.kernel, z.grid));
     // Two transforms forward, one back; the product costs a third of one.
     const double z_pass =
-        plane_samples * (static_cast<double>(layout.planes) * (3 + 1.0 / 3) * column_fft_s +
-                         (planes + kernel_planes) * strided_s);
-    return (x_pass + y_pass + z_pass) * size_factor + passes_s;
+        plane_samples * (static_cast<double>(layout.planes) * (3 + 1.0 / 3) * rates.column_fft_s +
+                         (planes + kernel_planes) * rates.strided_s);
+    return (x_pass + y_pass + z_pass) * size_factor + rates.passes_s;
 }
 
 // The 2D spectra of the kernel's own planes.
-double fft_kernel_seconds(const Block& block, double size_factor) {
+double fft_kernel_seconds(const Block& block, const MachineRates& rates, double size_factor) {
     const SpectrumLayout layout(block.grid(), block.complex_data);
     const auto planes = static_cast<double>(std::min(block.axes[0].kernel, block.axes[0].grid));
     const auto rows = planes * static_cast<double>(block.axes[1].kernel);
     return size_factor *
            (rows * static_cast<double>(layout.half_x) *
-                (fft_cost_per_sample(layout.length_x) * row_fft_s + 2 * row_s) +
-            planes * static_cast<double>(layout.plane) * (column_fft_s + 2 * strided_s));
+                (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s) +
+            planes * static_cast<double>(layout.plane) *
+                (rates.column_fft_s + 2 * rates.strided_s));
 }
 
-double space_seconds(const Block& block, int threads, double size_factor) {
+double space_seconds(const Block& block, const MachineRates& rates, int threads,
+                     double size_factor) {
     const auto kept = static_cast<double>(element_count(block.kept()));
     const Shape3 kernel = block.kernel();
     const StripLayout layout(block, threads);
@@ -72,15 +61,15 @@ double space_seconds(const Block& block, int threads, double size_factor) {
                                   static_cast<double>(kernel.y) * again_z +
                                   static_cast<double>(kernel.z)
                             : static_cast<double>(element_count(kernel));
-    const double per_tap = block.complex_data ? complex_multiply_add_s : multiply_add_s;
+    const double per_tap = block.complex_data ? rates.complex_multiply_add_s : rates.multiply_add_s;
     // Each kernel row also costs its call, each sample its way in and out.
-    const double per_sample =
-        2 * row_s * (1 + again) + static_cast<double>(kernel.z + kernel.y) * 0.02e-9;
+    const double per_sample = 2 * rates.row_s * (1 + again) +
+                              static_cast<double>(kernel.z + kernel.y) * rates.multiply_add_s;
     const double calls = block.algorithm == Algorithm::separable
                              ? 0
                              : kept / static_cast<double>(block.axes[2].kept) *
                                    static_cast<double>(kernel.z * kernel.y);
-    return kept * (taps * per_tap + per_sample) * size_factor + calls * row_call_s;
+    return kept * (taps * per_tap + per_sample) * size_factor + calls * rates.kernel_row_s;
 }
 
 }  // namespace
@@ -104,7 +93,7 @@ WorkspaceLayout workspace_layout(const Block& block, int threads) {
     return workspace;
 }
 
-BlockCost estimate_cost(const Block& block, int threads) {
+BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rates) {
     const bool is_float = block.precision == Precision::float32;
     const double size_factor = is_float ? 1 : 2;
     const WorkspaceLayout workspace = workspace_layout(block, threads);
@@ -128,30 +117,30 @@ BlockCost estimate_cost(const Block& block, int threads) {
                 static_cast<index_t>(bytes_each))));
         bytes_moved += 4 * static_cast<double>(workspace.spectrum_bytes) +
                        static_cast<double>(cost.kernel_bytes);
-        cost.compute_s = fft_seconds(block, size_factor);
-        cost.kernel_s = fft_kernel_seconds(block, size_factor) / threads;
-        cost.first_use_s = planning_s;
+        cost.compute_s = fft_seconds(block, rates, size_factor);
+        cost.kernel_s = fft_kernel_seconds(block, rates, size_factor) / threads;
+        cost.first_use_s = rates.planning_s;
     } else {
         cost.kernel_bytes =
             checked_multiply(element_count(block.kernel()), static_cast<index_t>(bytes_each));
-        cost.compute_s = space_seconds(block, threads, size_factor);
+        cost.compute_s = space_seconds(block, rates, threads, size_factor);
     }
     // Threads share the work, but also the memory bandwidth.
-    cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / memory_bytes_per_s);
+    cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / rates.memory_bytes_per_s);
     if (block.source_bytes_per_s > 0) {
         const auto seconds = [&](const Shape3& shape, PixelType type, double bytes_per_s) {
             const auto row_bytes =
                 static_cast<double>(shape.x * static_cast<index_t>(size_of(type)));
             const double plane_bytes = row_bytes * static_cast<double>(shape.y);
-            return BlockCost::file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
-                                           block.whole_rows ? plane_bytes : row_bytes);
+            return rates.file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
+                                      block.whole_rows ? plane_bytes : row_bytes);
         };
         cost.read_s = seconds(block.loaded(), block.source_type, block.source_bytes_per_s);
         cost.write_s = seconds(block.kept(), block.target_type, block.target_bytes_per_s);
     }
     cost.first_use_s += static_cast<double>(cost.workspace_bytes + cost.kernel_bytes) /
-                        (first_touch_bytes_per_s * threads);
-    cost.stream_processor_s = (cost.read_s + 0.5 * cost.write_s) / threads;
+                        (rates.first_touch_bytes_per_s * threads);
+    cost.stream_processor_s = (cost.read_s + cost.write_s) / threads;
     cost.seconds = cost.read_s + cost.compute_s + cost.write_s;
     return cost;
 }

@@ -6,7 +6,7 @@
 
 namespace convolume::cpu {
 
-BlockCost estimate_cost(const Block& block, int threads);
+BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rates);
 
 /// Bytes of the workspace, which holds planes of spectra and each thread's scratch.
 struct WorkspaceLayout {

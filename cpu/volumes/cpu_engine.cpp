@@ -26,12 +26,13 @@ class CpuEngine : public Engine {
         info_.index = options.index;
         info_.threads = options.threads;
         info_.memory_limit_bytes = options.memory_limit_bytes;
+        info_.rates = options.rates;
     }
 
     const EngineInfo& info() const override { return info_; }
 
     BlockCost estimate(const Block& block) const override {
-        return estimate_cost(block, info_.threads);
+        return estimate_cost(block, info_.threads, info_.rates);
     }
 
     std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,

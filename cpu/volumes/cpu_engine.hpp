@@ -16,6 +16,7 @@ struct CpuEngineOptions {
     /// What the planner may let this engine take, workspaces and kernels together; 0: no limit of
     /// its own. Lets a host engine stand in for a small device.
     index_t memory_limit_bytes = 0;
+    MachineRates rates = machine_rates();
 };
 
 /// Plans of FFTW are measured once and remembered in the user's cache folder

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* needs =
     "convolume needs an NVIDIA GPU of compute capability 7.5 or later and its driver";
 
-std::atomic<bool> started{false};
+std::atomic<bool> has_started{false};
 
 int attribute(cudaDeviceAttr which, int device) {
     int value = 0;
@@ -86,14 +86,12 @@ index_t free_device_bytes(int device) {
     return static_cast<index_t>(free);
 }
 
-double start_seconds() {
-    // The driver, a context, and the device code (H200: 0.25 to 0.5 s, 1.1 s the first time).
-    constexpr double expected = 0.35;
-    return started ? 0 : expected;
+bool started() {
+    return has_started;
 }
 
 std::string unavailable() {
-    started = true;
+    has_started = true;
     std::string why;
     const int count = device_count(&why);
     if (count == 0) return why;

@@ -40,10 +40,12 @@ DeviceFacts device_facts(int device);
 /// Devices the driver offers; 0 where there is none. `why` gets a sentence when there is none.
 int device_count(std::string* why = nullptr);
 
+/// Whether unavailable() was asked, which starts the driver.
+bool started();
+
 /// What the functions of convolume/engines.hpp tell: gpu_unavailable(), gpu_devices(),
 /// cuda_driver_version() and cuda_runtime_version().
 std::string unavailable();
-double start_seconds();
 std::vector<GpuDevice> list_devices();
 std::string driver_version();
 std::string runtime_version();

@@ -225,7 +225,6 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 }
 
 BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceRates& rates) {
-    constexpr double launch_s = 6e-6;
     // A part of a row travels as if it were that much longer (H200: rows of 1 KiB reach 0.71 of
     // the rate).
     constexpr double row_overhead_bytes = 400;
@@ -252,8 +251,8 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
                             double rate) {
         if (rate == 0) return 0.0;
         const double row_bytes = static_cast<double>(samples * bytes_of(type));
-        return BlockCost::file_seconds(planes * plane_bytes, rate,
-                                       block.whole_rows ? plane_bytes : row_bytes);
+        return rates.machine.file_seconds(planes * plane_bytes, rate,
+                                          block.whole_rows ? plane_bytes : row_bytes);
     };
     times.read_s = file_s(in, source, x.loaded, block.source_type, block.source_bytes_per_s);
     times.write_s = file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s);
@@ -277,7 +276,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         z_launches +
         2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +
              out * target / static_cast<double>(std::max<index_t>(g.target_buffer_bytes, 1)));
-    times.compute_s = bytes / rates.memory + launches * launch_s;
+    times.compute_s = bytes / rates.memory + launches * rates.machine.gpu_launch_s;
     if (in_space(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
 
     // The first window's planes come alone, the last one's results leave alone.

@@ -66,13 +66,14 @@ struct BlockGeometry {
 /// Stands for a device that has every pass: geometry without a GPU.
 inline constexpr int any_device = -1;
 
-/// How fast a device and the way to it are, in bytes a second.
+/// How fast a device and the way to it are, in bytes a second, and the host.
 struct DeviceRates {
     int device = 0;
     double memory = 1e12;         ///< reached by our passes
     double multiply_adds = 1e13;  ///< of single precision, at most
     double to_device = 2e10;      ///< of the way from the host's ordinary memory
     double to_host = 2e10;
+    MachineRates machine;
 };
 
 /// The layout of a block that takes at most `limit_bytes` (0: whatever it likes), kernel included,

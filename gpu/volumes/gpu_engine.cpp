@@ -50,7 +50,7 @@ std::vector<double> plane_factors(const Block& block, const PartId& part,
 }  // namespace
 
 GpuEngine::GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
-                     std::shared_ptr<Gate> gate)
+                     const MachineRates& rates, std::shared_ptr<Gate> gate)
     : resources_{device,
                  index,
                  std::max(1, host_threads / 2),
@@ -68,6 +68,7 @@ GpuEngine::GpuEngine(int device, int index, index_t limit_bytes, int host_thread
     info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
     info_.memory_limit_bytes = limit_bytes;
     info_.tasks_in_flight = tasks_in_flight;
+    info_.rates = rates_.machine = rates;
     rates_.device = device;
     rates_.memory = facts.memory_bytes_per_s * pass_efficiency;
     rates_.multiply_adds = facts.processors * processor_multiply_adds;
@@ -118,6 +119,7 @@ BlockCost GpuEngine::estimate(const Block& block) const {
     cost.compute_s = times.compute_s;
     cost.device_to_host_s = times.to_host_s;
     cost.seconds = times.alone_s;
+    cost.first_use_s = info_.rates.gpu_first_use_s;
     cost.slab_planes = geometry.slab;
     return cost;
 }
@@ -259,7 +261,8 @@ EngineList make_engines(const GpuOptions& options) {
     const auto gate = std::make_shared<Gate>(policy);
     return make_on_devices<EngineList>(
         options, devices, [&](int device, int index, index_t limit_bytes, int host_threads) {
-            return std::make_shared<GpuEngine>(device, index, limit_bytes, host_threads, gate);
+            return std::make_shared<GpuEngine>(device, index, limit_bytes, host_threads,
+                                               options.rates, gate);
         });
 }
 

@@ -9,7 +9,7 @@ namespace convolume::gpu {
 class GpuEngine : public Engine {
   public:
     GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
-              std::shared_ptr<Gate> gate);
+              const MachineRates& rates, std::shared_ptr<Gate> gate);
 
     const EngineInfo& info() const override { return info_; }
     index_t memory_limit_bytes() const override { return resources_.memory.limit_bytes(); }

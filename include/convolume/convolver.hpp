@@ -25,12 +25,15 @@ struct PlanStage {
 
 /// The kinds of work of a plan. Most of each overlaps with the others.
 struct CONVOLUME_API PlanStages {
+    PlanStage start;            ///< of the program from file to file, and of a GPU
+    PlanStage prepare;          ///< the kernel, FFT plans, and memory that is used first
     PlanStage read;             ///< of streams
     PlanStage split_and_merge;  ///< of Method::dif
     PlanStage to_gpu;
     PlanStage convolve;
     PlanStage from_gpu;
-    PlanStage write;  ///< of streams
+    PlanStage write;   ///< of streams
+    PlanStage commit;  ///< of files: what is not on disk yet when all is written
 
     /// Name and figures of those there are, in that order.
     std::vector<std::pair<const char*, PlanStage>> list() const;

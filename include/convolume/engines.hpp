@@ -42,12 +42,16 @@ struct EngineChoice {
     std::optional<index_t> max_cpu_engine_bytes;  ///< of each CPU engine; nothing: no own limit
     std::optional<index_t> max_gpu_bytes;         ///< of each GPU; nothing: most of what is free
     TransferGate transfer_gate = TransferGate::automatic;  ///< 3D images only
+    /// Predictions use what calibrate() has measured on this machine (calibration.hpp), where it
+    /// was called; false: what is built in. 3D images only.
+    bool calibrated = true;
 };
 CONVOLUME_API const char* to_string(EngineChoice::Device);
 CONVOLUME_API EngineChoice::Device parse_device(std::string_view);  ///< "auto", "cpu", "gpu"
 
 /// What this process may use of the host.
 struct HostResources {
+    std::string processor;          ///< as the system names it
     int threads = 0;                ///< that EngineChoice::threads = 0 stands for
     index_t available_bytes = 0;    ///< memory that may still be taken
     std::string memory_limited_by;  ///< what sets that limit: the system, a limit of the process

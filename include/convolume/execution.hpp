@@ -17,7 +17,11 @@
 namespace convolume {
 
 enum class Phase {
-    read,
+    start,  ///< of the program, before its timeline
+    open,   ///< inputs are opened, outputs created
+    plan,
+    prepare,  ///< kernels are transformed, FFTs planned
+    read,     ///< from files; samples are looked through for NaN
     pad,
     decompose,
     allocate,
@@ -25,11 +29,18 @@ enum class Phase {
     convolve,
     device_to_host,
     compose,
-    write
+    write,
+    commit  ///< outputs are brought to disk and named
 };
+inline constexpr Phase all_phases[] = {
+    Phase::start,          Phase::open,     Phase::plan,           Phase::prepare,
+    Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
+    Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
+    Phase::write,          Phase::commit};
 CONVOLUME_API const char* to_string(Phase);
 
-/// Thread-safe recorder. Times are seconds since the timeline's construction.
+/// Thread-safe recorder. Times are seconds since the timeline's construction, or since what came
+/// before it.
 class CONVOLUME_API Timeline {
   public:
     struct Event {
@@ -41,6 +52,10 @@ class CONVOLUME_API Timeline {
         index_t bytes;  ///< bytes moved, 0 where it is no transfer
     };
 
+    Timeline() = default;
+    /// Begins with a phase `start` of that length, which is over; 0: without.
+    explicit Timeline(double started_s);
+
     double now_s() const;
     void record(const Event& event);
     /// What rows of that engine are called, such as "gpu:0".
@@ -48,10 +63,19 @@ class CONVOLUME_API Timeline {
     std::vector<Event> events() const;  ///< ordered by begin
     /// Seconds spent in `phase`, summed over engines.
     double total_s(Phase phase) const;
+    /// Seconds in which anything was recorded. The totals of all phases are more where phases ran
+    /// side by side.
+    double covered_s() const;
+    /// Records `phase` for what nothing else was recorded of the time from `begin_s` to now.
+    void record_rest(Phase phase, double begin_s);
     /// Chrome trace format ("traceEvents"): opens in Perfetto and chrome://tracing.
     std::string to_json() const;
 
   private:
+    /// Calls `visit(begin, end)` for every stretch in which something was recorded.
+    template <class Visit>
+    void for_each_covered(const Visit& visit) const;
+
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     mutable std::mutex mutex_;
     std::vector<Event> events_;

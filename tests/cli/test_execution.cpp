@@ -205,6 +205,49 @@ TEST_CASE("the JSON report tells the run") {
     CHECK(report["report"]["peak_resident_bytes"] > 1000000);
 }
 
+TEST_CASE("phases account for the time of a run") {
+    const TemporaryFolder folder;
+    for (const char* arguments : {"image.npy --size 48,160,160", "kernel.npy --size 5,9,9"}) {
+        const std::string text = arguments;
+        const std::size_t space = text.find(' ');
+        REQUIRE(testing::convolume({"phantom", "-o", text.substr(0, space), "--size",
+                                    text.substr(text.rfind(' ') + 1), "-q"},
+                                   folder)
+                    .status == 0);
+    }
+    // A run that other programs interrupt between two phases says nothing: the best of some.
+    double most = 0;
+    for (int attempt = 0; attempt < 5 && most < 0.95; ++attempt) {
+        const CommandResult run =
+            testing::convolume({"convolve", "image.npy", "kernel.npy", "-o", "out.npy",
+                                "--overwrite", "--device", "cpu", "--method", "in-core",
+                                "--threads", "1", "--json", "-q", "--timeline", "trace.json"},
+                               folder);
+        INFO(run.err);
+        REQUIRE(run.status == 0);
+        const json seconds = json::parse(run.out)["report"]["seconds"];
+        const double total = seconds["total"], accounted = seconds["accounted"];
+        REQUIRE(accounted <= total);
+        // The same by the trace.
+        std::vector<std::pair<double, double>> spans;
+        const json trace = json::parse(read_text(folder / "trace.json"));
+        for (const json& event : trace["traceEvents"])
+            if (event["ph"] == "X") spans.emplace_back(event["ts"], event["dur"]);
+        std::sort(spans.begin(), spans.end());
+        double covered_us = 0, at_us = 0;
+        for (const auto& [begin, duration] : spans) {
+            covered_us += std::max(0.0, begin + duration - std::max(begin, at_us));
+            at_us = std::max(at_us, begin + duration);
+        }
+        CHECK(std::abs(covered_us * 1e-6 - accounted) < 1e-6);
+        for (const char* phase :
+             {"start", "open", "plan", "prepare", "read", "convolve", "write", "commit"})
+            CHECK(seconds[phase] > 0);
+        most = std::max(most, accounted / total);
+    }
+    CHECK(most >= 0.95);
+}
+
 TEST_CASE("people read facts on stderr: short, long or none") {
     const Inputs inputs;
     const std::string normal = inputs.run({"-o", "a.tif"}).err;

@@ -9,13 +9,6 @@
 
 using namespace convolume;
 
-namespace {
-const auto all_phases = {
-    Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
-    Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
-    Phase::write};
-}
-
 TEST_CASE("a timeline orders events and sums phases") {
     Timeline timeline;
     timeline.record({Phase::compose, -1, -1, 0.5, 0.75, 100});
@@ -56,6 +49,29 @@ TEST_CASE("a timeline's JSON is a trace of its events") {
     }
     CHECK(complete == n);
     CHECK(nlohmann::json::parse(Timeline().to_json()).at("traceEvents").is_array());
+}
+
+TEST_CASE("a timeline tells how much of the time it accounts for") {
+    Timeline timeline(2);
+    CHECK(timeline.now_s() >= 2);
+    CHECK(timeline.total_s(Phase::start) == 2);
+    CHECK(timeline.covered_s() == 2);
+    timeline.record({Phase::convolve, 0, 0, 3, 5, 0});
+    timeline.record({Phase::write, -1, 0, 4, 4.5, 0});
+    timeline.record({Phase::write, -1, 0, 4.5, 6, 0});
+    CHECK(timeline.covered_s() == 5);
+}
+
+TEST_CASE("what is left of a time is recorded once") {
+    Timeline timeline(8);
+    timeline.record({Phase::read, -1, -1, 8.25, 8.5, 0});
+    timeline.record_rest(Phase::open, 7);  // from 8, all but the reading, which is still to come
+    CHECK(timeline.total_s(Phase::open) < 0.25);
+    Timeline other;
+    other.record({Phase::read, -1, -1, 0, 0.5, 0});
+    other.record_rest(Phase::open, 0);
+    CHECK(other.total_s(Phase::open) == 0);
+    CHECK(other.covered_s() == 0.5);
 }
 
 TEST_CASE("timers record their life, from many threads at once") {

@@ -10,7 +10,7 @@ using namespace convolume::testing;
 
 namespace {
 EnginePointer engine_of(int threads) {
-    return make_cpu_engine({"cpu:0", 0, threads, 0});
+    return make_cpu_engine({"cpu:0", 0, threads, 0, {}});
 }
 }  // namespace
 

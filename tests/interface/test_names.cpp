@@ -119,7 +119,11 @@ TEST_CASE("names of devices, transfer gates and phases") {
                                {TransferGate::per_link, "per-link"},
                                {TransferGate::off, "off"}},
                               parse_transfer_gate);
-    check_names<Phase>({{Phase::read, "read"},
+    check_names<Phase>({{Phase::start, "start"},
+                        {Phase::open, "open"},
+                        {Phase::plan, "plan"},
+                        {Phase::prepare, "prepare"},
+                        {Phase::read, "read"},
                         {Phase::pad, "pad"},
                         {Phase::decompose, "decompose"},
                         {Phase::allocate, "allocate"},
@@ -127,7 +131,8 @@ TEST_CASE("names of devices, transfer gates and phases") {
                         {Phase::convolve, "convolve"},
                         {Phase::device_to_host, "device_to_host"},
                         {Phase::compose, "compose"},
-                        {Phase::write, "write"}});
+                        {Phase::write, "write"},
+                        {Phase::commit, "commit"}});
 }
 
 TEST_CASE("names of PSF models, modalities and phantoms") {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions follow the rates of the machine that they are made for.
+
+#include <cmath>
+
+#include "core/machine_rates.hpp"
+#include "cpu/volumes/cpu_engine.hpp"
+#include "tests/catch.hpp"
+#include "tests/volumes/plan_checks.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+EngineList cpu_of(const MachineRates& rates) {
+    return {make_cpu_engine({"cpu:0", 0, 2, 0, rates})};
+}
+
+Options with(Method method) {
+    Options options;
+    options.method = method;
+    return options;
+}
+
+bool is_near(double value, double wanted, double tolerance) {
+    return std::abs(value - wanted) <= tolerance * wanted;
+}
+
+// A machine on which everything takes twice the time.
+MachineRates half_as_fast() {
+    MachineRates rates;
+    for (double MachineRates::*seconds :
+         {&MachineRates::row_fft_s, &MachineRates::column_fft_s, &MachineRates::strided_s,
+          &MachineRates::row_s, &MachineRates::planning_s, &MachineRates::passes_s,
+          &MachineRates::multiply_add_s, &MachineRates::complex_multiply_add_s,
+          &MachineRates::kernel_row_s, &MachineRates::file_run_s, &MachineRates::process_s,
+          &MachineRates::file_sync_s, &MachineRates::kernel_tap_s, &MachineRates::task_s,
+          &MachineRates::held_task_s})
+        rates.*seconds *= 2;
+    for (double MachineRates::*rate :
+         {&MachineRates::memory_bytes_per_s, &MachineRates::first_touch_bytes_per_s,
+          &MachineRates::split_bytes_per_s, &MachineRates::file_read_bytes_per_s,
+          &MachineRates::file_write_bytes_per_s, &MachineRates::file_sync_bytes_per_s})
+        rates.*rate /= 2;
+    return rates;
+}
+
+Problem streamed_problem() {
+    Problem problem = same_problem({64, 256, 256}, {9, 15, 15}, BoundaryKind::zero);
+    problem.streamed = true;
+    problem.executions = 1;
+    return problem;
+}
+
+}  // namespace
+
+TEST_CASE("on a machine half as fast, everything is predicted to take twice as long") {
+    for (const bool streamed : {false, true})
+        for (const Method method :
+             {Method::in_core, Method::dif, Method::tiled, Method::direct, Method::automatic}) {
+            Problem problem = streamed_problem();
+            problem.streamed = streamed;
+            const PlanCandidate fast = make_plan(problem, with(method), cpu_of({})).chosen;
+            const PlanCandidate slow =
+                make_plan(problem, with(method), cpu_of(half_as_fast())).chosen;
+            INFO(to_string(method));
+            CHECK(is_near(slow.seconds, 2 * fast.seconds, 0.01));
+            CHECK(slow.method == fast.method);
+            CHECK(slow.tiles == fast.tiles);
+        }
+}
+
+TEST_CASE("the way that is fast on a machine is chosen on it") {
+    const Problem problem = streamed_problem();
+    MachineRates rates;
+    rates.multiply_add_s /= 100;
+    rates.kernel_row_s /= 100;
+    CHECK(make_plan(problem, {}, cpu_of(rates)).chosen.method == Method::direct);
+    rates = {};
+    rates.multiply_add_s *= 100;
+    CHECK(make_plan(problem, {}, cpu_of(rates)).chosen.method != Method::direct);
+}
+
+TEST_CASE("files are as fast as the machine's rates say, unless the problem says more") {
+    Problem problem = streamed_problem();
+    MachineRates rates;
+    rates.file_write_bytes_per_s /= 50;
+    const auto write_s = [&] {
+        return make_plan(problem, with(Method::in_core), cpu_of(rates)).chosen.stages.write.seconds;
+    };
+    const double slow_s = write_s();
+    const double bytes = 64.0 * 256 * 256 * 4;
+    CHECK(slow_s > bytes / rates.file_write_bytes_per_s);
+    problem.sink_bytes_per_s = 50 * rates.file_write_bytes_per_s;
+    CHECK(write_s() < slow_s / 40);
+}
+
+TEST_CASE("what engines took to start is part of the prediction, whatever is chosen") {
+    Problem problem = streamed_problem();
+    for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
+        problem.start_s = 0;
+        const TaskPlan before = make_plan(problem, with(method), cpu_of({}));
+        problem.start_s = 0.5;
+        const TaskPlan after = make_plan(problem, with(method), cpu_of({}));
+        CHECK(is_near(after.chosen.seconds, before.chosen.seconds + 0.5, 1e-9));
+        CHECK(is_near(after.chosen.stages.start.seconds, before.chosen.stages.start.seconds + 0.5,
+                      1e-9));
+        CHECK(after.chosen.tiles == before.chosen.tiles);
+    }
+    // Of many executions nobody asks how the first began.
+    problem.executions = 0;
+    CHECK(make_plan(problem, {}, cpu_of({})).chosen.stages.start.seconds == 0);
+}
