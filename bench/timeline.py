@@ -19,7 +19,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 (after the choice of back end)
 from matplotlib.patches import Patch  # noqa: E402
 
-PHASES = ["read", "pad", "decompose", "allocate", "host_to_device", "convolve", "device_to_host", "compose", "write"]
+PHASES = ["start", "open", "plan", "prepare", "read", "pad", "decompose", "allocate", "host_to_device", "convolve",
+          "device_to_host", "compose", "write", "commit"]
 LABELS = {"host_to_device": "H2D", "device_to_host": "D2H"}
 TRANSFERS = {"host_to_device", "device_to_host"}
 ALWAYS_SHOWN = TRANSFERS | {"decompose", "convolve", "compose"}

@@ -16,7 +16,7 @@ namespace convolume::cli {
 
 namespace {
 
-std::string one_line(std::string text) {
+std::string in_one_line(std::string text) {
     while (!text.empty() && text.back() == '\n') text.pop_back();
     for (char& c : text)
         if (c == '\n') c = ' ';
@@ -75,14 +75,14 @@ int run(int argc, const char* const* argv) {
     } catch (const CLI::Success& help_or_version) {
         return app.exit(help_or_version);
     } catch (const CLI::ParseError& error) {
-        console.error(one_line(error.what()) +
+        console.error(in_one_line(error.what()) +
                       "; see convolume --help or convolume COMMAND --help");
         return static_cast<int>(ExitCode::usage);
     } catch (const PipeClosed&) {
         // Who stopped reading knows; other commands say nothing either.
         return static_cast<int>(ExitCode::pipe_closed);
     } catch (const std::exception& error) {
-        console.error(one_line(with_option_hint(sentence_of(error), error, has_option)));
+        console.error(in_one_line(with_option_hint(sentence_of(error), error, has_option)));
         return static_cast<int>(exit_code_of(error));
     }
 }

@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Unlike ordered_json, equal whatever the order of names.
-using Json = nlohmann::json;
+using UnorderedJson = nlohmann::json;
 
 /// "options.methods": the first name whose values differ.
-std::string difference(const Json& a, const Json& b) {
-    for (const Json* json : {&a, &b})
+std::string difference(const UnorderedJson& a, const UnorderedJson& b) {
+    for (const UnorderedJson* json : {&a, &b})
         for (const auto& [name, unused] : json->items()) {
-            const Json value_a = a.value(name, Json());
-            const Json value_b = b.value(name, Json());
+            const UnorderedJson value_a = a.value(name, UnorderedJson());
+            const UnorderedJson value_b = b.value(name, UnorderedJson());
             if (value_a == value_b) continue;
             if (value_a.is_object() && value_b.is_object())
                 return name + ", " + difference(value_a, value_b);
@@ -65,7 +65,8 @@ std::optional<Comparison> ReportFolder::to_resume(const nlohmann::ordered_json& 
                                     "--overwrite to start anew"));
     const std::string text(std::istreambuf_iterator<char>(in), {});
     Comparison comparison = comparison_of(text, file("report.json"));
-    const std::string differs = difference(Json(comparison.identity), Json(identity));
+    const std::string differs =
+        difference(UnorderedJson(comparison.identity), UnorderedJson(identity));
     if (!differs.empty())
         throw InvalidArgument(message("the comparison in \"", path_, "\" is another one (", differs,
                                       "); repeat its options, or give --overwrite to start anew"));

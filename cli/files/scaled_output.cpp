@@ -18,12 +18,12 @@ namespace convolume::cli {
 
 namespace {
 
-struct Range {
+struct ValueRange {
     double least = std::numeric_limits<double>::infinity();
     double most = -std::numeric_limits<double>::infinity();
     bool finite = true;
 
-    void add(const Range& other) {
+    void add(const ValueRange& other) {
         least = std::min(least, other.least);
         most = std::max(most, other.most);
         finite = finite && other.finite;
@@ -31,7 +31,7 @@ struct Range {
 };
 
 template <class T>
-Range range_of(const ConstImageView& image) {
+ValueRange range_of(const ConstImageView& image) {
     T least = std::numeric_limits<T>::infinity(), most = -least;
     int strange = 0;  // NaN or infinite
     for (index_t z = 0; z < image.shape.z; ++z)
@@ -55,17 +55,17 @@ class RangedImage : public ImageSink {
     StackFormat format() const override { return image_.format(); }
     void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
         image_.write_box(t, c, box, source);
-        const Range range =
+        const ValueRange range =
             source.type == PixelType::float64 ? range_of<double>(source) : range_of<float>(source);
         const std::lock_guard lock(mutex_);
         range_.add(range);
     }
-    const Range& range() const { return range_; }
+    const ValueRange& range() const { return range_; }
 
   private:
     ScratchImage& image_;
     std::mutex mutex_;
-    Range range_;
+    ValueRange range_;
 };
 
 /// Samples that fill the range of T, rounded to the nearest.

@@ -115,7 +115,7 @@ constexpr Entry entries[] = {
 };
 // clang-format on
 
-constexpr Glyph unknown{0x1f, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1f};
+constexpr Glyph unknown_glyph{0x1f, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1f};
 
 }  // namespace
 
@@ -123,7 +123,7 @@ Glyph glyph_of(char32_t character) {
     if (character == U' ') return {};
     for (const Entry& entry : entries)
         if (entry.character == character) return entry.glyph;
-    return unknown;
+    return unknown_glyph;
 }
 
 std::u32string decode_utf8(std::string_view text) {

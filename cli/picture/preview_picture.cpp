@@ -15,7 +15,7 @@ namespace {
 constexpr Color background{16, 18, 22};
 constexpr Color bright{236, 239, 244};
 constexpr Color dim{138, 146, 160};
-constexpr int margin = 28;
+constexpr int picture_margin = 28;
 constexpr int gap = 6;
 constexpr int column_gap = 40;
 constexpr int text_size = 2;
@@ -167,7 +167,7 @@ std::string shortened(const std::string& text, int width) {
 void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom,
                 const PreviewStyle& style, int ramp_top) {
     const Panels panels = panels_of(stack, zoom);
-    int top = margin;
+    int top = picture_margin;
     canvas.text(left, top, shortened(stack.title, panels.column()), bright, text_size);
     for (const std::string& caption : stack.captions) {
         top += line;
@@ -200,16 +200,16 @@ double round_length(double length) {
 
 Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle& style) {
     const std::vector<double> zooms = default_zooms(stacks, style.zoom);
-    int width = 2 * margin - column_gap;
+    int width = 2 * picture_margin - column_gap;
     int height = 0;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
         const Panels panels = panels_of(stacks[i], zooms[i]);
         width += panels.column() + column_gap;
         height = std::max(height, panels.height());
     }
-    const int ramp_top = margin + 3 * line + 4 + height + 14;
-    Canvas canvas(width, ramp_top + text_height + margin, background);
-    int left = margin;
+    const int ramp_top = picture_margin + 3 * line + 4 + height + 14;
+    Canvas canvas(width, ramp_top + text_height + picture_margin, background);
+    int left = picture_margin;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
         draw_stack(canvas, left, stacks[i], zooms[i], style, ramp_top);
         left += panels_of(stacks[i], zooms[i]).column() + column_gap;
