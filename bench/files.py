@@ -3,7 +3,7 @@
 """From file to file: the whole command, from its start to its end, beside a plain program that reads the image and
 writes as many bytes as the result has, fsync included. All take turns.
 
-    bench/files.py [--build DIR] [--folder DIR] [--rounds N] [--large] [--timeline FILE] [--json FILE]
+    bench/files.py [--build DIR] [--folder DIR] [--rounds N] [--device NAME] [--large] [--timeline FILE] [--json FILE]
 
 Cases: a uint16 stack of 256×2048×2048 * 33×127×127 as TIFF and as contiguous HDF5, float32 results; 64×1024×1024 of
 chunked, deflated HDF5 beside h5py; with --large, 24 GiB of BigTIFF under 4 GiB of host memory. Needs numpy, tifffile
@@ -60,7 +60,8 @@ def seconds(work):
 
 
 def convolve(arguments, image, kernel, target, options):
-    command = ["/usr/bin/time", "-f", "%M KiB", arguments.convolume, "convolve", image, kernel, "-o", target, "-q"]
+    command = ["/usr/bin/time", "-f", "%M KiB", arguments.convolume, "convolve", image, kernel, "-o", target, "-q",
+               "--device", arguments.device]
     done = subprocess.run([*map(str, command), *options], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{command}: {done.stderr}")
@@ -106,6 +107,7 @@ def main():
     parser.add_argument("--build", type=Path, default=Path(__file__).parent.parent / "build" / "release")
     parser.add_argument("--folder", type=Path, default=Path("/var/tmp"))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", default="auto")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--timeline", type=Path)
     parser.add_argument("--json", type=Path)

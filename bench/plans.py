@@ -173,7 +173,7 @@ def main():
     parser.add_argument("--random", type=int, default=len(CHOSEN))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--calibrated", action="store_true")
-    parser.add_argument("--patience", type=float, default=2, help="seconds to wait for a quiet moment before a run")
+    parser.add_argument("--patience", type=float, default=0.5, help="seconds to wait for a quiet moment before a run")
     parser.add_argument("--prefer", action="store_true")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

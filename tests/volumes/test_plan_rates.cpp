@@ -6,6 +6,7 @@
 #include "core/machine_rates.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/reference_engine.hpp"
 #include "tests/volumes/plan_checks.hpp"
 
 using namespace convolume;
@@ -53,7 +54,39 @@ Problem streamed_problem() {
     return problem;
 }
 
+// Computes in a twentieth of the CPU's time, but needs a second before.
+class Accelerator : public ReferenceEngine {
+  public:
+    explicit Accelerator(const MachineRates& rates)
+        : ReferenceEngine({"gpu:0", true, 0}), cpu_(make_cpu_engine({"cpu:0", 0, 2, 0, rates})) {}
+
+    BlockCost estimate(const Block& block) const override {
+        BlockCost cost = cpu_->estimate(block);
+        const double saved_s = 0.95 * cost.compute_s;
+        cost.compute_s -= saved_s;
+        cost.seconds -= saved_s;
+        cost.first_use_s += 1;
+        return cost;
+    }
+
+  private:
+    std::shared_ptr<Engine> cpu_;
+};
+
 }  // namespace
+
+TEST_CASE("of engines that files keep waiting, the one is taken that works less") {
+    const Problem problem = streamed_problem();
+    MachineRates rates;
+    const auto takes_gpu = [&] {
+        const EngineList engines{std::make_shared<Accelerator>(rates),
+                                 make_cpu_engine({"cpu:0", 1, 2, 0, rates})};
+        return make_plan(problem, with(Method::in_core), engines).chosen.on_gpu;
+    };
+    CHECK_FALSE(takes_gpu());
+    rates.file_write_bytes_per_s = rates.file_sync_bytes_per_s = 1e6;
+    CHECK(takes_gpu());
+}
 
 TEST_CASE("on a machine half as fast, everything is predicted to take twice as long") {
     for (const bool streamed : {false, true})
