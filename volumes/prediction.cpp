@@ -94,13 +94,20 @@ Predictor::Costs Predictor::costs_of(const Engine& engine, const BlockDivision& 
         return checked_add(checked_multiply(costs.in_flight, costs.workspace),
                            keep ? all_kernels : costs.kernel);
     };
-    const auto fits = [&](bool keep) { return limit == 0 || bytes(keep) <= limit; };
-    // Several in flight are worth more than kernels kept: transfers cost most.
-    costs.in_flight =
-        std::min<index_t>(engine.info().tasks_in_flight,
-                          ceil_div(tasks(division), static_cast<index_t>(engines_.size())));
+    // Several in flight are no reason to need more host memory than there is.
+    const index_t staging = std::max(costs.a.staging_bytes, costs.b.staging_bytes);
+    const auto fits = [&](bool keep) {
+        return (limit == 0 || bytes(keep) <= limit) &&
+               checked_multiply(costs.in_flight, staging) <= limits_.host_bytes / 2;
+    };
+    // Several in flight are worth more than kernels kept: transfers cost most. Those of a stream
+    // may belong to different images.
+    const index_t all_tasks =
+        checked_multiply(tasks(division), streams(division) ? images() : index_t{1});
+    costs.in_flight = std::min<index_t>(engine.info().tasks_in_flight,
+                                        ceil_div(all_tasks, static_cast<index_t>(engines_.size())));
     while (costs.in_flight > 1 && !fits(false)) --costs.in_flight;
-    costs.keep_kernels = fits(true);
+    costs.keep_kernels = limit == 0 || bytes(true) <= limit;
     costs.bytes = bytes(costs.keep_kernels);
     return costs;
 }

@@ -13,6 +13,7 @@ struct ReferenceEngineOptions {
     std::string name = "reference";
     bool is_gpu = false;
     index_t memory_limit_bytes = 0;
+    int tasks_in_flight = 1;
 };
 
 class ReferenceEngine : public Engine {

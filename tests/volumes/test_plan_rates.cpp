@@ -88,6 +88,22 @@ TEST_CASE("of engines that files keep waiting, the one is taken that works less"
     CHECK(takes_gpu());
 }
 
+TEST_CASE("images of a stream that are a task each are in flight together on a GPU") {
+    Problem problem = streamed_problem();
+    const EngineList gpu{std::make_shared<ReferenceEngine>(
+        ReferenceEngineOptions{.name = "gpu:0", .is_gpu = true, .tasks_in_flight = 3})};
+    const auto in_flight = [&] {
+        return make_plan(problem, with(Method::in_core), gpu).chosen.tasks_in_flight;
+    };
+    CHECK(in_flight() == 1);
+    problem.executions = 2;
+    CHECK(in_flight() == 2);
+    problem.executions = 12;
+    CHECK(in_flight() == 3);
+    problem.streamed = false;  // then images follow each other
+    CHECK(in_flight() == 1);
+}
+
 TEST_CASE("on a machine half as fast, everything is predicted to take twice as long") {
     for (const bool streamed : {false, true})
         for (const Method method :
