@@ -2,14 +2,15 @@
 #include "cpu/volumes/calibration.hpp"
 
 #include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <complex>
 #include <limits>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "core/fft_size.hpp"
-#include "core/thread_team.hpp"
 #include "cpu/column_fft.hpp"
 #include "cpu/fftw.hpp"
 #include "cpu/volumes/cost.hpp"
@@ -24,37 +25,46 @@ using Columns = ColumnFft<float>;
 
 constexpr int rounds = 12;
 
-// The least seconds of some calls of `work`, the first one not counted.
-template <class Work>
-double least_seconds(const Work& work) {
+// The least seconds of some calls of `work`, the first one not counted. `begin` is called before
+// each.
+template <class Work, class Begin>
+double least_seconds(const Work& work, const Begin& begin) {
     double least = std::numeric_limits<double>::infinity();
-    work();
-    for (int round = 0; round < rounds; ++round) {
-        const auto begin = std::chrono::steady_clock::now();
+    for (int round = 0; round <= rounds; ++round) {
+        begin();
+        const auto start = std::chrono::steady_clock::now();
         work();
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-        least = std::min(least, taken.count());
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        if (round > 0) least = std::min(least, taken.count());
     }
     return least;
 }
 
-// `work(memory)` in all threads at once, each in `samples` of its own.
+// `work(memory)` in all threads at once, each in `samples` of its own: of each its least seconds,
+// of these the most. Work this short would be done by few threads of a team, before others wake up.
 template <class Work>
 double least_seconds_each(int threads, index_t samples, const Work& work) {
+    std::barrier<> all_begin(threads);
+    std::vector<double> least(static_cast<std::size_t>(threads));
+    const auto measure = [&](Sample* memory, double& own) {
+        own = least_seconds([&] { work(memory); }, [&] { all_begin.arrive_and_wait(); });
+    };
     std::vector<Buffer> memory;
     for (int i = 0; i < threads; ++i) {
         memory.emplace_back(samples * static_cast<index_t>(sizeof(Sample)), "a measurement");
         memory.back().touch(threads);
     }
-    return least_seconds([&] {
-        parallel_for(threads, threads, [&](index_t i, int) {
-            work(memory[static_cast<std::size_t>(i)].template as<Sample>());
-        });
-    });
+    {
+        std::vector<std::jthread> team;
+        for (std::size_t i = 1; i < memory.size(); ++i)
+            team.emplace_back([&, i] { measure(memory[i].as<Sample>(), least[i]); });
+        measure(memory[0].as<Sample>(), least[0]);
+    }
+    return *std::max_element(least.begin(), least.end());
 }
 
 double row_fft_s(int threads, index_t length) {
-    constexpr index_t count = 16, repeats = 20;
+    constexpr index_t count = 16, repeats = 200;
     const index_t half = length / 2 + 1;
     // Distances that no image has: its plans may be better than estimates.
     const index_t row = round_up(length, 16) + 112, spectrum = half + 71;
@@ -79,7 +89,7 @@ double row_fft_s(int threads) {
 }
 
 double column_fft_s(int threads) {
-    constexpr index_t length = 512, width = Columns::most_columns, repeats = 40;
+    constexpr index_t length = 512, width = Columns::most_columns, repeats = 400;
     const Columns fft(length);
     const double seconds = least_seconds_each(
         threads, length * width + Columns::scratch_samples(length), [&](Sample* memory) {
@@ -90,9 +100,15 @@ double column_fft_s(int threads) {
     return seconds / static_cast<double>(repeats * length * width);
 }
 
+// Of each thread: with all others more than a cache holds, but little of a large machine's memory.
+index_t samples_beyond_caches(int threads) {
+    return threads > 8 ? 1 << 20 : 4 << 20;
+}
+
 // Columns along z of a block that no cache holds.
 double strided_s(int threads, double in_cache_s) {
-    constexpr index_t length = 64, width = Columns::most_columns, stride = (1 << 16) + width;
+    constexpr index_t length = 64, width = Columns::most_columns;
+    const index_t stride = samples_beyond_caches(threads) / length + width;
     const Columns fft(length);
     const double seconds = least_seconds_each(
         threads, length * stride + Columns::scratch_samples(length), [&](Sample* memory) {
@@ -104,8 +120,8 @@ double strided_s(int threads, double in_cache_s) {
 }
 
 double memory_bytes_per_s(int threads) {
-    constexpr index_t samples = 4 << 20;
-    const double seconds = least_seconds_each(threads, samples, [](Sample* memory) {
+    const index_t samples = samples_beyond_caches(threads);
+    const double seconds = least_seconds_each(threads, samples, [=](Sample* memory) {
         for (index_t i = 0; i < samples; ++i) memory[i] *= 1.0000001F;
     });
     return 2.0 * static_cast<double>(samples * threads) * sizeof(Sample) / seconds;
@@ -147,9 +163,11 @@ double multiply_add_s(int threads, MachineRates rates) {
         {}};
     const auto engine = make_cpu_engine({"cpu:0", 0, threads, 0, rates});
     const auto prepared = engine->prepare(block, {}, taps.view());
-    const double seconds = least_seconds([&] {
-        engine->convolve(block, *prepared, input, {result.view(), 0, {}}, 0, {});
-    });
+    const double seconds = least_seconds(
+        [&] {
+            engine->convolve(block, *prepared, input, {result.view(), 0, {}}, 0, {});
+        },
+        [] {});
     rates.multiply_add_s = 0;
     const double rest_s = estimate_cost(block, threads, rates).compute_s;
     return (seconds - rest_s) * threads /
