@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume convolve`.
 
-#include "cli/batch/options.hpp"
+#include "cli/many_files/options.hpp"
 
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/batch/batch.hpp"
 #include "cli/convolve/command.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/files/scaled_output.hpp"
+#include "cli/many_files/many_files.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
@@ -55,17 +55,17 @@ void add_output(CLI::App& app, ConvolveRequest& request) {
 void add_convolve_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("convolve", "Convolve an image with a kernel");
     auto request = std::make_shared<ConvolveRequest>();
-    auto batch = std::make_shared<BatchRequest>();
-    add_image_arguments(*command, *batch,
+    auto many = std::make_shared<ManyFilesRequest>();
+    add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
                         {"KERNEL", "The kernel (PSF): one 3D stack of any format"});
     add_meaning(*command, *request);
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
-    add_batch_options(*command, *batch);
-    command->callback([request, batch, command, &action] {
-        divide_arguments(*command, *request, *batch);
-        action = [request, batch] { run_images<ConvolveSteps>(*request, *batch); };
+    add_many_files_options(*command, *many);
+    command->callback([request, many, command, &action] {
+        divide_arguments(*command, *request, *many);
+        action = [request, many] { run_images<ConvolveSteps>(*request, *many); };
     });
 }
 

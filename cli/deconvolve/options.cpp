@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume deconvolve`.
 
-#include "cli/batch/options.hpp"
+#include "cli/many_files/options.hpp"
 
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/batch/batch.hpp"
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/files/scaled_output.hpp"
+#include "cli/many_files/many_files.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
@@ -88,8 +88,8 @@ void check_method(const CLI::App& command, DeconvolveMethod method) {
 void add_deconvolve_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("deconvolve", "Restore an object blurred by a PSF");
     auto request = std::make_shared<DeconvolveRequest>();
-    auto batch = std::make_shared<BatchRequest>();
-    add_image_arguments(*command, *batch,
+    auto many = std::make_shared<ManyFilesRequest>();
+    add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
                         {"PSF", "The point spread function: one 3D stack"});
     add_meaning(*command, *request);
@@ -99,11 +99,11 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
                              request->create, "float32");
     add_scale_output_option(*command, group, request->scale_output);
     add_run_options(*command, group, request->run);
-    add_batch_options(*command, *batch);
-    command->callback([request, batch, command, &action] {
+    add_many_files_options(*command, *many);
+    command->callback([request, many, command, &action] {
         check_method(*command, request->options.method);
-        divide_arguments(*command, *request, *batch);
-        action = [request, batch] { run_images<DeconvolveSteps>(*request, *batch); };
+        divide_arguments(*command, *request, *many);
+        action = [request, many] { run_images<DeconvolveSteps>(*request, *many); };
     });
 }
 

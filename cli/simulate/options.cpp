@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume simulate`.
 
-#include "cli/batch/options.hpp"
+#include "cli/many_files/options.hpp"
 
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/batch/batch.hpp"
-#include "cli/batch/output_name.hpp"
 #include "cli/files/image_output.hpp"
+#include "cli/many_files/many_files.hpp"
+#include "cli/many_files/output_name.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/simulate/command.hpp"
 #include "cli/text/option_help.hpp"
@@ -106,20 +106,20 @@ void add_simulate_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "simulate", "Simulate how a microscope records a specimen: blur, pixels, noise");
     auto request = std::make_shared<SimulateRequest>();
-    auto batch = std::make_shared<BatchRequest>();
-    add_image_arguments(*command, *batch,
+    auto many = std::make_shared<ManyFilesRequest>();
+    add_image_arguments(*command, *many,
                         {"PHANTOM", "The specimen: TIFF, NPY or HDF5; one or many"},
                         {"PSF", "The point spread function: one 3D stack"});
     add_light(*command, *request);
     add_camera(*command, request->camera);
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);
-    add_batch_options(*command, *batch);
-    command->callback([request, batch, command, &action] {
-        divide_arguments(*command, *request, *batch);
-        if (batch->asked && !request->truth.empty())
+    add_many_files_options(*command, *many);
+    command->callback([request, many, command, &action] {
+        divide_arguments(*command, *request, *many);
+        if (many->asked && !request->truth.empty())
             request->truth = parse_output_name("--truth", request->truth);
-        action = [request, batch] { run_images<SimulateSteps>(*request, *batch); };
+        action = [request, many] { run_images<SimulateSteps>(*request, *many); };
     });
 }
 

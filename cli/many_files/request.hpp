@@ -9,7 +9,7 @@
 
 namespace convolume::cli {
 
-struct BatchRequest {
+struct ManyFilesRequest {
     std::vector<std::string> images;  ///< paths and patterns
     std::string list;                 ///< a file of paths, "-" for standard input; empty: none
     std::string output_folder;        ///< may be empty in a dry run

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/survey.hpp"
+#include "cli/many_files/survey.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
-#include "cli/batch/file_list.hpp"
-#include "cli/batch/output_name.hpp"
+#include "cli/many_files/file_list.hpp"
+#include "cli/many_files/output_name.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/error.hpp"
 
@@ -23,30 +23,30 @@ std::string identity_of(const std::string& path) {
     return fs::weakly_canonical(fs::absolute(io::parse_path(path).file), unreadable).string();
 }
 
-std::vector<std::string> images_of(const BatchRequest& batch) {
+std::vector<std::string> images_of(const ManyFilesRequest& many) {
     std::vector<std::string> images;
-    for (const std::string& path : batch.images)
+    for (const std::string& path : many.images)
         for (std::string& file : matching_files(path)) images.push_back(std::move(file));
-    if (!batch.list.empty())
-        for (std::string& file : read_file_list(batch.list)) images.push_back(std::move(file));
+    if (!many.list.empty())
+        for (std::string& file : read_file_list(many.list)) images.push_back(std::move(file));
     if (images.empty())
         throw InputNotFound(
-            message("the list \"", batch.list, "\" names no file; give one path a line"));
+            message("the list \"", many.list, "\" names no file; give one path a line"));
     return images;
 }
 
-std::vector<BatchFile> named_files(const BatchRequest& batch, const std::string& truth) {
-    const std::vector<std::string> images = images_of(batch);
-    std::vector<BatchFile> files;
+std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::string& truth) {
+    const std::vector<std::string> images = images_of(many);
+    std::vector<ListedFile> files;
     for (const std::string& image : images) {
-        BatchFile file;
+        ListedFile file;
         const NamedFile named{image, static_cast<index_t>(files.size()),
                               static_cast<index_t>(images.size())};
-        const fs::path folder = batch.output_folder;
+        const fs::path folder = many.output_folder;
         file.number = named.index + 1;
         file.image = image;
         if (!folder.empty()) {
-            file.output = (folder / output_name(batch.output_name, named)).string();
+            file.output = (folder / output_name(many.output_name, named)).string();
             if (!truth.empty()) file.truth = (folder / output_name(truth, named)).string();
         }
         files.push_back(std::move(file));
@@ -54,12 +54,12 @@ std::vector<BatchFile> named_files(const BatchRequest& batch, const std::string&
     return files;
 }
 
-void check_names(const std::vector<BatchFile>& files, const std::vector<std::string>& kernels) {
+void check_names(const std::vector<ListedFile>& files, const std::vector<std::string>& kernels) {
     std::set<std::string> inputs;
-    for (const BatchFile& file : files) inputs.insert(identity_of(file.image));
+    for (const ListedFile& file : files) inputs.insert(identity_of(file.image));
     for (const std::string& kernel : kernels) inputs.insert(identity_of(kernel));
-    std::map<std::string, const BatchFile*> outputs;
-    for (const BatchFile& file : files)
+    std::map<std::string, const ListedFile*> outputs;
+    for (const ListedFile& file : files)
         for (const std::string& output : {file.output, file.truth}) {
             if (output.empty()) continue;
             const std::string identity = identity_of(output);
@@ -87,7 +87,7 @@ void make_folder(const std::string& folder) {
                                    "); create it first or choose another --output-dir"));
 }
 
-void read_header(BatchFile& file, const ImageRequest& request, Survey& survey) {
+void read_header(ListedFile& file, const ImageRequest& request, Survey& survey) {
     ImageRequest one = request;
     one.image = file.image;
     const io::ImageMetadata image = open_selected(file.image, request.selection)->metadata();
@@ -105,27 +105,27 @@ void read_header(BatchFile& file, const ImageRequest& request, Survey& survey) {
 
 }  // namespace
 
-Survey survey_files(const ImageRequest& request, const BatchRequest& batch,
+Survey survey_files(const ImageRequest& request, const ManyFilesRequest& many,
                     const std::string& truth, const std::stop_token& stop) {
     Survey survey;
-    survey.files = named_files(batch, truth);
+    survey.files = named_files(many, truth);
     check_names(survey.files, request.kernels());
     for (const std::string& kernel : request.kernels()) static_cast<void>(io::open_image(kernel));
-    if (!request.run.dry_run) make_folder(batch.output_folder);
+    if (!request.run.dry_run) make_folder(many.output_folder);
 
     std::map<std::string, std::size_t> first;  // file of each problem
     for (std::size_t i = 0; i < survey.files.size() && !stop.stop_requested(); ++i) {
-        BatchFile& file = survey.files[i];
+        ListedFile& file = survey.files[i];
         try {
             for (const std::string& output : {file.output, file.truth})
-                if (!output.empty() && fs::is_directory(batch.output_folder))
+                if (!output.empty() && fs::is_directory(many.output_folder))
                     check_output_path(io::parse_path(output).file,
-                                      request.create.overwrite || batch.resume);
+                                      request.create.overwrite || many.resume);
             read_header(file, request, survey);
             first.emplace(file.problem, i);
             survey.order.push_back(i);
         } catch (const std::exception& error) {
-            file.fail(error, batch.has_option);
+            file.fail(error, many.has_option);
         }
     }
     std::stable_sort(survey.order.begin(), survey.order.end(), [&](std::size_t a, std::size_t b) {
@@ -134,7 +134,7 @@ Survey survey_files(const ImageRequest& request, const BatchRequest& batch,
     return survey;
 }
 
-bool is_complete(const BatchFile& file, const std::vector<std::string>& inputs,
+bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
                  const io::ImageMetadata& expected) {
     std::error_code missing;
     for (const std::string& output : {file.output, file.truth}) {

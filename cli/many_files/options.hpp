@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/batch/request.hpp"
 #include "cli/images/image_request.hpp"
+#include "cli/many_files/request.hpp"
 
 namespace convolume::cli {
 
@@ -15,18 +15,18 @@ struct ArgumentHelp {
     const char* help;
 };
 
-/// IMAGE… KERNEL; what is typed is kept in `batch` until divide_arguments().
-void add_image_arguments(CLI::App& app, BatchRequest& batch, const ArgumentHelp& image,
+/// IMAGE… KERNEL; what is typed is kept in `many` until divide_arguments().
+void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHelp& image,
                          const ArgumentHelp& kernel);
 
 /// --psf-for, a kernel for each channel.
 void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& request);
 
 /// --list, --output-dir, --output-name and --resume.
-void add_batch_options(CLI::App& app, BatchRequest& batch);
+void add_many_files_options(CLI::App& app, ManyFilesRequest& many);
 
 /// Says which argument is the kernel, and whether there are many images. Throws InvalidArgument
 /// where an argument is missing or options do not go together.
-void divide_arguments(const CLI::App& app, ImageRequest& request, BatchRequest& batch);
+void divide_arguments(const CLI::App& app, ImageRequest& request, ManyFilesRequest& many);
 
 }  // namespace convolume::cli

@@ -12,10 +12,10 @@
 #include <stop_token>
 #include <string>
 
-#include "cli/batch/batch_file.hpp"
-#include "cli/batch/request.hpp"
-#include "cli/batch/survey.hpp"
 #include "cli/images/image_steps.hpp"
+#include "cli/many_files/listed_file.hpp"
+#include "cli/many_files/request.hpp"
+#include "cli/many_files/survey.hpp"
 #include "cli/run/progress.hpp"
 #include "cli/text/console.hpp"
 
@@ -28,42 +28,42 @@ struct WorkerChoice {
 };
 
 /// Makes the steps of one file after the other; what they keep between files is in it.
-using MakeSteps = std::function<std::unique_ptr<ImageSteps>(const BatchFile&)>;
+using MakeSteps = std::function<std::unique_ptr<ImageSteps>(const ListedFile&)>;
 using MakeWorker = std::function<MakeSteps(const WorkerChoice&, const ExpectedVolumes&)>;
 
 /// What the workers share. Files are independent; the rest is guarded.
-class Batch {
+class ManyFiles {
   public:
-    Batch(const ImageRequest& request, const BatchRequest& batch, Survey& survey,
-          const Console& console, std::stop_token stop);
+    ManyFiles(const ImageRequest& request, const ManyFilesRequest& many, Survey& survey,
+              const Console& console, std::stop_token stop);
 
     const ImageRequest& request() const { return request_; }
     const ExpectedVolumes& expected() const { return survey_.expected; }
     std::stop_token stop() const { return stop_; }
-    bool resume() const { return batch_.resume; }
+    bool resume() const { return many_.resume; }
     ProgressMeter& meter() { return meter_; }
     const Console& console() const { return console_; }
 
     /// The next file; null where there is none or the run is to stop.
-    BatchFile* next();
+    ListedFile* next();
     /// Calls `print` while no other thread prints.
     void print(const std::function<void()>& print);
     /// Reports the plan of a file whose problem is new.
-    void report_plan(const BatchFile& file, const ImageSteps& steps, const EngineChoice& engines);
+    void report_plan(const ListedFile& file, const ImageSteps& steps, const EngineChoice& engines);
     /// So much more of the work is done.
     void advance(double voxels);
     /// Nothing of a file's work was or will be needed.
     void leave_out(double voxels);
-    void title(const BatchFile& file);
+    void title(const ListedFile& file);
     /// A file is done, skipped or planned.
-    void report(const BatchFile& file);
-    void fail(BatchFile& file, const std::exception& error);
+    void report(const ListedFile& file);
+    void fail(ListedFile& file, const std::exception& error);
     /// What is left in the queue fails for the same reason.
     void fail_rest(const std::exception& error);
 
   private:
     const ImageRequest& request_;
-    const BatchRequest& batch_;
+    const ManyFilesRequest& many_;
     Survey& survey_;
     const Console& console_;
     std::stop_token stop_;
@@ -81,39 +81,39 @@ index_t share_of_host_memory(std::optional<index_t> limit_bytes, index_t workers
 
 /// Carries out the run. Throws as survey_files() and throw_result(), after it has printed the table
 /// and the object of --json.
-void run_batch(const ImageRequest& request, const BatchRequest& batch, const std::string& truth,
-               const MakeWorker& make_worker);
+void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
+                    const std::string& truth, const MakeWorker& make_worker);
 
 /// Runs `Steps` for the one image of the request, or for each of many.
 template <class Steps, class Request>
-void run_images(const Request& request, const BatchRequest& batch) {
-    if (!batch.asked) {
+void run_images(const Request& request, const ManyFilesRequest& many) {
+    if (!many.asked) {
         run_steps<Steps>(request);
         return;
     }
     std::string truth;
     if constexpr (requires { request.truth; }) truth = request.truth;
-    run_batch(request, batch, truth,
-              [&](const WorkerChoice& choice, const ExpectedVolumes& expected) -> MakeSteps {
-                  Request of_worker = request;
-                  of_worker.engines = choice.engines;
-                  of_worker.create.overwrite = request.create.overwrite || batch.resume;
-                  if (choice.workers > 1)
-                      of_worker.options.max_host_bytes =
-                          share_of_host_memory(request.options.max_host_bytes, choice.workers);
-                  auto cache = std::make_shared<typename Steps::Kernels::Cache>();
-                  cache->expected = expected;
-                  return [of_worker, cache](const BatchFile& file) {
-                      Request of_file = of_worker;
-                      of_file.image = file.image;
-                      of_file.output = file.output;
-                      if constexpr (requires { of_file.truth; }) of_file.truth = file.truth;
-                      // No two files have the same noise.
-                      if constexpr (requires { of_file.camera.seed; })
-                          of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);
-                      return std::make_unique<Steps>(of_file, cache);
-                  };
-              });
+    run_many_files(request, many, truth,
+                   [&](const WorkerChoice& choice, const ExpectedVolumes& expected) -> MakeSteps {
+                       Request of_worker = request;
+                       of_worker.engines = choice.engines;
+                       of_worker.create.overwrite = request.create.overwrite || many.resume;
+                       if (choice.workers > 1)
+                           of_worker.options.max_host_bytes =
+                               share_of_host_memory(request.options.max_host_bytes, choice.workers);
+                       auto cache = std::make_shared<typename Steps::Kernels::Cache>();
+                       cache->expected = expected;
+                       return [of_worker, cache](const ListedFile& file) {
+                           Request of_file = of_worker;
+                           of_file.image = file.image;
+                           of_file.output = file.output;
+                           if constexpr (requires { of_file.truth; }) of_file.truth = file.truth;
+                           // No two files have the same noise.
+                           if constexpr (requires { of_file.camera.seed; })
+                               of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);
+                           return std::make_unique<Steps>(of_file, cache);
+                       };
+                   });
 }
 
 }  // namespace convolume::cli

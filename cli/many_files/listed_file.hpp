@@ -23,7 +23,7 @@ enum class Outcome {
 };
 const char* to_string(Outcome outcome);
 
-struct BatchFile {
+struct ListedFile {
     index_t number = 0;  ///< from 1
     std::string image;
     std::string output;   ///< empty in a dry run without a folder
@@ -41,16 +41,16 @@ struct BatchFile {
 };
 
 /// A line for each file: its path, result, seconds, output or reason.
-std::string results_table(const std::vector<BatchFile>& files);
+std::string results_table(const std::vector<ListedFile>& files);
 
 /// "18 done, 1 complete before, 1 failed".
-std::string results_line(const std::vector<BatchFile>& files);
+std::string results_line(const std::vector<ListedFile>& files);
 
 /// The object of --json.
-nlohmann::ordered_json results_json(const std::vector<BatchFile>& files);
+nlohmann::ordered_json results_json(const std::vector<ListedFile>& files);
 
 /// Throws what the run as a whole ends with: Cancelled where it was stopped before its end, else
 /// FilesFailed where files failed, with the code that all share or `some_files_failed`.
-void throw_result(const std::vector<BatchFile>& files, bool dry_run);
+void throw_result(const std::vector<ListedFile>& files, bool dry_run);
 
 }  // namespace convolume::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/file_list.hpp"
+#include "cli/many_files/file_list.hpp"
 
 #include <glob.h>
 

@@ -7,13 +7,13 @@
 #include <memory>
 #include <thread>
 
-#include "cli/batch/batch.hpp"
+#include "cli/many_files/many_files.hpp"
 
 namespace convolume::cli {
 
 class Worker {
   public:
-    Worker(Batch& batch, const MakeWorker& make_worker, const WorkerChoice& choice);
+    Worker(ManyFiles& shared, const MakeWorker& make_worker, const WorkerChoice& choice);
     ~Worker();
 
     /// Until the queue is empty, the run is to stop, or the demanded device has failed.
@@ -24,12 +24,12 @@ class Worker {
   private:
     struct FileRun;
 
-    void carry_out(BatchFile& file);
-    std::unique_ptr<FileRun> compute(BatchFile& file);
+    void carry_out(ListedFile& file);
+    std::unique_ptr<FileRun> compute(ListedFile& file);
     void commit(FileRun& run);
     void finish_pending();
 
-    Batch& batch_;
+    ManyFiles& shared_;
     const MakeWorker& make_worker_;
     WorkerChoice choice_;
     MakeSteps make_steps_;

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/batch/batch.hpp"
-#include "cli/batch/output_name.hpp"
+#include "cli/many_files/many_files.hpp"
+#include "cli/many_files/output_name.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/command.hpp"
 #include "tests/cli/images.hpp"
@@ -34,7 +34,7 @@ struct Log {
 };
 
 struct FakeSteps : ImageSteps {
-    FakeSteps(const BatchFile& file, const EngineChoice& engines, Log& log)
+    FakeSteps(const ListedFile& file, const EngineChoice& engines, Log& log)
         : name(std::filesystem::path(file.image).filename()), choice(engines), its_log(log) {}
 
     void open(const ExecutionContext&) override {}
@@ -76,24 +76,24 @@ struct Files : TemporaryFolder {
         testing::write_image(*this / "kernel.npy", array, PixelType::float32);
         request.kernel = *this / "kernel.npy";
         request.run.verbosity = Verbosity::quiet;
-        batch.images = {*this / "image?.npy"};
-        batch.output_folder = *this / "out";
-        batch.asked = true;
-        batch.has_option = [](std::string_view) { return true; };
+        many.images = {*this / "image?.npy"};
+        many.output_folder = *this / "out";
+        many.asked = true;
+        many.has_option = [](std::string_view) { return true; };
     }
     void run() {
-        run_batch(request, batch, "",
+        run_many_files(request, many, "",
                   [this](const WorkerChoice& choice, const ExpectedVolumes& expected) -> MakeSteps {
                       CHECK(expected.size() == 1);
                       CHECK(expected.begin()->second == 6);
-                      return [this, choice](const BatchFile& file) {
+                      return [this, choice](const ListedFile& file) {
                           return std::make_unique<FakeSteps>(file, choice.engines, log);
                       };
                   });
     }
 
     ImageRequest request;
-    BatchRequest batch;
+    ManyFilesRequest many;
     Log log;
 };
 

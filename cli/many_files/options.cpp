@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/options.hpp"
+#include "cli/many_files/options.hpp"
 
-#include "cli/batch/file_list.hpp"
-#include "cli/batch/output_name.hpp"
+#include "cli/many_files/file_list.hpp"
+#include "cli/many_files/output_name.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/error.hpp"
 
@@ -10,19 +10,19 @@ namespace convolume::cli {
 
 namespace {
 
-void take_kernel(ImageRequest& request, BatchRequest& batch) {
-    std::vector<std::string>& words = batch.images;
-    const std::size_t images = batch.list.empty() ? 1 : 0;  // that there must be
+void take_kernel(ImageRequest& request, ManyFilesRequest& many) {
+    std::vector<std::string>& words = many.images;
+    const std::size_t images = many.list.empty() ? 1 : 0;  // that there must be
     if (words.size() < images)
-        throw InvalidArgument(message(batch.image_name, " is missing; give one or several, then ",
-                                      batch.kernel_name));
+        throw InvalidArgument(
+            message(many.image_name, " is missing; give one or several, then ", many.kernel_name));
     if (words.size() > images) {
         request.kernel = words.back();
         words.pop_back();
     } else if (request.channel_kernels.empty()) {
-        throw InvalidArgument(
-            message(batch.kernel_name, " is missing; name its file after the last ",
-                    batch.image_name, ", or a kernel for each channel with --psf-for"));
+        throw InvalidArgument(message(many.kernel_name,
+                                      " is missing; name its file after the last ", many.image_name,
+                                      ", or a kernel for each channel with --psf-for"));
     }
     for (const std::string& kernel : request.kernels()) check_kernel_path(kernel);
 }
@@ -35,20 +35,20 @@ void check_one(const CLI::App& app) {
                                           "the results, or leave it out"));
 }
 
-void check_many(const ImageRequest& request, const BatchRequest& batch) {
+void check_many(const ImageRequest& request, const ManyFilesRequest& many) {
     if (!request.output.empty())
         throw InvalidArgument(message("-o names one file, but ",
-                                      batch.list.empty() && batch.images.size() == 1
+                                      many.list.empty() && many.images.size() == 1
                                           ? "--output-dir or a pattern is given as well"
                                           : "several images are named",
                                       "; give --output-dir DIR alone for the results"));
-    if (batch.output_folder.empty() && !request.run.dry_run)
+    if (many.output_folder.empty() && !request.run.dry_run)
         throw InvalidArgument(
             "several images are named; give --output-dir DIR for the results, or --dry-run for "
             "the plans alone");
     if (!request.run.timeline.empty())
         throw InvalidArgument("--timeline is of one image; leave it out, or name one image and -o");
-    if (batch.resume && request.create.overwrite)
+    if (many.resume && request.create.overwrite)
         throw InvalidArgument(
             "--resume keeps the results that are complete and --overwrite replaces them; give one "
             "of the two");
@@ -56,13 +56,13 @@ void check_many(const ImageRequest& request, const BatchRequest& batch) {
 
 }  // namespace
 
-void add_image_arguments(CLI::App& app, BatchRequest& batch, const ArgumentHelp& image,
+void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHelp& image,
                          const ArgumentHelp& kernel) {
     // Options may stand anywhere between the arguments, so that only the end of the line tells
     // which one is the last: all go to the first of the two, the second is there for --help.
-    batch.image_name = image.name;
-    batch.kernel_name = kernel.name;
-    app.add_option(image.name, batch.images, image.help)->type_name("")->expected(0, -1);
+    many.image_name = image.name;
+    many.kernel_name = kernel.name;
+    app.add_option(image.name, many.images, image.help)->type_name("")->expected(0, -1);
     app.add_option_function<std::string>(
            kernel.name, [](const std::string&) {}, kernel.help)
         ->type_name("");
@@ -76,36 +76,36 @@ void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& r
         ->group(group);
 }
 
-void add_batch_options(CLI::App& app, BatchRequest& batch) {
+void add_many_files_options(CLI::App& app, ManyFilesRequest& many) {
     const char* group = "Many files";
-    app.add_option("--list", batch.list,
+    app.add_option("--list", many.list,
                    "Images in a text file, one path a line; - is standard input")
         ->type_name("FILE")
         ->group(group);
-    app.add_option("--output-dir", batch.output_folder,
+    app.add_option("--output-dir", many.output_folder,
                    "Folder of the results; made if it does not exist")
         ->type_name("DIR")
         ->group(group);
-    add_parsed(app, "--output-name", batch.output_name, parse_output_name, "PATTERN",
+    add_parsed(app, "--output-name", many.output_name, parse_output_name, "PATTERN",
                "Names of the results, with {stem}, {name}, {index}, {dataset} (default {stem} and "
                "the image's extension)")
         ->group(group);
-    app.add_flag("--resume", batch.resume, "Skip images whose result is complete")->group(group);
+    app.add_flag("--resume", many.resume, "Skip images whose result is complete")->group(group);
 }
 
-void divide_arguments(const CLI::App& app, ImageRequest& request, BatchRequest& batch) {
-    take_kernel(request, batch);
-    batch.asked = !batch.list.empty() || !batch.output_folder.empty() || batch.images.size() != 1 ||
-                  is_pattern(batch.images.front());
-    batch.has_option = [&app](std::string_view name) {
+void divide_arguments(const CLI::App& app, ImageRequest& request, ManyFilesRequest& many) {
+    take_kernel(request, many);
+    many.asked = !many.list.empty() || !many.output_folder.empty() || many.images.size() != 1 ||
+                 is_pattern(many.images.front());
+    many.has_option = [&app](std::string_view name) {
         return app.get_option_no_throw(std::string(name)) != nullptr;
     };
-    if (batch.asked) {
-        check_many(request, batch);
+    if (many.asked) {
+        check_many(request, many);
         return;
     }
     check_one(app);
-    request.image = batch.images.front();
+    request.image = many.images.front();
     require_output(request.output, request.run);
 }
 

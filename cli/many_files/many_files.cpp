@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/batch.hpp"
+#include "cli/many_files/many_files.hpp"
 
 #include <algorithm>
 #include <list>
 #include <thread>
 #include <vector>
 
-#include "cli/batch/worker.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/many_files/worker.hpp"
 #include "cli/run/devices.hpp"
 #include "cli/run/interrupt.hpp"
 #include "cli/text/format.hpp"
@@ -34,10 +34,10 @@ std::vector<WorkerChoice> choices_of_workers(const ImageRequest& request, std::s
     return choices;
 }
 
-void work(Batch& batch, std::size_t files, const MakeWorker& make_worker) {
+void work(ManyFiles& shared, std::size_t files, const MakeWorker& make_worker) {
     std::list<Worker> workers;
-    for (const WorkerChoice& choice : choices_of_workers(batch.request(), files))
-        workers.emplace_back(batch, make_worker, choice);
+    for (const WorkerChoice& choice : choices_of_workers(shared.request(), files))
+        workers.emplace_back(shared, make_worker, choice);
     {
         std::vector<std::jthread> others;
         for (auto worker = std::next(workers.begin()); worker != workers.end(); ++worker)
@@ -49,17 +49,17 @@ void work(Batch& batch, std::size_t files, const MakeWorker& make_worker) {
         try {
             std::rethrow_exception(worker.device_failure());
         } catch (const std::exception& error) {
-            batch.fail_rest(error);
+            shared.fail_rest(error);
         }
     }
 }
 
 }  // namespace
 
-Batch::Batch(const ImageRequest& request, const BatchRequest& batch, Survey& survey,
-             const Console& console, std::stop_token stop)
+ManyFiles::ManyFiles(const ImageRequest& request, const ManyFilesRequest& many, Survey& survey,
+                     const Console& console, std::stop_token stop)
     : request_(request),
-      batch_(batch),
+      many_(many),
       survey_(survey),
       console_(console),
       stop_(std::move(stop)),
@@ -68,20 +68,20 @@ Batch::Batch(const ImageRequest& request, const BatchRequest& batch, Survey& sur
              request.run.dry_run ? ProgressMeter::Style::none : progress_style(console),
              survey.voxels, steady_clock_s) {}
 
-BatchFile* Batch::next() {
+ListedFile* ManyFiles::next() {
     const std::lock_guard lock(mutex_);
     if (stop_.stop_requested() || next_ == survey_.order.size()) return nullptr;
     return &survey_.files[survey_.order[next_++]];
 }
 
-void Batch::print(const std::function<void()>& print) {
+void ManyFiles::print(const std::function<void()>& print) {
     const std::lock_guard lock(print_mutex_);
     meter_.clear();
     print();
 }
 
-void Batch::report_plan(const BatchFile& file, const ImageSteps& steps,
-                        const EngineChoice& engines) {
+void ManyFiles::report_plan(const ListedFile& file, const ImageSteps& steps,
+                            const EngineChoice& engines) {
     print([&] {
         if (reported_.empty()) warn_of_idle_gpu(console_, engines);
         if (!reported_.insert(file.problem).second) return;
@@ -93,7 +93,7 @@ void Batch::report_plan(const BatchFile& file, const ImageSteps& steps,
     });
 }
 
-void Batch::advance(double voxels) {
+void ManyFiles::advance(double voxels) {
     double fraction = 0;
     {
         const std::lock_guard lock(mutex_);
@@ -103,17 +103,17 @@ void Batch::advance(double voxels) {
     meter_.update(fraction);
 }
 
-void Batch::leave_out(double voxels) {
+void ManyFiles::leave_out(double voxels) {
     const std::lock_guard lock(mutex_);
     whole_ -= voxels;
     meter_.amount(whole_);
 }
 
-void Batch::title(const BatchFile& file) {
+void ManyFiles::title(const ListedFile& file) {
     meter_.title(message("file ", file.number, " of ", survey_.files.size()));
 }
 
-void Batch::report(const BatchFile& file) {
+void ManyFiles::report(const ListedFile& file) {
     print([&] {
         const std::string result = file.outcome == Outcome::done
                                        ? message(file.output, ", ", format_duration(file.seconds))
@@ -123,30 +123,30 @@ void Batch::report(const BatchFile& file) {
     });
 }
 
-void Batch::fail(BatchFile& file, const std::exception& error) {
-    file.fail(error, batch_.has_option);
+void ManyFiles::fail(ListedFile& file, const std::exception& error) {
+    file.fail(error, many_.has_option);
     leave_out(file.voxels);
     if (file.outcome == Outcome::failed)
         print([&] { console_.about(file.image).error(file.reason); });
 }
 
-void Batch::fail_rest(const std::exception& error) {
-    while (BatchFile* const file = next()) file->fail(error, batch_.has_option);
+void ManyFiles::fail_rest(const std::exception& error) {
+    while (ListedFile* const file = next()) file->fail(error, many_.has_option);
 }
 
 index_t share_of_host_memory(std::optional<index_t> limit_bytes, index_t workers) {
     return limit_bytes.value_or(host_resources().available_bytes / 4 * 3) / workers;
 }
 
-void run_batch(const ImageRequest& request, const BatchRequest& batch, const std::string& truth,
-               const MakeWorker& make_worker) {
+void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
+                    const std::string& truth, const MakeWorker& make_worker) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
-    Survey survey = survey_files(request, batch, truth, interrupt.stop());
-    for (const BatchFile& file : survey.files)
+    Survey survey = survey_files(request, many, truth, interrupt.stop());
+    for (const ListedFile& file : survey.files)
         if (file.outcome == Outcome::failed) console.about(file.image).error(file.reason);
     if (!survey.order.empty()) {
-        Batch shared(request, batch, survey, console, interrupt.stop());
+        ManyFiles shared(request, many, survey, console, interrupt.stop());
         work(shared, survey.order.size(), make_worker);
     }
     console.text(results_table(survey.files));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/worker.hpp"
+#include "cli/many_files/worker.hpp"
 
 #include "cli/run/devices.hpp"
 #include "convolume/error.hpp"
@@ -8,45 +8,45 @@ namespace convolume::cli {
 
 /// A file on its way from its header to its result.
 struct Worker::FileRun {
-    FileRun(BatchFile& its_file, std::unique_ptr<ImageSteps> its_steps, const Batch& batch)
+    FileRun(ListedFile& its_file, std::unique_ptr<ImageSteps> its_steps, const ManyFiles& shared)
         : file(its_file),
-          console(batch.console().about(its_file.image)),
+          console(shared.console().about(its_file.image)),
           steps(std::move(its_steps)),
-          run(*steps, batch.stop()) {}
+          run(*steps, shared.stop()) {}
 
     void keep_json(const RunTimes* times) { steps->fill_json(file.json, times); }
 
-    BatchFile& file;
+    ListedFile& file;
     Console console;
     std::unique_ptr<ImageSteps> steps;
     StagedRun run;
 };
 
-Worker::Worker(Batch& batch, const MakeWorker& make_worker, const WorkerChoice& choice)
-    : batch_(batch),
+Worker::Worker(ManyFiles& shared, const MakeWorker& make_worker, const WorkerChoice& choice)
+    : shared_(shared),
       make_worker_(make_worker),
       choice_(choice),
-      make_steps_(make_worker(choice, batch.expected())) {}
+      make_steps_(make_worker(choice, shared.expected())) {}
 
 Worker::~Worker() {
     finish_pending();
 }
 
 void Worker::run() {
-    while (BatchFile* const file = device_failure_ ? nullptr : batch_.next()) carry_out(*file);
+    while (ListedFile* const file = device_failure_ ? nullptr : shared_.next()) carry_out(*file);
     finish_pending();
 }
 
-void Worker::carry_out(BatchFile& file) {
+void Worker::carry_out(ListedFile& file) {
     // The memory of another plan is given back before one is made.
     if (file.problem != problem_) finish_pending();
     problem_ = file.problem;
     const double begin_s = steady_clock_s();
     try {
         std::unique_ptr<FileRun> run;
-        run_with_fallback(batch_.console(), choice_, [&](const WorkerChoice& chosen) {
+        run_with_fallback(shared_.console(), choice_, [&](const WorkerChoice& chosen) {
             if (&chosen != &choice_) {  // a GPU has failed, and the files to come go without it too
-                make_steps_ = make_worker_(chosen, batch_.expected());
+                make_steps_ = make_worker_(chosen, shared_.expected());
                 choice_ = chosen;
             }
             run = compute(file);
@@ -58,63 +58,63 @@ void Worker::carry_out(BatchFile& file) {
     } catch (const DeviceFailure& error) {
         device_failure_ = std::current_exception();
         file.seconds = steady_clock_s() - begin_s;
-        batch_.fail(file, error);
+        shared_.fail(file, error);
     } catch (const std::exception& error) {
         file.seconds = steady_clock_s() - begin_s;
-        batch_.fail(file, error);
+        shared_.fail(file, error);
     }
 }
 
 /// Null where there is nothing to commit.
-std::unique_ptr<Worker::FileRun> Worker::compute(BatchFile& file) {
-    auto file_run = std::make_unique<FileRun>(file, make_steps_(file), batch_);
-    const RunOptions& options = batch_.request().run;
+std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
+    auto file_run = std::make_unique<FileRun>(file, make_steps_(file), shared_);
+    const RunOptions& options = shared_.request().run;
     StagedRun& run = file_run->run;
     run.plan();
-    if (batch_.resume() && !file.output.empty()) {
-        std::vector<std::string> inputs = batch_.request().kernels();
+    if (shared_.resume() && !file.output.empty()) {
+        std::vector<std::string> inputs = shared_.request().kernels();
         inputs.push_back(file.image);
         if (is_complete(file, inputs, file_run->steps->output())) {
             file.outcome = Outcome::skipped;
-            batch_.leave_out(file.voxels);
-            batch_.report(file);
+            shared_.leave_out(file.voxels);
+            shared_.report(file);
             return nullptr;
         }
     }
-    batch_.report_plan(file, *file_run->steps, choice_.engines);
+    shared_.report_plan(file, *file_run->steps, choice_.engines);
     if (options.dry_run) {
         file_run->keep_json(nullptr);
         file.outcome = Outcome::planned;
         return nullptr;
     }
-    batch_.title(file);
+    shared_.title(file);
     double done = 0;
     try {
-        run.execute(file_run->console, batch_.meter(), [&](double fraction) {
-            batch_.advance(file.voxels * fraction - done);
+        run.execute(file_run->console, shared_.meter(), [&](double fraction) {
+            shared_.advance(file.voxels * fraction - done);
             done = file.voxels * fraction;
         });
     } catch (...) {
-        batch_.advance(-done);
+        shared_.advance(-done);
         throw;
     }
-    batch_.advance(file.voxels - done);
+    shared_.advance(file.voxels - done);
     return file_run;
 }
 
 void Worker::commit(FileRun& run) {
-    BatchFile& file = run.file;
+    ListedFile& file = run.file;
     try {
         run.run.commit();
         const RunTimes times = run.run.times();
         file.seconds = times.timeline.now_s();
         file.outcome = Outcome::done;
-        batch_.print([&] { run.steps->report_result(run.console, times); });
+        shared_.print([&] { run.steps->report_result(run.console, times); });
         run.keep_json(&times);
-        batch_.report(file);
+        shared_.report(file);
     } catch (const std::exception& error) {
         file.seconds = run.run.timeline().now_s();
-        batch_.fail(file, error);
+        shared_.fail(file, error);
     }
 }
 

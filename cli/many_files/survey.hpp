@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/batch/batch_file.hpp"
-#include "cli/batch/request.hpp"
 #include "cli/images/image_request.hpp"
+#include "cli/many_files/listed_file.hpp"
+#include "cli/many_files/request.hpp"
 
 namespace convolume::cli {
 
 struct Survey {
-    std::vector<BatchFile> files;    ///< as named; those with bad headers have failed
+    std::vector<ListedFile> files;   ///< as named; those with bad headers have failed
     std::vector<std::size_t> order;  ///< of the others: those that share a plan follow one another
     ExpectedVolumes expected;        ///< of `order`
     double voxels = 0;               ///< of `order`
@@ -23,12 +23,12 @@ struct Survey {
 /// the pattern of second outputs, or empty. Throws InvalidArgument where an output is an input or
 /// another output, InputNotFound where there are no files, CannotCreate, and what kernels throw.
 /// After a request to stop no more headers are read.
-Survey survey_files(const ImageRequest& request, const BatchRequest& batch,
+Survey survey_files(const ImageRequest& request, const ManyFilesRequest& many,
                     const std::string& truth, const std::stop_token& stop);
 
 /// Whether the outputs of a file are complete: not older than `inputs`, and the image of the
 /// expected shape and type.
-bool is_complete(const BatchFile& file, const std::vector<std::string>& inputs,
+bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
                  const io::ImageMetadata& expected);
 
 }  // namespace convolume::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/output_name.hpp"
+#include "cli/many_files/output_name.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/batch_file.hpp"
+#include "cli/many_files/listed_file.hpp"
 
 #include <algorithm>
 #include <iomanip>
@@ -15,9 +15,9 @@ namespace {
 constexpr Outcome outcomes[] = {Outcome::planned, Outcome::done,    Outcome::skipped,
                                 Outcome::failed,  Outcome::stopped, Outcome::not_started};
 
-index_t count(const std::vector<BatchFile>& files, Outcome outcome) {
+index_t count(const std::vector<ListedFile>& files, Outcome outcome) {
     return std::count_if(files.begin(), files.end(),
-                         [outcome](const BatchFile& file) { return file.outcome == outcome; });
+                         [outcome](const ListedFile& file) { return file.outcome == outcome; });
 }
 
 /// Characters, not bytes: continuation bytes of UTF-8 take no column.
@@ -50,7 +50,7 @@ const char* to_string(Outcome outcome) {
     return "not started";
 }
 
-void BatchFile::fail(const std::exception& error, const HasOption& has_option) {
+void ListedFile::fail(const std::exception& error, const HasOption& has_option) {
     if (is_a<Cancelled>(error)) {
         outcome = Outcome::stopped;
         return;
@@ -61,16 +61,16 @@ void BatchFile::fail(const std::exception& error, const HasOption& has_option) {
     std::replace(reason.begin(), reason.end(), '\n', ' ');
 }
 
-std::string results_table(const std::vector<BatchFile>& files) {
+std::string results_table(const std::vector<ListedFile>& files) {
     std::size_t width = 4, result_width = 6;
-    for (const BatchFile& file : files) {
+    for (const ListedFile& file : files) {
         width = std::max(width, columns(file.image));
         result_width = std::max(result_width, columns(to_string(file.outcome)));
     }
     std::ostringstream text;
     text << padded("file", width) << padded("result", result_width)
          << " seconds  output or reason\n";
-    for (const BatchFile& file : files) {
+    for (const ListedFile& file : files) {
         text << padded(file.image, width) << padded(to_string(file.outcome), result_width);
         text << std::setw(8);
         if (file.outcome == Outcome::done || file.outcome == Outcome::failed)
@@ -85,7 +85,7 @@ std::string results_table(const std::vector<BatchFile>& files) {
     return text.str();
 }
 
-std::string results_line(const std::vector<BatchFile>& files) {
+std::string results_line(const std::vector<ListedFile>& files) {
     std::string text;
     for (const Outcome outcome : outcomes)
         if (const index_t number = count(files, outcome); number > 0)
@@ -93,10 +93,10 @@ std::string results_line(const std::vector<BatchFile>& files) {
     return text;
 }
 
-nlohmann::ordered_json results_json(const std::vector<BatchFile>& files) {
+nlohmann::ordered_json results_json(const std::vector<ListedFile>& files) {
     nlohmann::ordered_json json = versioned_json();
     json["files"] = nlohmann::ordered_json::array();
-    for (const BatchFile& file : files) {
+    for (const ListedFile& file : files) {
         nlohmann::ordered_json one{{"file", file.image},
                                    {"result", to_string(file.outcome)},
                                    {"seconds", file.seconds},
@@ -112,7 +112,7 @@ nlohmann::ordered_json results_json(const std::vector<BatchFile>& files) {
     return json;
 }
 
-void throw_result(const std::vector<BatchFile>& files, bool dry_run) {
+void throw_result(const std::vector<ListedFile>& files, bool dry_run) {
     const index_t complete = count(files, Outcome::done) + count(files, Outcome::skipped);
     const index_t failed = count(files, Outcome::failed);
     if (count(files, Outcome::stopped) + count(files, Outcome::not_started) > 0)
@@ -124,7 +124,7 @@ void throw_result(const std::vector<BatchFile>& files, bool dry_run) {
     ExitCode code = ExitCode::some_files_failed;
     if (failed == static_cast<index_t>(files.size()) &&
         std::all_of(files.begin(), files.end(),
-                    [&](const BatchFile& file) { return file.code == files.front().code; }))
+                    [&](const ListedFile& file) { return file.code == files.front().code; }))
         code = files.front().code;
     throw FilesFailed(message(failed, " of ", files.size(),
                               " files failed; correct them and go on with --resume"),
