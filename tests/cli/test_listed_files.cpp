@@ -82,14 +82,15 @@ struct Files : TemporaryFolder {
         many.has_option = [](std::string_view) { return true; };
     }
     void run() {
-        run_many_files(request, many, "",
-                  [this](const WorkerChoice& choice, const ExpectedVolumes& expected) -> MakeSteps {
-                      CHECK(expected.size() == 1);
-                      CHECK(expected.begin()->second == 6);
-                      return [this, choice](const ListedFile& file) {
-                          return std::make_unique<FakeSteps>(file, choice.engines, log);
-                      };
-                  });
+        run_many_files(
+            request, many, "",
+            [this](const WorkerChoice& choice, const ExpectedVolumes& expected) -> MakeSteps {
+                CHECK(expected.size() == 1);
+                CHECK(expected.begin()->second == 6);
+                return [this, choice](const ListedFile& file) {
+                    return std::make_unique<FakeSteps>(file, choice.engines, log);
+                };
+            });
     }
 
     ImageRequest request;

@@ -34,7 +34,6 @@ ReferenceEngine::ReferenceEngine(ReferenceEngineOptions options) {
     info_.is_gpu = options.is_gpu;
     info_.memory_limit_bytes = options.memory_limit_bytes;
     info_.tasks_in_flight = options.tasks_in_flight;
-    info_.streams = options.is_gpu;
 }
 
 BlockCost ReferenceEngine::estimate(const Block& block) const {
