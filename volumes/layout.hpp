@@ -8,6 +8,11 @@
 
 namespace convolume {
 
+/// Bytes of that many samples. Throws where they exceed 64 bits.
+inline index_t bytes_of(const Shape3& shape, PixelType type) {
+    return checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
+}
+
 /// One axis cut into tiles that share a grid length.
 struct AxisTiling {
     index_t grid = 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "volumes/part_store.hpp"
 
+#include "volumes/layout.hpp"
+
 namespace convolume {
 
 PartStore::PartStore(const decompose::SplitLayout& layout, Precision precision, void* data) {
@@ -59,9 +61,8 @@ ExecutionReport LoadedParts::run(
     const PartStore& store, const PartRows& rows,
     const std::function<ExecutionReport(const ConnectPart&)>& convolve) {
     const StackFormat format = store.source(rows.part).format();
-    const BufferPool::Lease part = parts_.take(
-        checked_multiply(element_count(format.shape), static_cast<index_t>(size_of(format.type))),
-        1, "a part of the image");
+    const BufferPool::Lease part =
+        parts_.take(bytes_of(format.shape, format.type), 1, "a part of the image");
     const ImageView view{part.data(), format.type, format.shape, contiguous_strides(format.shape)};
     store.source(rows.part).read_box(0, 0, rows.image, subview(view, rows.image));
     std::unique_lock engine(engine_);

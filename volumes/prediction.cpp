@@ -17,10 +17,6 @@ constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 // What a file's writer waits for before it tells the system to begin (io/atomic_output.cpp).
 constexpr double writeback_bytes = 64 << 20;
 
-index_t bytes_of(const Shape3& shape, PixelType type) {
-    return checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
-}
-
 // Bytes as a number of them, however many.
 index_t whole(double bytes) {
     return static_cast<index_t>(std::min(bytes, 9e18));

@@ -8,6 +8,7 @@
 #include "core/pixels/rows.hpp"
 #include "decompose/split.hpp"
 #include "volumes/bands.hpp"
+#include "volumes/layout.hpp"
 #include "volumes/packed_box.hpp"
 #include "volumes/part_store.hpp"
 #include "volumes/plan_runner.hpp"
@@ -76,8 +77,7 @@ class StreamedVolume {
                      });
         const PackedBox packed({planes, rows, range(0, problem.image.x)});
         const StackFormat format = stream_.source->format();
-        const index_t image_bytes = checked_multiply(element_count(packed.shape()),
-                                                     static_cast<index_t>(size_of(format.type)));
+        const index_t image_bytes = bytes_of(packed.shape(), format.type);
         const BufferPool::Lease image = boxes_.take(image_bytes, threads_, "planes of the image");
         const ImageView view{image.data(), format.type, packed.shape(),
                              contiguous_strides(packed.shape())};
@@ -132,8 +132,7 @@ class StreamedVolume {
         const SplitLayout layout = of_band(layout_, band);
         const PixelType type = stream_.sink->format().type;
         const Shape3 shape{here, row_end - band.row_begin, output.x};
-        const index_t bytes =
-            checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
+        const index_t bytes = bytes_of(shape, type);
         const BufferPool::Lease result = boxes_.take(bytes, threads_, "planes of the result");
         const ImageView view{result.data(), type, shape, contiguous_strides(shape)};
         ClampCount clamped;

@@ -5,15 +5,12 @@
 #include <optional>
 
 #include "core/pixels/rows.hpp"
+#include "volumes/layout.hpp"
 #include "volumes/packed_box.hpp"
 
 namespace convolume {
 
 namespace {
-
-index_t box_bytes(const Shape3& shape, PixelType type) {
-    return checked_multiply(element_count(shape), static_cast<index_t>(size_of(type)));
-}
 
 // One of the boxes that may be there at a time.
 class Permit {
@@ -34,7 +31,7 @@ class HeldBox {
             int threads, const HeldTasks::Record& record)
         : permit_(free),
           lease_([&] {
-              const index_t bytes = box_bytes(shape, type);
+              const index_t bytes = bytes_of(shape, type);
               const PhaseTimer timer(record.timeline, Phase::allocate, -1, record.task, bytes);
               return pool.take(bytes, threads, "a box of the image");
           }()),
@@ -58,7 +55,7 @@ void connect(Stream& stream, index_t t, index_t c, const Box3& box, int task, Ti
     input.source = {nullptr, from.type, from.shape, contiguous_strides(from.shape)};
     input.read = [&stream, t, c, task, timeline](const Box3& part, const ImageView& target) {
         const PhaseTimer timer(timeline, Phase::read, -1, task,
-                               box_bytes(target.shape, target.type));
+                               bytes_of(target.shape, target.type));
         stream.source->read_box(t, c, part, target);
     };
     const PixelType to = stream.sink->format().type;
@@ -66,7 +63,7 @@ void connect(Stream& stream, index_t t, index_t c, const Box3& box, int task, Ti
     output.write = [&stream, t, c, box, task, timeline](const Box3& part,
                                                         const ConstImageView& source) {
         const PhaseTimer timer(timeline, Phase::write, -1, task,
-                               box_bytes(source.shape, source.type));
+                               bytes_of(source.shape, source.type));
         Box3 place = part;
         for (int a = 0; a < 3; ++a) {
             place.begin[a] += box.begin[a];
@@ -81,8 +78,8 @@ index_t HeldTasks::bytes(const Block& block, const Shape3& image, index_t tasks)
     Shape3 read = block.loaded();
     for (int a = 0; a < 3; ++a) read[a] = std::min(read[a], image[a]);
     const index_t one =
-        checked_add(Buffer::rounded_bytes(box_bytes(read, block.source_type)),
-                    Buffer::rounded_bytes(box_bytes(block.kept(), block.target_type)));
+        checked_add(Buffer::rounded_bytes(bytes_of(read, block.source_type)),
+                    Buffer::rounded_bytes(bytes_of(block.kept(), block.target_type)));
     return checked_multiply(tasks == 1 ? 1 : boxes, one);
 }
 
