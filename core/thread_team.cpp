@@ -4,6 +4,9 @@
 // The machine may be busy with other programs, so nobody waits for a thread to *begin*: the caller
 // works at once, team threads join when they wake up, and the caller waits in the end only for
 // those that are in the middle of a range. Whoever waits, sleeps after a short spin.
+//
+// Waking a thread and having it join takes as long as some 10 µs of work. So a loop of many items
+// begins alone, and the caller invites as many threads as the rest of the work is worth.
 #include "core/thread_team.hpp"
 
 #include <pthread.h>
@@ -24,8 +27,15 @@ namespace convolume {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // Longer than the caller needs between two loops, shorter than what would disturb others.
 constexpr std::chrono::microseconds spin_time{30};
+
+// The caller works alone for so long before it judges how many threads the rest is worth.
+constexpr std::chrono::microseconds trial_time{3};
+constexpr std::chrono::duration<double, std::micro> worth_a_thread{10};
+constexpr int few_threads = 4;  // so few are woken at once
 
 void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -38,13 +48,13 @@ void pause_core() {
 /// Waits a short time for `condition`, and returns it.
 template <class Condition>
 bool spin_for(const Condition& condition) {
-    const auto end = std::chrono::steady_clock::now() + spin_time;
+    const auto end = Clock::now() + spin_time;
     do {
         for (int i = 0; i < 16; ++i) {
             if (condition()) return true;
             pause_core();
         }
-    } while (std::chrono::steady_clock::now() < end);
+    } while (Clock::now() < end);
     return condition();
 }
 
@@ -57,14 +67,29 @@ class Job {
     /// Works as thread number `thread` until no range is left.
     void run(int thread) {
         index_t begin = 0, end = 0;
-        while (take(begin, end)) {
-            try {
-                function_(work_, begin, end, thread);
-            } catch (...) {
-                if (!failed_.exchange(true)) error_ = std::current_exception();
-                next_.store(count_);
-            }
+        while (take(begin, end)) run_range(begin, end, thread);
+    }
+
+    /// The caller's work, as thread number 0. Calls invite(threads) when the rest turns out to be
+    /// worth more threads than before, at once where items are few, since each may be long, or
+    /// threads are.
+    template <class Invite>
+    void run_as_caller(const Invite& invite) {
+        int worth = 1;
+        if (threads_ <= few_threads || count_ < index_t{2} * threads_) {
+            invite(worth = threads_);
+        } else {
+            worth = begin_alone();
+            if (worth > 1) invite(worth);
         }
+        index_t begin = 0, end = 0;
+        while (worth < threads_ && take(begin, end)) {
+            const Clock::time_point start = Clock::now();
+            run_range(begin, end, 0);
+            const int now_worth = worth_of_rest(end - begin, Clock::now() - start);
+            if (now_worth > worth) invite(worth = now_worth);
+        }
+        run(0);
     }
 
     bool has_ranges() const { return next_.load(std::memory_order_relaxed) < count_; }
@@ -75,18 +100,55 @@ class Job {
     std::atomic<int> inside{0};  ///< team threads at work on it
 
     // Guarded by the team's mutex.
-    int places() const { return threads_ - taken_; }  ///< for threads that may still join
-    int threads() const { return threads_; }
+    int places() const { return invited_ - taken_; }  ///< for threads that may still join
+    int invited() const { return invited_; }          ///< with the caller
+    void set_invited(int threads) { invited_ = threads; }
     int take_place() { return taken_++; }
-    void close() { taken_ = threads_; }
+    void close() { taken_ = invited_; }
 
   private:
+    /// A few items by the caller alone; returns how many threads the rest is worth.
+    int begin_alone() {
+        const Clock::time_point start = Clock::now();
+        index_t done = 0;
+        for (index_t step = 1; has_ranges(); step = std::min(2 * step, count_)) {
+            const index_t end = done + std::min(step, share(done));
+            next_.store(end);
+            run_range(done, end, 0);
+            done = end;
+            const Clock::duration spent = Clock::now() - start;
+            if (spent >= trial_time) return worth_of_rest(done, spent);
+        }
+        return 1;
+    }
+
+    /// For how many threads there is work left, if the rest takes as long as `items` in `spent`.
+    int worth_of_rest(index_t items, Clock::duration spent) const {
+        const index_t rest = count_ - std::min(count_, next_.load(std::memory_order_relaxed));
+        const double threads = static_cast<double>(rest) / static_cast<double>(items) *
+                               (std::chrono::duration<double, std::micro>(spent) / worth_a_thread);
+        return threads < threads_ - 1 ? 1 + static_cast<int>(threads) : threads_;
+    }
+
+    void run_range(index_t begin, index_t end, int thread) {
+        try {
+            function_(work_, begin, end, thread);
+        } catch (...) {
+            if (!failed_.exchange(true)) error_ = std::current_exception();
+            next_.store(count_);
+        }
+    }
+
     // Ranges become smaller towards the end, so that all threads finish at about the same time.
+    index_t share(index_t begin) const {
+        return std::max<index_t>(1, (count_ - begin) / (index_t{4} * threads_));
+    }
+
     bool take(index_t& begin, index_t& end) {
         begin = next_.load(std::memory_order_relaxed);
         do {
             if (begin >= count_) return false;
-            end = begin + std::max<index_t>(1, (count_ - begin) / (index_t{4} * threads_));
+            end = begin + share(begin);
         } while (!next_.compare_exchange_weak(begin, end));
         return true;
     }
@@ -98,7 +160,7 @@ class Job {
     std::atomic<index_t> next_{0};
     std::atomic<bool> failed_{false};
     std::exception_ptr error_;
-    int taken_ = 1;  // the caller's
+    int invited_ = 1, taken_ = 1;  // the caller
 };
 
 class ThreadTeam {
@@ -106,34 +168,43 @@ class ThreadTeam {
     void run(index_t count, int threads, detail::RangeFunction function, const void* work) {
         Job job(count, threads, function, work);
         const bool nested = working_;
-        announce(job, !nested);
+        bool announced = false;
         working_ = true;
-        job.run(0);
+        job.run_as_caller([&](int invited) {
+            invite(job, invited, !announced && !nested);
+            announced = true;
+        });
         working_ = nested;
-        withdraw(job, !nested);
-        const auto finished = [&job] { return job.inside.load() == 0; };
-        if (!spin_for(finished)) {
-            std::unique_lock lock(mutex_);
-            ++waiting_callers_;
-            finished_.wait(lock, finished);
-            --waiting_callers_;
+        if (announced) {
+            withdraw(job, !nested);
+            await_threads(job);
         }
         job.rethrow();
     }
 
   private:
-    void announce(Job& job, bool starts) {
+    void invite(Job& job, int threads, bool starts) {
         bool wake = false;
         {
             const std::lock_guard lock(mutex_);
-            jobs_.push_back(&job);
-            places_ += job.places();
+            if (job.invited() == 1) jobs_.push_back(&job);
+            places_ += threads - job.invited();
+            job.set_invited(threads);
             active_ += starts;
             count_wanted();
             grow();
             wake = sleeping_ > 0 && wants_more();
         }
         if (wake) wake_two();
+    }
+
+    void await_threads(const Job& job) {
+        const auto finished = [&job] { return job.inside.load() == 0; };
+        if (spin_for(finished)) return;
+        std::unique_lock lock(mutex_);
+        ++waiting_callers_;
+        finished_.wait(lock, finished);
+        --waiting_callers_;
     }
 
     void withdraw(Job& job, bool ends) {
@@ -155,8 +226,8 @@ class ThreadTeam {
         static const int processors = thread_count(0);
         int largest = processors, all = 0;
         for (const Job* const job : jobs_) {
-            largest = std::max(largest, job->threads());
-            all += job->threads();
+            largest = std::max(largest, job->invited());
+            all += job->invited();
         }
         wanted_ = std::min(all, largest);
     }

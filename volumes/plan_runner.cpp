@@ -14,6 +14,9 @@ namespace convolume {
 
 namespace {
 
+// Devices begin when so much of the split volume is there: less is not worth sharing by threads.
+constexpr index_t least_split_bytes = index_t{4} << 20;
+
 // The host's threads of all engines together.
 int host_threads(const EngineList& engines) {
     int threads = 0;
@@ -237,7 +240,11 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
             false,
             {},
             {}};
-        const index_t stride = plan_.chosen.on_gpu ? ceil_div(front.steps(), 16) : front.steps();
+        const index_t stride =
+            plan_.chosen.on_gpu ? std::max(ceil_div(front.steps(), 16),
+                                           ceil_div(least_split_bytes,
+                                                    ceil_div(plan_.scratch_bytes, front.steps())))
+                                : front.steps();
         for (index_t begin = 0; begin < front.steps(); begin += stride) {
             const decompose::StepRange steps{begin, begin + stride};
             found.nonfinite_inputs +=

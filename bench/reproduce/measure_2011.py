@@ -295,24 +295,46 @@ def with_images(context, rows):
     images.worker.close()
 
 
+ON_CPU = {"names": {"device": "cpu"}, "keys": "device=cpu", "limit": "engine-mem"}
+
+
+def on_gpus(count):
+    return {"names": {"device": "gpu", "gpus": count}, "keys": f"device=gpu gpus={count}", "limit": "gpu-mem"}
+
+
+def lacking(context, gpus):
+    """A row that says why there are no figures of so many GPUs."""
+    return context.row({"experiment": "speed", "device": "gpu", "gpus": gpus}, lambda: context.need_gpus(gpus))
+
+
 def measure(context):
-    on_cpu = {"names": {"device": "cpu"}, "keys": "device=cpu", "limit": "engine-mem"}
-    on_gpus = [{"names": {"device": "gpu", "gpus": gpus}, "keys": f"device=gpu gpus={gpus}", "limit": "gpu-mem"}
-               for gpus in (1, 2) if gpus <= len(context.gpus)]
-    best = on_gpus[0] if on_gpus else on_cpu
+    """On one GPU, or on the CPU where there is none."""
+    device = on_gpus(1) if context.gpus else ON_CPU
 
     def rows(images):
-        for gpus in range(len(on_gpus) + 1, 3):
-            yield context.row({"experiment": "speed", "device": "gpu", "gpus": gpus},
-                              lambda gpus=gpus: context.need_gpus(gpus))
-        for device in on_gpus:
-            yield from gpu_speed(images, device["names"]["gpus"])
-        for device in on_gpus or [on_cpu]:
-            yield from phases(images, device)
-        yield from large_kernel(images, [*on_gpus, on_cpu])
-        yield from counts(images, best)
-        yield from precision(images, best)
+        if context.gpus:
+            yield from gpu_speed(images, 1)
+        else:
+            yield lacking(context, 1)
+        yield from phases(images, device)
+        yield from large_kernel(images, [device, ON_CPU] if context.gpus else [ON_CPU])
+        yield from counts(images, device)
+        yield from precision(images, device)
         yield from unpadded(context)
+
+    yield from with_images(context, rows)
+
+
+def measure_two(context):
+    """On two GPUs."""
+    if len(context.gpus) < 2:
+        yield lacking(context, 2)
+        return
+
+    def rows(images):
+        yield from phases(images, on_gpus(2))
+        yield from large_kernel(images, [on_gpus(2)])
+        yield from gpu_speed(images, 2)
 
     yield from with_images(context, rows)
 

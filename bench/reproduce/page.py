@@ -71,7 +71,8 @@ def read(paths):
                 if run["scale"] != 1:
                     sys.exit(f"{path}: the run of part {run['part']} was made with --scale {run['scale']}, which is "
                              "for trying the script: measure again without it")
-                parts[run["part"].removesuffix("cpu")].add(run["results"], machine_line(run["machine"], run["date"]))
+                part = run["part"].removesuffix("cpu").removesuffix("two")
+                parts[part].add(run["results"], machine_line(run["machine"], run["date"]))
         elif path.name.startswith("filter_gpu"):
             machine = f"{report['machine'].get('name', 'GPU')}, {report['date']} ({path.name})"
             rows = [row | {"experiment": "filters", "role": ROLES[row["role"]]} for row in report["results"]
@@ -116,7 +117,7 @@ bench/reproduce/page.py bench/results/filter_gpu.json bench/results/gpu_direct.j
 ```
 
 The first command needs the programs `convolume_volumes_bench`, `convolume_filter_cpu_bench` and, with CUDA,
-`convolume_filter_gpu_bench` and `convolume_gpu_direct_bench`, and takes up to 21 minutes. `--parts` chooses some of the
+`convolume_filter_gpu_bench` and `convolume_gpu_direct_bench`, and takes up to 25 minutes. `--parts` chooses some of the
 pages, `--minutes` sets the time limit of each. What the machine cannot run, such as GPU rows without a GPU, is recorded
 with the reason. A run is appended to the file; of several measurements of one thing the last one is shown.
 """

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the published experiments that this library continues, with its own code, and appends a run to a JSON file.
 
-    bench/reproduce/run.py [--parts 2011,2011cpu,2020,overlap,direct] [--build DIR] [--quick] --json OUT
+    bench/reproduce/run.py [--parts 2011,2011two,2011cpu,2020,overlap,direct] [--build DIR] [--quick] --json OUT
 
-Parts: 2011, 3D images by decimation in frequency; 2011cpu, the same images on CPU threads; 2020, filters by
-overlap-save in shared memory; overlap, overlap methods and convolution in parts (CPU); direct, the four forms of direct
-sums in CUDA. What this machine cannot run is in the JSON with the reason. Each part ends after its time limit
-(--minutes), with the rows that were left out.
+Parts: 2011, 3D images by decimation in frequency; 2011two and 2011cpu, the same on two GPUs and on CPU threads;
+2020, filters by overlap-save in shared memory; overlap, overlap methods and convolution in parts (CPU); direct, the
+four forms of direct sums in CUDA. What this machine cannot run is in the JSON with the reason. Each part ends after
+its time limit (--minutes), with the rows that were left out.
 bench/reproduce/page.py makes pages of it.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from context import Context, machine
 from report import report_text
 
-MINUTES = {"2011": 6, "2011cpu": 6, "2020": 4, "overlap": 3, "direct": 2}
+MINUTES = {"2011": 6, "2011two": 4, "2011cpu": 6, "2020": 4, "overlap": 3, "direct": 2}
 SAVE_EVERY_S = 10
 
 
@@ -59,8 +59,11 @@ class Report:
 
 
 def measurement(part):
-    module = importlib.import_module(f"measure_{part.removesuffix('cpu')}")
-    return module.measure_cpu if part.endswith("cpu") else module.measure
+    """The function that yields the rows of a part: measure, measure_two or measure_cpu of measure_YEAR."""
+    for variant in ("two", "cpu"):
+        if part.endswith(variant):
+            return getattr(importlib.import_module(f"measure_{part.removesuffix(variant)}"), f"measure_{variant}")
+    return importlib.import_module(f"measure_{part}").measure
 
 
 def known_parts(text):

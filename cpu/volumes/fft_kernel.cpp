@@ -29,10 +29,13 @@ struct PlaneStep {
     std::function<void(index_t z, index_t batch, int thread)> run;
 };
 
+// Loops over less than this are not worth waking other threads for.
+constexpr index_t worth_sharing_bytes = index_t{4} << 20;
+
 // Applies two steps to every plane: planes side by side when there are enough of them (each then
-// stays in a core's cache), else the batches of each plane side by side.
-void for_each_plane(ParallelLoop& loop, index_t planes, int threads, double begin, double end,
-                    const PlaneStep& first, const PlaneStep& second) {
+// stays in a core's cache), else the batches of a few planes side by side.
+void for_each_plane(ParallelLoop& loop, index_t planes, index_t plane_bytes, int threads,
+                    double begin, double end, const PlaneStep& first, const PlaneStep& second) {
     if (planes >= 2 * threads) {
         loop.run(planes, begin, end, [&](index_t z, int thread) {
             for (const PlaneStep* step : {&first, &second})
@@ -40,14 +43,18 @@ void for_each_plane(ParallelLoop& loop, index_t planes, int threads, double begi
         });
         return;
     }
-    for (index_t z = 0; z < planes; ++z) {
-        const double at =
-            begin + (end - begin) * static_cast<double>(z) / static_cast<double>(planes);
-        const double half = (end - begin) / static_cast<double>(2 * planes);
-        loop.run(first.batches, at, at + half,
-                 [&](index_t batch, int thread) { first.run(z, batch, thread); });
-        loop.run(second.batches, at + half, at + 2 * half,
-                 [&](index_t batch, int thread) { second.run(z, batch, thread); });
+    const index_t together = ceil_div(worth_sharing_bytes, plane_bytes);
+    const double share = (end - begin) / static_cast<double>(2 * planes);
+    for (index_t from = 0; from < planes; from += together) {
+        const index_t here = std::min(together, planes - from);
+        double at = begin + 2 * share * static_cast<double>(from);
+        for (const PlaneStep* step : {&first, &second}) {
+            const double next = at + share * static_cast<double>(here);
+            loop.run(here * step->batches, at, next, [&](index_t i, int thread) {
+                step->run(from + i / step->batches, i % step->batches, thread);
+            });
+            at = next;
+        }
     }
 }
 
@@ -98,7 +105,8 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
 
     ClampTotal clamped;
     const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
-    for_each_plane(loop, block.axes[0].kept, threads, multiplied, 1,
+    const index_t plane_bytes = fft->layout().plane * static_cast<index_t>(sizeof(Complex));
+    for_each_plane(loop, block.axes[0].kept, plane_bytes, threads, multiplied, 1,
                    {fft->column_batches(),
                     [&](index_t z, index_t batch, int thread) {
                         fft->inverse_columns(plane(z), batch, scratch.of(thread));
@@ -119,7 +127,9 @@ void FftKernel<Real>::transform(const FftBlock<Real>& fft, const BlockInput& inp
     ParallelLoop loop(threads, context);
     const pixels::RowGather gather(input.gather[2]);
     const auto plane = [&](index_t z) { return spectrum + z * fft.layout().plane; };
-    for_each_plane(loop, static_cast<index_t>(input.gather[0].size()), threads, 0, progress_end,
+    const index_t plane_bytes = fft.layout().plane * static_cast<index_t>(sizeof(Complex));
+    for_each_plane(loop, static_cast<index_t>(input.gather[0].size()), plane_bytes, threads, 0,
+                   progress_end,
                    {fft.row_batches(),
                     [&](index_t z, index_t batch, int thread) {
                         fft.forward_rows(input, gather, z, batch, plane(z), scratch.of(thread));

@@ -3,6 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
 #include "convolume/volume.hpp"
 #include "core/host_memory.hpp"
 #include "gpu/runtime/check.hpp"
@@ -44,42 +48,56 @@ bool is_page_locked(const void* data, index_t bytes) {
 }
 
 StagingPool::~StagingPool() {
-    for (char* buffer : idle_) static_cast<void>(cudaFreeHost(buffer));
+    for (const Idle& buffer : idle_) static_cast<void>(cudaFreeHost(buffer.data));
 }
 
-StagingPool::Lease StagingPool::take() {
+StagingPool::Lease StagingPool::take(index_t bytes) {
     std::unique_lock lock(mutex_);
     freed_.wait(lock, [&] { return !idle_.empty() || room_ > 0; });
-    return make(std::move(lock));
+    return make(bytes, std::move(lock));
 }
 
-StagingPool::Lease StagingPool::try_take() {
+StagingPool::Lease StagingPool::try_take(index_t bytes) {
     std::unique_lock lock(mutex_);
-    if (idle_.empty() && room_ == 0) return Lease(nullptr, {this});
-    return make(std::move(lock));
+    if (idle_.empty() && room_ == 0) return {};
+    return make(bytes, std::move(lock));
 }
 
-// One that is idle, or a new one.
-StagingPool::Lease StagingPool::make(std::unique_lock<std::mutex> lock) {
-    if (!idle_.empty()) {
-        char* const buffer = idle_.back();
-        idle_.pop_back();
-        return Lease(buffer, {this});
+// One that is idle and large enough, or a new one, in the place of a smaller one where there is no
+// room for more.
+StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex> lock) {
+    const auto fits = std::find_if(idle_.begin(), idle_.end(),
+                                   [&](const Idle& buffer) { return buffer.bytes >= bytes; });
+    if (fits != idle_.end()) {
+        const Idle buffer = *fits;
+        idle_.erase(fits);
+        return Lease(buffer.data, {this, buffer.bytes});
     }
-    --room_;
+    char* smaller = nullptr;
+    if (room_ > 0) {
+        --room_;
+    } else {
+        smaller = idle_.back().data;
+        idle_.pop_back();
+    }
     lock.unlock();
-    void* buffer = nullptr;
+    // Powers of two: what is needed next is often a little larger.
+    const index_t rounded = std::min(
+        buffer_bytes, static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes))));
+    void* data = nullptr;
     try {
-        check(cudaHostAlloc(&buffer, buffer_bytes, cudaHostAllocPortable), "a staging buffer");
+        if (smaller) check(cudaFreeHost(smaller), "freeing a staging buffer");
+        check(cudaHostAlloc(&data, static_cast<std::size_t>(rounded), cudaHostAllocPortable),
+              "a staging buffer");
     } catch (...) {
         lock.lock();
         ++room_;
         throw;
     }
-    return Lease(static_cast<char*>(buffer), {this});
+    return Lease(static_cast<char*>(data), {this, rounded});
 }
 
-void StagingPool::give_back(char* buffer) {
+void StagingPool::give_back(const Idle& buffer) {
     {
         const std::lock_guard lock(mutex_);
         idle_.push_back(buffer);

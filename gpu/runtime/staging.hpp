@@ -18,10 +18,16 @@ void install_page_locker();
 /// Whether all of [data, data + bytes) is page-locked memory that devices reach by themselves.
 bool is_page_locked(const void* data, index_t bytes);
 
-/// Staging buffers, at most `count` of them, made as they are needed: locking takes 0.4 s a GiB.
-/// Thread-safe; take() waits for one.
+/// Staging buffers, at most `count` of them, made as they are needed and as large as they are
+/// needed: locking takes 0.4 s a GiB. Thread-safe; take() waits for one.
 class StagingPool {
+    struct Idle {
+        char* data;
+        index_t bytes;
+    };
+
   public:
+    /// The most that is staged at once.
     static constexpr index_t buffer_bytes = index_t{16} << 20;
 
     explicit StagingPool(int count) : room_(count) {}
@@ -31,23 +37,25 @@ class StagingPool {
 
     /// A staging buffer on loan; gives itself back.
     struct GiveBack {
-        StagingPool* pool;
-        void operator()(char* buffer) const { pool->give_back(buffer); }
+        StagingPool* pool = nullptr;
+        index_t bytes = 0;
+        void operator()(char* data) const { pool->give_back({data, bytes}); }
     };
     using Lease = std::unique_ptr<char, GiveBack>;
 
-    Lease take();
+    /// At least `bytes`, which are at most buffer_bytes.
+    Lease take(index_t bytes);
     /// Null instead of waiting.
-    Lease try_take();
+    Lease try_take(index_t bytes);
 
   private:
-    void give_back(char* buffer);
-    Lease make(std::unique_lock<std::mutex> lock);
+    void give_back(const Idle& buffer);
+    Lease make(index_t bytes, std::unique_lock<std::mutex> lock);
 
     std::mutex mutex_;
     std::condition_variable freed_;
     int room_;
-    std::vector<char*> idle_;
+    std::vector<Idle> idle_;
 };
 
 }  // namespace convolume::gpu

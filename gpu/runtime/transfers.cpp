@@ -200,10 +200,10 @@ void Uploader::upload(const ConstImageView& source, char* target) {
 template <class Fill>
 void Uploader::upload_filled(index_t bytes, char* target, const Fill& fill) {
     reclaim(3);
-    StagingPool::Lease buffer = context_.staging->try_take();
+    StagingPool::Lease buffer = context_.staging->try_take(bytes);
     if (!buffer) {
         reclaim(0);  // who waits holds nothing that others wait for
-        buffer = context_.staging->take();
+        buffer = context_.staging->take(bytes);
     }
     Staged staged{std::move(buffer), Event()};
     fill(staged.buffer.get());
@@ -296,7 +296,7 @@ void Downloader::download(const char* source, const BoxWriter& write, const Box3
 
 void Downloader::stage(const char* source, index_t bytes,
                        std::function<void(const char*)> deliver) {
-    Staged staged{context_.staging->take(), Event(), std::move(deliver)};
+    Staged staged{context_.staging->take(bytes), Event(), std::move(deliver)};
     const Gate::Pass pass = context_.gate->step();
     context_.timeline->phase(Phase::device_to_host, stream_, bytes, [&] {
         check(cudaMemcpyAsync(staged.buffer.get(), source, static_cast<std::size_t>(bytes),

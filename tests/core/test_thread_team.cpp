@@ -83,6 +83,26 @@ TEST_CASE("several threads work, the caller as number 0") {
     CHECK(caller_is_zero);
 }
 
+TEST_CASE("loops of many short items visit every index once") {
+    // Work that is hardly worth a thread, in many and in few ranges.
+    for (const index_t count : {40, 130, 5000, 1 << 20}) {
+        INFO(count << " indices");
+        CHECK(visits(count, 16) == std::vector<int>(static_cast<std::size_t>(count), 1));
+    }
+}
+
+TEST_CASE("threads join a loop whose first items are much shorter than the others") {
+    std::set<std::thread::id> ids;
+    std::mutex mutex;
+    parallel_for(1000, 8, [&](index_t i, int) {
+        if (i < 900) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        const std::lock_guard lock(mutex);
+        ids.insert(std::this_thread::get_id());
+    });
+    CHECK(ids.size() > 4);  // alone, the caller would take 300 ms
+}
+
 TEST_CASE("nested loops and several callers at once end, and are complete") {
     std::atomic<index_t> sum{0};
     {

@@ -116,10 +116,13 @@ TEST_CASE("parts on a GPU travel through scratch files where host memory has no 
         make().execute(image.view(), expected.view());
 
         options.streamed = true;
-        const PlanCandidate with_room = make().plan().chosen;
-        CHECK(with_room.scratch_file_bytes == 0);
-        options.max_host_bytes = with_room.host_bytes - 1;
-        const Convolver convolver = make();
+        // With less and less memory fewer parts are in flight, and then the split volume leaves it.
+        Convolver convolver = make();
+        CHECK(convolver.plan().chosen.scratch_file_bytes == 0);
+        while (convolver.plan().chosen.scratch_file_bytes == 0) {
+            options.max_host_bytes = convolver.plan().chosen.host_bytes - 1;
+            convolver = make();
+        }
         CHECK(convolver.plan().chosen.scratch_file_bytes == convolver.plan().scratch_bytes);
         TestSource source({&image});
         TestSink sink({shape, PixelType::float32});
