@@ -7,6 +7,9 @@
 #include <limits>
 #include <vector>
 
+#include "core/thread_team.hpp"
+#include "core/threads.hpp"
+
 namespace convolume::cli {
 
 namespace {
@@ -26,8 +29,8 @@ struct Sums {
     double reference_squares = 0;  ///< of |B|
     double reference_largest = 0;  ///< of |B|
 
-    void add_row(const std::complex<double>* a, const std::complex<double>* b, index_t count,
-                 Index3 place) {
+    template <class Sample>
+    void add_row(const Sample* a, const Sample* b, index_t count, Index3 place) {
         double row_squares = 0;
         double row_reference = 0;
         for (index_t x = 0; x < count; ++x) {
@@ -48,7 +51,41 @@ struct Sums {
         squares += row_squares;
         reference_squares += row_reference;
     }
+
+    void add(const Sums& later) {
+        errors.nonfinite += later.errors.nonfinite;
+        if (later.errors.largest > errors.largest) {
+            errors.largest = later.errors.largest;
+            errors.worst = later.errors.worst;
+        }
+        squares += later.squares;
+        reference_squares += later.reference_squares;
+        reference_largest = std::max(reference_largest, later.reference_largest);
+    }
 };
+
+/// Of rows [first, end), which are numbered through all planes.
+template <class Sample>
+Sums sums_of_rows(const ConstImageView& a, const ConstImageView& b, index_t first, index_t end) {
+    // Rows of signals may have any length: they are converted a few samples at a time.
+    constexpr index_t piece = 16384;
+    const index_t width = std::min(piece, a.shape.x);
+    std::vector<Sample> row_a(static_cast<std::size_t>(width));
+    std::vector<Sample> row_b(row_a.size());
+    Sums sums;
+    for (index_t row = first; row < end; ++row) {
+        const index_t z = row / a.shape.y;
+        const index_t y = row % a.shape.y;
+        for (index_t x = 0; x < a.shape.x; x += width) {
+            const index_t count = std::min(width, a.shape.x - x);
+            const Box3 box{{z, y, x}, {z + 1, y + 1, x + count}};
+            convert_pixels(subview(a, box), view_of(row_a.data(), {1, 1, count}));
+            convert_pixels(subview(b, box), view_of(row_b.data(), {1, 1, count}));
+            sums.add_row(row_a.data(), row_b.data(), count, {z, y, x});
+        }
+    }
+    return sums;
+}
 
 }  // namespace
 
@@ -56,21 +93,19 @@ Errors errors_of(const ConstImageView& a, const ConstImageView& b) {
     if (a.shape != b.shape)
         throw InvalidArgument(message("results of ", to_string(a.shape), " and ",
                                       to_string(b.shape), " samples cannot be compared"));
-    // Rows of signals may have any length: they are converted a few samples at a time.
-    constexpr index_t piece = 16384;
-    const index_t width = std::min(piece, a.shape.x);
-    std::vector<std::complex<double>> row_a(static_cast<std::size_t>(width));
-    std::vector<std::complex<double>> row_b(row_a.size());
+    const bool complex_data = is_complex(a.type) || is_complex(b.type);
+    // Threads take bands of rows; the bands are added up in their order, whoever took them.
+    constexpr index_t band = 64;
+    const index_t rows = a.shape.z * a.shape.y;
+    std::vector<Sums> bands(static_cast<std::size_t>(ceil_div(rows, band)));
+    parallel_for(ceil_div(rows, band), thread_count(0), [&](index_t i, int) {
+        const index_t end = std::min(rows, (i + 1) * band);
+        bands[static_cast<std::size_t>(i)] =
+            complex_data ? sums_of_rows<std::complex<double>>(a, b, i * band, end)
+                         : sums_of_rows<double>(a, b, i * band, end);
+    });
     Sums sums;
-    for (index_t z = 0; z < a.shape.z; ++z)
-        for (index_t y = 0; y < a.shape.y; ++y)
-            for (index_t x = 0; x < a.shape.x; x += width) {
-                const index_t count = std::min(width, a.shape.x - x);
-                const Box3 box{{z, y, x}, {z + 1, y + 1, x + count}};
-                convert_pixels(subview(a, box), view_of(row_a.data(), {1, 1, count}));
-                convert_pixels(subview(b, box), view_of(row_b.data(), {1, 1, count}));
-                sums.add_row(row_a.data(), row_b.data(), count, {z, y, x});
-            }
+    for (const Sums& next : bands) sums.add(next);
     Errors errors = sums.errors;
     const auto samples = static_cast<double>(std::max<index_t>(1, element_count(a.shape)));
     errors.relative_largest = ratio(errors.largest, sums.reference_largest);
