@@ -286,7 +286,7 @@ copies into ordinary memory are slower on the one with two: 640×640×128 in cor
 
 640×640×128, in P parts. Phases overlap, so that their sum exceeds the elapsed time; this is what Figure 5 aims at. The
 paper gives no numbers, and in its text the convolution takes {PAPER['phases']['share_of_convolution']} of the time.
-Ours is a smaller share: the GPU's memory became 40 times faster (112 GB/s to 4.8 TB/s), the host's and the bus about ten
+Ours is a smaller share: the GPU's memory became 40 times faster (112 GB/s to 4.8 TB/s), the host and bus about ten
 times. Copies between ordinary and page-locked memory are in the elapsed time and in no phase.
 {phase_tables(results)}
 ## Transfers of several GPUs (Figure 5)
