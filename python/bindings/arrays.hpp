@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// NumPy arrays as views of the library, without copies. Axes keep their order: arrays of one and
+// two dimensions are (x) and (y, x).
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "convolume/volume.hpp"
+
+namespace convolume::python {
+
+namespace nb = nanobind;
+
+using ReadArray = nb::ndarray<nb::ro, nb::device::cpu>;
+using WriteArray = nb::ndarray<nb::device::cpu>;
+
+inline PixelType pixel_type(nb::dlpack::dtype type) {
+    using Code = nb::dlpack::dtype_code;
+    const auto is = [&](Code code, int bits) {
+        return type.code == static_cast<std::uint8_t>(code) && type.bits == bits && type.lanes == 1;
+    };
+    if (is(Code::UInt, 8)) return PixelType::uint8;
+    if (is(Code::Int, 8)) return PixelType::int8;
+    if (is(Code::UInt, 16)) return PixelType::uint16;
+    if (is(Code::Int, 16)) return PixelType::int16;
+    if (is(Code::UInt, 32)) return PixelType::uint32;
+    if (is(Code::Int, 32)) return PixelType::int32;
+    if (is(Code::Float, 32)) return PixelType::float32;
+    if (is(Code::Float, 64)) return PixelType::float64;
+    if (is(Code::Complex, 64)) return PixelType::complex64;
+    if (is(Code::Complex, 128)) return PixelType::complex128;
+    throw InvalidArgument("an array of a type that convolume does not compute with");
+}
+
+template <class View, class Array>
+View view_of_array(const Array& array) {
+    if (array.ndim() < 1 || array.ndim() > 3)
+        throw InvalidArgument(message("an array of ", array.ndim(), " dimensions where 1 to 3 are meant"));
+    View view;
+    view.data = array.data();
+    view.type = pixel_type(array.dtype());
+    view.shape = {1, 1, 1};
+    view.strides = {0, 0, 0};
+    const int first = 3 - static_cast<int>(array.ndim());
+    for (int axis = first; axis < 3; ++axis) {
+        view.shape[axis] = static_cast<index_t>(array.shape(static_cast<std::size_t>(axis - first)));
+        view.strides[axis] = array.stride(static_cast<std::size_t>(axis - first));
+    }
+    return view;
+}
+
+inline ConstImageView view(const ReadArray& array) {
+    return view_of_array<ConstImageView>(array);
+}
+inline ImageView view(const WriteArray& array) {
+    return view_of_array<ImageView>(array);
+}
+
+using Triple = std::array<index_t, 3>;
+inline Triple triple(const Index3& index) {
+    return {index.z, index.y, index.x};
+}
+inline Index3 index3(const Triple& values) {
+    return {values[0], values[1], values[2]};
+}
+
+/// A NumPy array (z, y, x) that owns the volume's memory.
+nb::object to_numpy(Volume volume);
+
+}  // namespace convolume::python

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What each file adds to the extension.
+
+#include <nanobind/nanobind.h>
+
+namespace convolume::python {
+
+void bind_errors(nanobind::module_& module);
+void bind_machine(nanobind::module_& module);
+void bind_convolver(nanobind::module_& module);
+void bind_deconvolver(nanobind::module_& module);
+void bind_filters(nanobind::module_& module);
+void bind_optics(nanobind::module_& module);
+void bind_files(nanobind::module_& module);
+
+}  // namespace convolume::python

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convolume/deconvolver.hpp"
+
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/released.hpp"
+
+namespace convolume::python {
+
+namespace {
+
+void make_options(DeconvolveOptions* self, const std::string& method, int iterations,
+                  const std::string& acceleration, const std::string& edges,
+                  const std::string& center, std::optional<double> background, double tv_weight,
+                  const std::array<double, 3>& spacing, double noise_to_signal,
+                  std::optional<double> stop, std::optional<index_t> max_host_bytes) {
+    new (self) DeconvolveOptions;
+    self->method = parse_deconvolve_method(method);
+    self->iterations = iterations;
+    self->acceleration = parse_acceleration(acceleration);
+    self->boundary = parse_edges(edges);
+    self->center = parse_kernel_center(center);
+    self->background = background;
+    self->tv_weight = tv_weight;
+    self->voxel = {spacing[0], spacing[1], spacing[2]};
+    self->noise_to_signal = noise_to_signal;
+    self->stop = stop;
+    self->max_host_bytes = max_host_bytes;
+}
+
+nb::dict to_dict(const DeconvolveReport& report) {
+    nb::dict facts;
+    facts["iterations"] = report.iterations;
+    facts["likelihood"] = report.last.likelihood;
+    facts["residual"] = report.last.residual;
+    facts["restarts"] = report.restarts;
+    facts["background"] = report.background;
+    facts["negative_pixels"] = report.negative_pixels;
+    facts["seconds"] = report.executed.seconds;
+    facts["clamped_low"] = report.executed.clamped_low;
+    facts["clamped_high"] = report.executed.clamped_high;
+    return facts;
+}
+
+// `callback(number, of, likelihood, residual)`: true ends the work with an error that the package
+// turns into a result.
+nb::dict execute(const Deconvolver& self, const ReadArray& image, const WriteArray& out,
+                 const nb::object& callback, const nb::object& progress) {
+    const ConstImageView from = view(image);
+    const ImageView to = view(out);
+    DeconvolveReport report;
+    // Iterations may take any time: never in the caller's thread, which must see Ctrl-C.
+    run_released(1, progress, [&](const ExecutionContext& context) {
+        std::stop_source stop;
+        const std::stop_callback passed_on(context.stop, [&] { stop.request_stop(); });
+        ExecutionContext own = context;
+        own.stop = stop.get_token();
+        PythonCalls calls(stop);
+        const auto on_iteration = [&](const Iteration& done) {
+            if (callback.is_none()) return;
+            calls.call([&] {
+                callback(done.number, done.of, done.likelihood, done.residual);
+            });
+        };
+        try {
+            report = self.execute(from, to, own, on_iteration);
+        } catch (const Cancelled&) {
+            if (!calls.raised()) throw;
+        }
+        if (calls.raised()) std::rethrow_exception(calls.raised());
+    });
+    return to_dict(report);
+}
+
+}  // namespace
+
+void bind_deconvolver(nb::module_& module) {
+    nb::class_<DeconvolveOptions>(module, "DeconvolveOptions")
+        .def("__init__", &make_options, nb::kw_only(), nb::arg("method") = "rl",
+             nb::arg("iterations") = 30, nb::arg("acceleration") = "biggs-andrews",
+             nb::arg("edges") = "extend", nb::arg("center") = "middle",
+             nb::arg("background") = nb::none(), nb::arg("tv_weight") = 0.002,
+             nb::arg("spacing") = std::array<double, 3>{1, 1, 1},
+             nb::arg("noise_to_signal") = 0.01, nb::arg("stop") = nb::none(),
+             nb::arg("max_host_bytes") = nb::none());
+
+    nb::class_<Deconvolver>(module, "Deconvolver")
+        .def(
+            "__init__",
+            [](Deconvolver* self, const Triple& shape, const ReadArray& psf,
+               const DeconvolveOptions& options, const EngineChoice& engines) {
+                const ConstImageView taps = view(psf);
+                const nb::gil_scoped_release released;
+                new (self) Deconvolver(index3(shape), taps, options, engines);
+            },
+            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("engines"))
+        .def_prop_ro("plan_text", [](const Deconvolver& self) { return self.plan().to_string(); })
+        .def_prop_ro("plan_facts",
+                     [](const Deconvolver& self) {
+                         const DeconvolvePlan plan = self.plan();
+                         nb::dict facts;
+                         facts["on_device"] = plan.on_device;
+                         facts["engines"] = plan.engines;
+                         facts["object"] = triple(plan.object);
+                         facts["grid"] = triple(plan.grid);
+                         facts["array_bytes"] = plan.array_bytes;
+                         facts["device_bytes"] = plan.device_bytes;
+                         facts["host_bytes"] = plan.host_bytes;
+                         facts["why_not_on_device"] = plan.why_not_on_device;
+                         return facts;
+                     })
+        .def("execute", &execute, nb::arg("image"), nb::arg("out"),
+             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+}
+
+}  // namespace convolume::python

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "convolume/image_file.hpp"
+#include "convolume/version.hpp"
+
+#include <nanobind/stl/map.h>
+
+namespace convolume::python {
+
+namespace {
+
+using io::ImageMetadata;
+using io::ImageReader;
+using io::ImageWriter;
+
+/// What the reader keeps of a file, so that a copy can carry it on.
+struct Reader {
+    std::unique_ptr<ImageReader> file;
+};
+struct Writer {
+    std::unique_ptr<ImageWriter> file;
+};
+
+Box3 box_of(const std::array<index_t, 6>& ends) {
+    return {{ends[0], ends[2], ends[4]}, {ends[1], ends[3], ends[5]}};
+}
+
+std::array<std::optional<double>, 3> voxel_of(const ImageMetadata& metadata) {
+    return metadata.voxel_size_um;
+}
+
+void bind_metadata(nb::module_& module) {
+    nb::class_<ImageMetadata>(module, "ImageMetadata")
+        .def(nb::init<>())
+        .def("copy", [](const ImageMetadata& self) { return ImageMetadata(self); })
+        .def_ro("format", &ImageMetadata::format)
+        .def_rw("frames", &ImageMetadata::frames)
+        .def_rw("channels", &ImageMetadata::channels)
+        .def_prop_rw(
+            "shape", [](const ImageMetadata& self) { return triple(self.shape); },
+            [](ImageMetadata& self, const Triple& shape) { self.shape = index3(shape); })
+        .def_prop_rw(
+            "type", [](const ImageMetadata& self) { return to_string(self.type); },
+            [](ImageMetadata& self, const std::string& type) {
+                self.type = parse_pixel_type(type);
+            })
+        .def_rw("axes", &ImageMetadata::axes)
+        .def_prop_rw("spacing", &voxel_of,
+                     [](ImageMetadata& self, const std::array<std::optional<double>, 3>& voxel) {
+                         self.voxel_size_um = voxel;
+                     })
+        .def_rw("unit", &ImageMetadata::unit)
+        .def_rw("frame_interval", &ImageMetadata::frame_interval_s)
+        .def_rw("channel_names", &ImageMetadata::channel_names)
+        .def_prop_ro("scaling",
+                     [](const ImageMetadata& self) -> nb::object {
+                         if (!self.scaling) return nb::none();
+                         return nb::make_tuple(self.scaling->scale, self.scaling->offset);
+                     })
+        .def_ro("ome_xml", &ImageMetadata::ome_xml)
+        .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
+}
+
+}  // namespace
+
+void bind_files(nb::module_& module) {
+    bind_metadata(module);
+    nb::class_<Reader>(module, "Reader")
+        .def(
+            "__init__",
+            [](Reader* self, const std::string& path, const std::string& axes) {
+                io::OpenOptions options;
+                options.axes = axes;
+                const nb::gil_scoped_release released;
+                new (self) Reader{io::open_image(path, options)};
+            },
+            nb::arg("path"), nb::arg("axes") = "")
+        .def_prop_ro("metadata",
+                     [](const Reader& self) { return ImageMetadata(self.file->metadata()); })
+        .def(
+            "read_box",
+            [](const Reader& self, index_t t, index_t c, const std::array<index_t, 6>& ends,
+               const WriteArray& target) {
+                const ImageView to = view(target);
+                const nb::gil_scoped_release released;
+                self.file->read_box(t, c, box_of(ends), to);
+            },
+            nb::arg("t"), nb::arg("c"), nb::arg("box"), nb::arg("target"));
+    nb::class_<Writer>(module, "Writer")
+        .def(
+            "__init__",
+            [](Writer* self, const std::string& path, const ImageMetadata& metadata,
+               bool overwrite, const std::string& compression) {
+                io::CreateOptions options;
+                options.overwrite = overwrite;
+                options.compression = io::parse_compression(compression);
+                options.software = message("convolume ", version());
+                const nb::gil_scoped_release released;
+                new (self) Writer{io::create_image(path, metadata, options)};
+            },
+            nb::arg("path"), nb::arg("metadata"), nb::arg("overwrite") = false,
+            nb::arg("compression") = "none")
+        .def(
+            "write_box",
+            [](const Writer& self, index_t t, index_t c, const std::array<index_t, 6>& ends,
+               const ReadArray& source) {
+                const ConstImageView from = view(source);
+                const nb::gil_scoped_release released;
+                self.file->write_box(t, c, box_of(ends), from);
+            },
+            nb::arg("t"), nb::arg("c"), nb::arg("box"), nb::arg("source"))
+        .def("commit", [](const Writer& self) {
+            const nb::gil_scoped_release released;
+            self.file->commit();
+        });
+}
+
+}  // namespace convolume::python

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processors compute, and what there is.
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/options.hpp"
+
+namespace convolume::python {
+
+nb::object to_numpy(Volume volume) {
+    auto* const kept = new Volume(std::move(volume));
+    const nb::capsule owner(kept, [](void* data) noexcept { delete static_cast<Volume*>(data); });
+    const ImageView pixels = kept->view();
+    const std::size_t shape[3] = {static_cast<std::size_t>(pixels.shape.z),
+                                  static_cast<std::size_t>(pixels.shape.y),
+                                  static_cast<std::size_t>(pixels.shape.x)};
+    return visit_pixel_type(pixels.type, [&](auto tag) -> nb::object {
+        using Sample = typename decltype(tag)::type;
+        return nb::cast(nb::ndarray<nb::numpy, Sample>(pixels.data, 3, shape, owner));
+    });
+}
+
+void bind_machine(nb::module_& module) {
+    using Device = EngineChoice::Device;
+    nb::class_<EngineChoice>(module, "Engines")
+        .def(
+            "__init__",
+            [](EngineChoice* self, const std::string& device, const std::vector<int>& gpus,
+               int threads, std::optional<index_t> max_gpu_bytes) {
+                new (self) EngineChoice;
+                self->device = gpus.empty() ? parse_device(device) : Device::gpu;
+                self->gpus = gpus;
+                self->threads = threads;
+                self->max_gpu_bytes = max_gpu_bytes;
+            },
+            nb::kw_only(), nb::arg("device") = "auto", nb::arg("gpus") = std::vector<int>(),
+            nb::arg("threads") = 0, nb::arg("max_gpu_bytes") = nb::none());
+
+    nb::class_<GpuDevice>(module, "GpuDevice", "A GPU of this machine.")
+        .def_ro("number", &GpuDevice::number)
+        .def_ro("name", &GpuDevice::name)
+        .def_ro("usable", &GpuDevice::usable)
+        .def_ro("memory_bytes", &GpuDevice::memory_bytes)
+        .def_ro("free_bytes", &GpuDevice::free_bytes)
+        .def("__repr__", [](const GpuDevice& gpu) {
+            return message("<GpuDevice ", gpu.number, ": ", gpu.name, ", ",
+                           format_bytes(gpu.memory_bytes), ">");
+        });
+    module.def("gpu_devices", &gpu_devices, "GPUs of this machine; empty where there is none.");
+    module.def("gpu_unavailable", &gpu_unavailable,
+               "Why no GPU can be used here, in one sentence; empty when one can.");
+    module.def("parse_byte_size", [](const std::string& text) { return parse_byte_size(text); });
+}
+
+}  // namespace convolume::python

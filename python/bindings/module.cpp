@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension convolume._core: the library's classes with plain types. The package around it has
+// the names and defaults that people meet.
+#include "bindings/bindings.hpp"
+#include "convolume/version.hpp"
+
+NB_MODULE(_core, module) {
+    module.doc() = "The compiled part of convolume. Its names may change: use the package's.";
+    module.attr("__version__") = CONVOLUME_VERSION;
+    convolume::python::bind_errors(module);
+    convolume::python::bind_machine(module);
+    convolume::python::bind_convolver(module);
+    convolume::python::bind_deconvolver(module);
+    convolume::python::bind_filters(module);
+    convolume::python::bind_optics(module);
+    convolume::python::bind_files(module);
+}

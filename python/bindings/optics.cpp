@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/released.hpp"
+#include "convolume/camera.hpp"
+#include "convolume/phantom.hpp"
+#include "convolume/psf.hpp"
+
+namespace convolume::python {
+
+namespace {
+
+using Voxel = std::array<double, 3>;
+
+VoxelSize voxel_size(const Voxel& voxel) {
+    return {voxel[0], voxel[1], voxel[2]};
+}
+
+void bind_psf(nb::module_& module) {
+    nb::class_<PsfOptions>(module, "PsfOptions")
+        .def("__init__",
+             [](PsfOptions* self, const std::string& model, const std::string& modality,
+                const Voxel& spacing, const Triple& shape) {
+                 new (self) PsfOptions;
+                 self->model = parse_psf_model(model);
+                 self->modality = parse_modality(modality);
+                 self->voxel = voxel_size(spacing);
+                 self->size = index3(shape);
+             })
+        .def_rw("wavelength", &PsfOptions::wavelength_um)
+        .def_rw("excitation", &PsfOptions::excitation_um)
+        .def_rw("pinhole", &PsfOptions::pinhole_au)
+        .def_rw("sheet_fwhm", &PsfOptions::sheet_fwhm_um)
+        .def_rw("depth", &PsfOptions::depth_um)
+        .def_rw("oversampling", &PsfOptions::oversampling)
+        .def_rw("center_z", &PsfOptions::center_z_um)
+        .def_rw("threads", &PsfOptions::threads)
+        .def_prop_rw(
+            "objective",
+            [](const PsfOptions& self) {
+                const Objective& o = self.objective;
+                nb::dict values;
+                values["na"] = o.na;
+                values["ni"] = o.ni;
+                values["ns"] = o.ns;
+                values["ng"] = o.ng;
+                return values;
+            },
+            [](PsfOptions& self, const nb::dict& values) {
+                Objective& o = self.objective;
+                const auto set = [&](const char* name, double& member) {
+                    if (values.contains(name)) member = nb::cast<double>(values[name]);
+                };
+                set("na", o.na);
+                set("ni", o.ni);
+                set("ni0", o.ni0);
+                set("ng", o.ng);
+                set("ng0", o.ng0);
+                set("ns", o.ns);
+                set("ti0", o.ti0_um);
+                set("tg", o.tg_um);
+                set("tg0", o.tg0_um);
+            })
+        .def("set_size", [](PsfOptions& self, const Triple& shape) { self.size = index3(shape); });
+    module.def(
+        "make_psf",
+        [](const PsfOptions& options, const nb::object& progress) {
+            Psf psf;
+            run_released(1, progress, [&](const ExecutionContext& context) {
+                psf = make_psf(options, context);
+            });
+            return nb::make_tuple(to_numpy(std::move(psf.values)), psf.center_z_um, psf.captured);
+        },
+        nb::arg("options"), nb::arg("progress") = nb::none());
+    module.def(
+        "psf_size_for",
+        [](const PsfOptions& options, double share) {
+            Shape3 size;
+            run_released(1, nb::none(), [&](const ExecutionContext& context) {
+                size = psf_size_for(options, share, context);
+            });
+            return triple(size);
+        },
+        nb::arg("options"), nb::arg("share"));
+    module.def("psf_facts", [](const PsfOptions& options) {
+        PsfFacts facts;
+        run_released(1, nb::none(),
+                     [&](const ExecutionContext& context) { facts = psf_facts(options, context); });
+        nb::dict values;
+        values["rayleigh_lateral"] = facts.rayleigh_lateral_um;
+        values["rayleigh_axial"] = facts.rayleigh_axial_um;
+        values["fwhm_lateral"] = facts.fwhm_lateral_um;
+        values["fwhm_axial"] = facts.fwhm_axial_um;
+        values["nyquist_lateral"] = facts.nyquist_lateral_um;
+        values["nyquist_axial"] = facts.nyquist_axial_um;
+        values["paraxial_focus"] = facts.paraxial_focus_um;
+        values["brightest_focus"] = facts.brightest_focus_um;
+        values["effective_na"] = facts.effective_na;
+        values["total_reflection"] = facts.total_reflection;
+        values["pinhole"] = facts.pinhole_um;
+        return values;
+    });
+    module.def(
+        "resample_kernel",
+        [](const ReadArray& kernel, const Triple& center, const Voxel& from, const Voxel& to) {
+            ResampledKernel result =
+                resample_kernel(view(kernel), index3(center), voxel_size(from), voxel_size(to));
+            return nb::make_tuple(to_numpy(std::move(result.values)), triple(result.center));
+        },
+        nb::arg("kernel"), nb::arg("center"), nb::arg("from_spacing"), nb::arg("to_spacing"));
+}
+
+void bind_phantom(nb::module_& module) {
+    nb::class_<Phantom>(module, "Phantom")
+        .def(
+            "__init__",
+            [](Phantom* self, const std::string& kind, const Triple& shape, const Voxel& spacing,
+               std::uint64_t seed, std::optional<index_t> count, std::optional<double> radius,
+               double brightness, double brightness_spread, double background) {
+                PhantomOptions options;
+                options.kind = parse_phantom_kind(kind);
+                options.shape = index3(shape);
+                options.voxel = voxel_size(spacing);
+                options.seed = seed;
+                options.count = count;
+                options.radius_um = radius;
+                options.brightness = brightness;
+                options.brightness_spread = brightness_spread;
+                options.background = background;
+                new (self) Phantom(options);
+            },
+            nb::arg("kind"), nb::arg("shape"), nb::arg("spacing"), nb::arg("seed"),
+            nb::arg("count"), nb::arg("radius"), nb::arg("brightness"),
+            nb::arg("brightness_spread"), nb::arg("background"))
+        .def("draw",
+             [](const Phantom& self, index_t begin, const WriteArray& planes, int threads) {
+                 const ImageView target = view(planes);
+                 const nb::gil_scoped_release released;
+                 self.draw(begin, target, threads);
+             })
+        .def_prop_ro("objects", [](const Phantom& self) {
+            nb::list objects;
+            for (const PhantomObject& object : self.objects()) {
+                nb::dict one;
+                one["kind"] = to_string(object.kind);
+                one["center"] = nb::make_tuple(object.center_um[0], object.center_um[1],
+                                               object.center_um[2]);
+                one["radius"] = object.radius_um;
+                one["length"] = object.length_um;
+                one["brightness"] = object.brightness;
+                objects.append(one);
+            }
+            return objects;
+        });
+}
+
+void bind_camera(nb::module_& module) {
+    nb::class_<Camera>(module, "Camera")
+        .def(nb::init<>())
+        .def_rw("quantum_efficiency", &Camera::quantum_efficiency)
+        .def_rw("background_photons", &Camera::background_photons)
+        .def_rw("dark_e_per_s", &Camera::dark_e_per_s)
+        .def_rw("exposure_s", &Camera::exposure_s)
+        .def_rw("read_noise_e", &Camera::read_noise_e)
+        .def_rw("full_well_e", &Camera::full_well_e)
+        .def_rw("gain_e_per_adu", &Camera::gain_e_per_adu)
+        .def_rw("offset_adu", &Camera::offset_adu)
+        .def_rw("bits", &Camera::bits)
+        .def_rw("noise", &Camera::noise)
+        .def_rw("seed", &Camera::seed)
+        .def("check", &Camera::check)
+        .def("expected_electrons", &Camera::expected_electrons)
+        .def("signal_to_noise", &Camera::signal_to_noise)
+        .def("expose", [](const Camera& self, const ReadArray& photons, index_t first_plane,
+                          const WriteArray& adu, int threads) {
+            const ConstImageView from = view(photons);
+            const ImageView to = view(adu);
+            CameraReport report;
+            {
+                const nb::gil_scoped_release released;
+                report = expose(self, from, first_plane, to, threads);
+            }
+            nb::dict facts;
+            facts["pixels"] = report.pixels;
+            facts["saturated"] = report.saturated;
+            facts["below_zero"] = report.below_zero;
+            facts["peak_photons"] = report.peak_photons;
+            facts["signal_to_noise_db"] = report.signal_to_noise_db();
+            return facts;
+        });
+}
+
+}  // namespace
+
+void bind_optics(nb::module_& module) {
+    bind_psf(module);
+    bind_phantom(module);
+    bind_camera(module);
+}
+
+}  // namespace convolume::python

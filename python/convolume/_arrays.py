@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What callers pass as arrays, as NumPy arrays of a type that the library computes with."""
+
+from typing import Any
+
+import numpy as np
+
+from ._errors import BadData, InvalidArgument, Unavailable
+
+#: Types that are read and written without a conversion.
+TYPES = frozenset(np.dtype(name) for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32",
+                                              "float64", "complex64", "complex128"))
+_DLPACK_CPU = 1
+_LARGEST_EXACT = 2**53  # of whole numbers in float64
+
+
+def is_double(*types: np.dtype) -> bool:
+    """Whether one of these types holds more than float32 does."""
+    return any(dtype.kind in "iu" and dtype.itemsize > 2 or dtype.char in "dD" for dtype in types)
+
+
+def readable(array: Any, what: str) -> np.ndarray:
+    """`array` as a NumPy array of one of TYPES: itself where it is one, whatever its strides."""
+    if type(array) is np.ndarray and array.dtype in TYPES:
+        return array
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise InvalidArgument(f"{what} is a masked array: fill the masked samples first, by .filled(value)")
+        array = array.data
+    if not isinstance(array, np.ndarray):
+        array = _from_others(array, what)
+    return _converted(array, what)
+
+
+def _from_others(array: Any, what: str) -> np.ndarray:
+    if hasattr(array, "__dlpack_device__") and not hasattr(array, "__array_interface__"):
+        if array.__dlpack_device__()[0] != _DLPACK_CPU:
+            raise Unavailable(f"{what} is in a GPU's memory: copy it to the host first (this version computes with "
+                              "arrays in host memory, on GPUs as well)")
+        return np.from_dlpack(array)
+    try:
+        return np.asarray(array)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"{what} is no array of numbers: {error}") from None
+
+
+def _converted(array: np.ndarray, what: str) -> np.ndarray:
+    """Of a type that holds every value."""
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    dtype = array.dtype
+    if dtype in TYPES:
+        return array
+    if dtype.kind == "b":
+        return array.view(np.uint8)
+    if dtype.kind == "f" and dtype.itemsize == 2:
+        return array.astype(np.float32)
+    if dtype.kind in "iu":  # of 8 bytes
+        if array.size and max(abs(int(array.max())), abs(int(array.min()))) > _LARGEST_EXACT:
+            raise BadData(f"{what} has whole numbers beyond 2**53, which float64 does not hold: scale them, or convert "
+                          "them yourself")
+        return array.astype(np.float64)
+    raise InvalidArgument(f"{what} is of type {dtype}: convert it to float64 or complex128, where that loses nothing")
+
+
+def give_back(result: np.ndarray, like: Any) -> Any:
+    """`result` as an array of the library that `like` comes from."""
+    module = type(like).__module__.partition(".")[0]
+    if module == "torch":
+        import torch
+
+        return torch.from_dlpack(result)
+    if module in ("jax", "jaxlib"):
+        import jax
+
+        return jax.numpy.from_dlpack(result)
+    return result
+
+
+def writable(out: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The caller's array for a result."""
+    if not isinstance(out, np.ndarray):
+        raise InvalidArgument(f"out is a {type(out).__name__}: it must be a NumPy array")
+    if out.shape != shape:
+        raise InvalidArgument(f"out has the shape {out.shape} where the result has {shape}")
+    if out.dtype not in TYPES:
+        raise InvalidArgument(f"out is of type {out.dtype}, which results are not written in")
+    if not out.flags.writeable:
+        raise InvalidArgument("out cannot be written: its memory is read-only")
+    return out
+
+
+def result_type(dtype: Any, natural: str) -> np.dtype:
+    """The type of a result: what the caller asks for, else the natural one."""
+    if dtype is None:
+        return np.dtype(natural)
+    found = np.dtype(dtype)
+    if found not in TYPES:
+        raise InvalidArgument(f"results are not written as {found}: choose one of "
+                              + ", ".join(sorted(str(one) for one in TYPES)))
+    return found

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How work is run: devices, threads, memory limits, progress. Every function of the package takes these."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
+
+from . import _core
+from ._errors import InvalidArgument, Unavailable
+
+Progress = Callable[[float], object] | bool | None
+Device = str | int | Sequence[int]
+
+
+class Run(TypedDict, total=False):
+    """Keywords of all functions that compute.
+
+    device
+        "auto" (the default: whichever is predicted to be faster), "cpu", "gpu" (all GPUs), the number of a GPU, or
+        several numbers. "gpu:1" and "gpu:0+1" work as well.
+    workers
+        CPU threads; None takes all processors that this process may run on.
+    max_host_mem, max_gpu_mem
+        Limits in bytes, or as text such as "8GiB"; of all host memory, and of each GPU.
+    progress
+        A function that is called with the fraction done, or True for a bar by tqdm.
+    """
+
+    device: Device
+    workers: int | None
+    max_host_mem: int | str | None
+    max_gpu_mem: int | str | None
+    progress: Progress
+
+
+_gpu_process: int | None = None  # that has used a GPU
+
+
+def engines(device: Device = "auto", workers: int | None = None, max_gpu_mem: int | str | None = None) -> _core.Engines:
+    kind, gpus = _device(device)
+    _check_fork(kind)
+    return _core.Engines(device=kind, gpus=gpus, threads=_threads(workers), max_gpu_bytes=byte_size(max_gpu_mem))
+
+
+def _device(device: Device) -> tuple[str, list[int]]:
+    if isinstance(device, bool):
+        raise InvalidArgument("device is 'auto', 'cpu', 'gpu', a number, or several")
+    if isinstance(device, int):
+        return "gpu", [device]
+    if isinstance(device, str):
+        kind, colon, numbers = device.partition(":")
+        if not colon:
+            return device, []
+        if kind == "gpu" and all(number.isdigit() for number in numbers.split("+")):
+            return "gpu", [int(number) for number in numbers.split("+")]
+        raise InvalidArgument(f"there is no device '{device}': write 'auto', 'cpu', 'gpu', 'gpu:0' or 'gpu:0+1'")
+    return "gpu", [int(number) for number in device]
+
+
+def _check_fork(kind: str) -> None:
+    """CUDA does not survive fork(): after one it would fail somewhere, with a riddle."""
+    global _gpu_process
+    if kind == "cpu":
+        return
+    process = os.getpid()
+    if _gpu_process is not None and _gpu_process != process:
+        if kind == "auto":
+            raise Unavailable("this process was forked from one that had looked for GPUs, and CUDA does not work in it: "
+                              "pass device='cpu', or start processes by multiprocessing.get_context('spawn')")
+        raise Unavailable("this process was forked from one that had used a GPU, and CUDA does not work in it: start "
+                          "processes by multiprocessing.get_context('spawn')")
+    if kind == "gpu" or not _core.gpu_unavailable():
+        _gpu_process = process
+
+
+def _threads(workers: int | None) -> int:
+    if workers is None:
+        return 0
+    if workers < 0:  # as scipy.fft: from the last processor backwards
+        workers += len(os.sched_getaffinity(0)) + 1
+    if workers < 1:
+        raise InvalidArgument("workers is 1 at least, or None for all processors")
+    return workers
+
+
+def byte_size(size: int | str | None) -> int | None:
+    return _core.parse_byte_size(size) if isinstance(size, str) else size
+
+
+class progress_bar:
+    """A function for the library's progress reports, or None; a context."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.bar: Any = None
+
+    def __enter__(self) -> Callable[[float], object] | None:
+        if self.progress is None or self.progress is False:
+            return None
+        if self.progress is not True:
+            return self.progress
+        try:
+            import tqdm.auto
+        except ImportError:
+            raise Unavailable("progress=True draws a bar by tqdm, which is not installed: pip install tqdm") from None
+        self.bar = tqdm.auto.tqdm(total=100, bar_format="{l_bar}{bar}| {elapsed}<{remaining}")
+        return self._show
+
+    def _show(self, fraction: float) -> None:
+        self.bar.update(100 * fraction - self.bar.n)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
