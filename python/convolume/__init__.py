@@ -7,10 +7,16 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 
 from ._convolve import Convolver, Plan, convolve, correlate
 from ._core import GpuDevice, __version__, gpu_devices
+from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
 from ._errors import (BadData, Cancelled, CannotCreate, DeviceFailure, Error, FileFailure, InputNotFound,
                       InvalidArgument, OutOfMemory, OutputExists, Unavailable)
+from ._files import Image, open, save  # noqa: A004 (the name that people look for)
+from ._filters import filter_bank
+from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._run import Run
 
-__all__ = ["BadData", "Cancelled", "CannotCreate", "Convolver", "DeviceFailure", "Error", "FileFailure", "GpuDevice",
-           "InputNotFound", "InvalidArgument", "OutOfMemory", "OutputExists", "Plan", "Run", "Unavailable",
-           "__version__", "convolve", "correlate", "gpu_devices"]
+__all__ = ["BadData", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver", "DeviceFailure", "Error",
+           "FileFailure", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory",
+           "OutputExists", "Phantom", "Plan", "Run", "Unavailable", "__version__", "convolve", "correlate",
+           "filter_bank", "gpu_devices", "make_psf", "open", "psf_facts", "resample_kernel", "richardson_lucy", "save",
+           "wiener"]

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deconvolution: the object behind a recorded image."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from . import _core
+from ._arrays import give_back, readable, result_type, writable
+from ._convolve import _BOUNDARIES, Boundary, Origin, _center, _triple
+from ._errors import InvalidArgument
+from ._run import Device, Progress, byte_size, engines, progress_bar
+
+Edges = Literal["extend"] | Boundary
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What is known after an iteration."""
+
+    number: int
+    """From 1."""
+    of: int
+    likelihood: float
+    """Logarithm of the Poisson likelihood of the estimate that this iteration started from, relative to a perfect fit:
+    at most 0. Not of method "wiener"."""
+    residual: float
+    """Of method "wiener": what is left of the right-hand side, relative."""
+
+
+Callback = Callable[[Iteration], object]
+
+
+class Deconvolver:
+    """Deconvolves images of one shape with one point spread function (PSF): prepared once, called often.
+
+    Parameters
+    ----------
+    image_shape : sequence of 1 to 3 ints
+        (z, y, x), (y, x) or (x,).
+    psf : array
+        As many dimensions. Negative samples are read as 0, and its sum is made 1.
+    method : {"rl", "rl-tv", "wiener"}
+        Richardson–Lucy; the same with total variation (Dey 2006); least squares with a penalty.
+    iterations : int
+    acceleration : {"biggs-andrews", "none"}
+    edges : {"extend", "zero", "nearest", "reflect", "mirror", "wrap"}
+        "extend" estimates the object as far outside the image as the PSF carries light into it, so that what lies
+        outside does not ring (Bertero and Boccacci 2005). Otherwise the object has the image's extents.
+    origin
+        The PSF's sample that stands for no shift, as of :class:`convolume.Convolver`.
+    background : float or "auto"
+        Added light of every pixel. "auto" estimates it from each image.
+    tv_weight : float
+        Of method "rl-tv".
+    spacing : sequence of floats, optional
+        Edge lengths of a voxel, for the gradient of "rl-tv".
+    balance : float
+        Of method "wiener": noise to signal, where the PSF sums to 1.
+    stop : float, optional
+        Ends when an iteration lowers the misfit by less than this fraction.
+    device, workers, max_host_mem, max_gpu_mem
+        As of :class:`convolume.Run`.
+
+    Raises
+    ------
+    InvalidArgument, BadData, OutOfMemory, Unavailable
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> psf = np.ones((3, 3)) / 9
+    >>> sharpen = convolume.Deconvolver((16, 16), psf, iterations=5, device="cpu")
+    >>> sharpen(np.ones((16, 16))).shape
+    (16, 16)
+    """
+
+    def __init__(self, image_shape: Sequence[int], psf: Any, *, method: Literal["rl", "rl-tv", "wiener"] = "rl",
+                 iterations: int = 30, acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
+                 edges: Edges = "extend", origin: Origin = "middle", background: float | Literal["auto"] = 0.0,
+                 tv_weight: float = 0.002, spacing: Sequence[float] | None = None, balance: float = 0.01,
+                 stop: float | None = None, device: Device = "auto", workers: int | None = None,
+                 max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None) -> None:
+        taps = readable(psf, "the PSF")
+        shape = tuple(int(n) for n in image_shape)
+        if not 1 <= len(shape) <= 3:
+            raise InvalidArgument(f"an image of {len(shape)} dimensions: deconvolve its 1 to 3 dimensional parts one by one")
+        if taps.ndim != len(shape):
+            raise InvalidArgument(f"the PSF has {taps.ndim} dimensions and the image {len(shape)}: both must have as many")
+        lengths = [1.0] * (3 - len(shape)) + [float(s) for s in (spacing or [1.0] * len(shape))]
+        if len(lengths) != 3:
+            raise InvalidArgument(f"spacing has {len(spacing or ())} numbers for {len(shape)} dimensions")
+        options = _core.DeconvolveOptions(
+            method=method, iterations=iterations, acceleration=acceleration, edges=_BOUNDARIES.get(edges, edges),
+            center=_center(origin, taps.ndim), background=None if background == "auto" else background,
+            tv_weight=tv_weight, spacing=(lengths[0], lengths[1], lengths[2]), noise_to_signal=balance, stop=stop,
+            max_host_bytes=byte_size(max_host_mem))
+        self._core = _core.Deconvolver(_triple(shape), taps.reshape(_triple(taps.shape)), options,
+                                       engines(device, workers, max_gpu_mem))
+        self.image_shape = shape
+        self._report: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def plan(self) -> str:
+        """Where arrays lie and how much memory they take, as text."""
+        return self._core.plan_text
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """Facts about the last call: iterations done, likelihood, background, seconds, …"""
+        return self._report
+
+    def __call__(self, image: Any, out: np.ndarray | None = None, *, dtype: Any = None,
+                 callback: Callback | None = None, progress: Progress = None) -> Any:
+        """The deconvolved image, of the same shape, float32 by default.
+
+        Parameters
+        ----------
+        image : array of `image_shape`, real and finite
+        out : NumPy array, optional
+            Takes the result. It may be `image`.
+        dtype : type, optional
+            Of the result; integers are rounded and clamped.
+        callback : callable, optional
+            Called with an :class:`Iteration` after each. What it raises ends the work.
+        """
+        pixels = readable(image, "the image")
+        if pixels.shape != self.image_shape:
+            raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
+        result = np.empty(pixels.shape, result_type(dtype, "float32")) if out is None else writable(out, pixels.shape)
+        tell = None
+        if callback is not None:
+            def tell(number: int, of: int, likelihood: float, residual: float) -> None:
+                callback(Iteration(number, of, likelihood, residual))
+        with progress_bar(progress) as report:
+            self._report = MappingProxyType(self._core.execute(pixels, result, tell, report))
+        return result if out is not None or pixels is image else give_back(result, image)
+
+
+def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: np.ndarray | None, dtype: Any,
+                callback: Callback | None, progress: Progress) -> Any:
+    pixels = readable(image, "the image")
+    return Deconvolver(pixels.shape, psf, **options)(image, out, dtype=dtype, callback=callback, progress=progress)
+
+
+def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: float = 0.0,
+                    spacing: Sequence[float] | None = None,
+                    acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
+                    background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
+                    stop: float | None = None, callback: Callback | None = None, out: np.ndarray | None = None,
+                    dtype: Any = None, device: Device = "auto", workers: int | None = None,
+                    max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
+                    progress: Progress = None) -> Any:
+    """Richardson–Lucy deconvolution, accelerated, of an object that goes on beyond the image.
+
+    For scikit-image's function of this name, with its defaults, see :func:`convolume.restoration.richardson_lucy`.
+
+    Parameters
+    ----------
+    image : array of 1 to 3 dimensions, real and finite
+    psf : array of as many dimensions
+    num_iter : int
+    tv_weight : float
+        Above 0: with total variation.
+    callback, out, dtype, progress
+        As of :meth:`Deconvolver.__call__`.
+
+    All others as of :class:`Deconvolver`.
+
+    Returns
+    -------
+    array of the image's shape, float32 by default
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> image = np.zeros((9, 9)); image[3:6, 3:6] = 1
+    >>> sharp = convolume.richardson_lucy(image, np.ones((3, 3)), 20, edges="zero", device="cpu")
+    >>> bool(sharp[4, 4] > 5)
+    True
+    """
+    options = dict(method="rl-tv" if tv_weight > 0 else "rl", iterations=num_iter, acceleration=acceleration, edges=edges,
+                   origin=origin, background=background, tv_weight=tv_weight, spacing=spacing, stop=stop, device=device,
+                   workers=workers, max_host_mem=max_host_mem, max_gpu_mem=max_gpu_mem)
+    return _deconvolve(image, psf, options, out, dtype, callback, progress)
+
+
+def wiener(image: Any, psf: Any, balance: float = 0.01, *, num_iter: int = 30,
+           background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
+           stop: float | None = None, out: np.ndarray | None = None, dtype: Any = None, device: Device = "auto",
+           workers: int | None = None, max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
+           progress: Progress = None) -> Any:
+    """Least squares with a penalty: (AᵀA + balance) x = Aᵀ(image - background), by conjugate gradients.
+
+    With ``edges="wrap"`` this is Wiener's filter for white noise. Results may be negative.
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> convolume.wiener(np.ones((8, 8)), np.ones((3, 3)), device="cpu").shape
+    (8, 8)
+    """
+    options = dict(method="wiener", iterations=num_iter, balance=balance, background=background, edges=edges,
+                   origin=origin, stop=stop, device=device, workers=workers, max_host_mem=max_host_mem,
+                   max_gpu_mem=max_gpu_mem)
+    return _deconvolve(image, psf, options, out, dtype, None, progress)

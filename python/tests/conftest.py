@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests share. They run on the CPU, and on GPUs where there are some."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+import convolume
+
+settings.register_profile("default", deadline=None, max_examples=40, derandomize=True,
+                          suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+settings.load_profile("default")
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def device(request):
+    if request.param == "gpu" and not any(gpu.usable for gpu in convolume.gpu_devices()):
+        pytest.skip("no GPU here")
+    return request.param
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(20240229)
