@@ -28,6 +28,14 @@ else
     echo "test.sh: there is no CUDA compiler (nvcc): the CUDA code is not compiled"
 fi
 
+# The Python package is tested with what its users have, from PyPI.
+venv=build/python-venv
+scripts/python_venv.sh
+case $preset in
+    *san) ;;  # a sanitizer would have to be loaded before Python
+    *) set -- -DCONVOLUME_BUILD_PYTHON=ON -DPython_EXECUTABLE="$root/$venv/bin/python" "$@" ;;
+esac
+
 build=build/test-$preset${CXX:+-$(basename "$CXX")}
 cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
     -DCONVOLUME_PYTHON="$python" "$@"

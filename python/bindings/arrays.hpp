@@ -40,7 +40,8 @@ inline PixelType pixel_type(nb::dlpack::dtype type) {
 template <class View, class Array>
 View view_of_array(const Array& array) {
     if (array.ndim() < 1 || array.ndim() > 3)
-        throw InvalidArgument(message("an array of ", array.ndim(), " dimensions where 1 to 3 are meant"));
+        throw InvalidArgument(
+            message("an array of ", array.ndim(), " dimensions where 1 to 3 are meant"));
     View view;
     view.data = array.data();
     view.type = pixel_type(array.dtype());
@@ -48,7 +49,8 @@ View view_of_array(const Array& array) {
     view.strides = {0, 0, 0};
     const int first = 3 - static_cast<int>(array.ndim());
     for (int axis = first; axis < 3; ++axis) {
-        view.shape[axis] = static_cast<index_t>(array.shape(static_cast<std::size_t>(axis - first)));
+        view.shape[axis] =
+            static_cast<index_t>(array.shape(static_cast<std::size_t>(axis - first)));
         view.strides[axis] = array.stride(static_cast<std::size_t>(axis - first));
     }
     return view;

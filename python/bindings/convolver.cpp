@@ -9,7 +9,7 @@ namespace convolume::python {
 
 namespace {
 
-void make_options(Options* self, const std::string& mode, const std::string& boundary, double cval,
+void make_options(Options* self, const std::string& mode, const std::string& boundary,
                   const std::string& operation, const std::string& center,
                   const std::string& normalization, const std::string& precision,
                   const std::string& nan, const std::string& method, int parts,
@@ -17,7 +17,6 @@ void make_options(Options* self, const std::string& mode, const std::string& bou
     new (self) Options;
     self->mode = parse_mode(mode);
     self->boundary = parse_boundary(boundary);
-    if (self->boundary.kind == BoundaryKind::constant) self->boundary.value = cval;
     self->operation = parse_operation(operation);
     self->center = parse_kernel_center(center);
     self->normalization = parse_kernel_normalization(normalization);
@@ -51,23 +50,21 @@ void make_convolver(PlannedConvolver* self, const Triple& shape, const ReadArray
 void bind_convolver(nb::module_& module) {
     nb::class_<Options>(module, "Options")
         .def("__init__", &make_options, nb::kw_only(), nb::arg("mode") = "same",
-             nb::arg("boundary") = "zero", nb::arg("cval") = 0.0,
-             nb::arg("operation") = "convolve", nb::arg("center") = "middle",
-             nb::arg("normalization") = "none", nb::arg("precision") = "float32",
-             nb::arg("nan") = "error", nb::arg("method") = "auto", nb::arg("parts") = 0,
-             nb::arg("max_host_bytes") = nb::none(), nb::arg("executions") = nb::none());
+             nb::arg("boundary") = "zero", nb::arg("operation") = "convolve",
+             nb::arg("center") = "middle", nb::arg("normalization") = "none",
+             nb::arg("precision") = "float32", nb::arg("nan") = "error", nb::arg("method") = "auto",
+             nb::arg("parts") = 0, nb::arg("max_host_bytes") = nb::none(),
+             nb::arg("executions") = nb::none());
 
     nb::class_<PlannedConvolver>(module, "Convolver")
         .def("__init__", &make_convolver, nb::arg("shape"), nb::arg("kernel"), nb::arg("options"),
              nb::arg("engines"), nb::arg("image_type"), nb::arg("output_type"))
-        .def_prop_ro("input_shape",
-                     [](const PlannedConvolver& self) {
-                         return triple(self.convolver.input_shape());
-                     })
-        .def_prop_ro("output_shape",
-                     [](const PlannedConvolver& self) {
-                         return triple(self.convolver.output_shape());
-                     })
+        .def_prop_ro(
+            "input_shape",
+            [](const PlannedConvolver& self) { return triple(self.convolver.input_shape()); })
+        .def_prop_ro(
+            "output_shape",
+            [](const PlannedConvolver& self) { return triple(self.convolver.output_shape()); })
         .def_prop_ro("natural_type",
                      [](const PlannedConvolver& self) {
                          return to_string(self.convolver.natural_output_type());
@@ -91,8 +88,7 @@ void bind_convolver(nb::module_& module) {
             nb::arg("image"), nb::arg("out"), nb::arg("progress") = nb::none());
 
     module.def(
-        "kernel_peak",
-        [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
+        "kernel_peak", [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
         nb::arg("kernel"));
 }
 

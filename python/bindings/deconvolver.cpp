@@ -58,9 +58,7 @@ nb::dict execute(const Deconvolver& self, const ReadArray& image, const WriteArr
         PythonCalls calls(stop);
         const auto on_iteration = [&](const Iteration& done) {
             if (callback.is_none()) return;
-            calls.call([&] {
-                callback(done.number, done.of, done.likelihood, done.residual);
-            });
+            calls.call([&] { callback(done.number, done.of, done.likelihood, done.residual); });
         };
         try {
             report = self.execute(from, to, own, on_iteration);
@@ -80,9 +78,8 @@ void bind_deconvolver(nb::module_& module) {
              nb::arg("iterations") = 30, nb::arg("acceleration") = "biggs-andrews",
              nb::arg("edges") = "extend", nb::arg("center") = "middle",
              nb::arg("background") = nb::none(), nb::arg("tv_weight") = 0.002,
-             nb::arg("spacing") = std::array<double, 3>{1, 1, 1},
-             nb::arg("noise_to_signal") = 0.01, nb::arg("stop") = nb::none(),
-             nb::arg("max_host_bytes") = nb::none());
+             nb::arg("spacing") = std::array<double, 3>{1, 1, 1}, nb::arg("noise_to_signal") = 0.01,
+             nb::arg("stop") = nb::none(), nb::arg("max_host_bytes") = nb::none());
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(

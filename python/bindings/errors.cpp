@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's errors become the classes of convolume/_errors.py, which are Python's usual ones as
 // well: ValueError, MemoryError, OSError, RuntimeError.
-#include "convolume/error.hpp"
-
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
+#include "convolume/error.hpp"
 
 namespace convolume::python {
 

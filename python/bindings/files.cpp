@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/map.h>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/version.hpp"
-
-#include <nanobind/stl/map.h>
 
 namespace convolume::python {
 
@@ -90,8 +90,8 @@ void bind_files(nb::module_& module) {
     nb::class_<Writer>(module, "Writer")
         .def(
             "__init__",
-            [](Writer* self, const std::string& path, const ImageMetadata& metadata,
-               bool overwrite, const std::string& compression) {
+            [](Writer* self, const std::string& path, const ImageMetadata& metadata, bool overwrite,
+               const std::string& compression) {
                 io::CreateOptions options;
                 options.overwrite = overwrite;
                 options.compression = io::parse_compression(compression);

@@ -6,7 +6,8 @@
 
 NB_MODULE(_core, module) {
     module.doc() = "The compiled part of convolume. Its names may change: use the package's.";
-    module.attr("__version__") = CONVOLUME_VERSION;
+    module.def(
+        "version", [] { return convolume::version(); }, "Of the library: \"0.1.0\".");
     convolume::python::bind_errors(module);
     convolume::python::bind_machine(module);
     convolume::python::bind_convolver(module);

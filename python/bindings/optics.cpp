@@ -143,8 +143,8 @@ void bind_phantom(nb::module_& module) {
             for (const PhantomObject& object : self.objects()) {
                 nb::dict one;
                 one["kind"] = to_string(object.kind);
-                one["center"] = nb::make_tuple(object.center_um[0], object.center_um[1],
-                                               object.center_um[2]);
+                one["center"] =
+                    nb::make_tuple(object.center_um[0], object.center_um[1], object.center_um[2]);
                 one["radius"] = object.radius_um;
                 one["length"] = object.length_um;
                 one["brightness"] = object.brightness;

@@ -6,14 +6,27 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 """
 
 from ._convolve import Convolver, Plan, convolve, correlate
-from ._core import GpuDevice, __version__, gpu_devices
+from ._core import GpuDevice, gpu_devices, version
 from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
-from ._errors import (BadData, Cancelled, CannotCreate, DeviceFailure, Error, FileFailure, InputNotFound,
-                      InvalidArgument, OutOfMemory, OutputExists, Unavailable)
+from ._errors import (
+                      BadData,
+                      Cancelled,
+                      CannotCreate,
+                      DeviceFailure,
+                      Error,
+                      FileFailure,
+                      InputNotFound,
+                      InvalidArgument,
+                      OutOfMemory,
+                      OutputExists,
+                      Unavailable,
+)
 from ._files import Image, open, save  # noqa: A004 (the name that people look for)
 from ._filters import filter_bank
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._run import Run
+
+__version__: str = version()
 
 __all__ = ["BadData", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver", "DeviceFailure", "Error",
            "FileFailure", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What callers pass as arrays, as NumPy arrays of a type that the library computes with."""
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -67,13 +68,9 @@ def give_back(result: np.ndarray, like: Any) -> Any:
     """`result` as an array of the library that `like` comes from."""
     module = type(like).__module__.partition(".")[0]
     if module == "torch":
-        import torch
-
-        return torch.from_dlpack(result)
+        return importlib.import_module("torch").from_dlpack(result)
     if module in ("jax", "jaxlib"):
-        import jax
-
-        return jax.numpy.from_dlpack(result)
+        return importlib.import_module("jax.numpy").from_dlpack(result)
     return result
 
 
@@ -90,11 +87,11 @@ def writable(out: Any, shape: tuple[int, ...]) -> np.ndarray:
     return out
 
 
-def result_type(dtype: Any, natural: str) -> np.dtype:
+def result_type(dtype: Any, natural: str) -> np.dtype[Any]:
     """The type of a result: what the caller asks for, else the natural one."""
     if dtype is None:
         return np.dtype(natural)
-    found = np.dtype(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)
     if found not in TYPES:
         raise InvalidArgument(f"results are not written as {found}: choose one of "
                               + ", ".join(sorted(str(one) for one in TYPES)))

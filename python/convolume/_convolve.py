@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolution of images with 1 to 3 dimensions, and of batches of them."""
 
+import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -49,27 +50,27 @@ class Plan:
     @property
     def method(self) -> str:
         """ "in-core", "dif", "tiled" or "direct"."""
-        return self._facts["chosen"]["method"]
+        return str(self._facts["chosen"]["method"])
 
     @property
     def engines(self) -> list[str]:
         """Who computes: "cpu:0", "gpu:1"."""
-        return self._facts["engines"]
+        return list(self._facts["engines"])
 
     @property
     def seconds(self) -> float:
         """Predicted time of one image."""
-        return self._facts["chosen"]["seconds"]
+        return float(self._facts["chosen"]["seconds"])
 
     @property
     def host_bytes(self) -> int:
         """Predicted host memory, the image and the result included."""
-        return self._facts["chosen"]["host_bytes"]
+        return int(self._facts["chosen"]["host_bytes"])
 
     @property
     def device_bytes(self) -> int:
         """Predicted memory of each GPU; 0 where none takes part."""
-        return self._facts["chosen"]["engine_bytes"] if self._facts["chosen"]["on_gpu"] else 0
+        return int(self._facts["chosen"]["engine_bytes"]) if self._facts["chosen"]["on_gpu"] else 0
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as `convolume convolve --dry-run --json` gives them."""
@@ -146,20 +147,22 @@ class Convolver:
             raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
                                   "batch by convolume.convolve(axes=…)")
         if taps.ndim != len(shape):
-            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel as "
-                                  "many, of length 1 where it does not reach")
+            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
+                                  "as many, of length 1 where it does not reach")
         image_type = readable(np.empty(0, dtype), "dtype").dtype
         if precision is None:
             precision = "float64" if is_double(image_type, taps.dtype) else "float32"
-        self._arguments = dict(mode=mode, boundary=boundary, cval=cval, origin=origin, normalize=normalize,
-                               operation=operation, method=method, nan=nan, precision=precision, device=device,
-                               workers=workers, max_host_mem=max_host_mem, max_gpu_mem=max_gpu_mem,
-                               executions=executions)
+        self._arguments: dict[str, Any] = {
+            "mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
+            "operation": operation, "method": method, "nan": nan, "precision": precision, "device": device,
+            "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem, "executions": executions}
         self._kernel = taps
         self._image_shape = shape
         self._dtype = image_type
         kind = _BOUNDARIES.get(boundary, boundary)
-        options = _core.Options(mode=mode, boundary=kind, cval=cval, operation=operation,
+        if kind == "constant":
+            kind = f"constant:{float(cval)!r}"
+        options = _core.Options(mode=mode, boundary=kind, operation=operation,
                                 center=_center(origin, taps.ndim), normalization=normalize or "none",
                                 precision=precision, nan=nan, method=method, max_host_bytes=byte_size(max_host_mem),
                                 executions=executions)
@@ -217,16 +220,16 @@ class Convolver:
         """The exact adjoint: takes an image of `output_shape` and gives one of `input_shape`."""
         turned = {"convolve": "adjoint", "adjoint": "convolve"}.get(self._arguments["operation"])
         if turned is None:
-            raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped kernel")
+            raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped "
+                                  "kernel")
         return Convolver(self._image_shape, self._kernel, dtype=self._dtype,
                          **{**self._arguments, "operation": turned})
 
     def as_linear_operator(self) -> Any:
         """As a scipy.sparse.linalg.LinearOperator on flattened images."""
-        from scipy.sparse.linalg import LinearOperator
-
+        linalg: Any = importlib.import_module("scipy.sparse.linalg")
         adjoint = self.adjoint()
-        return LinearOperator(
+        return linalg.LinearOperator(
             (int(np.prod(self.output_shape)), int(np.prod(self.input_shape))),
             matvec=lambda x: self(np.asarray(x, self._natural).reshape(self.input_shape)).ravel(),
             rmatvec=lambda y: adjoint(np.asarray(y, self._natural).reshape(self.output_shape)).ravel(),
@@ -253,12 +256,18 @@ def _axes(axes: Sequence[int] | int | None, dimensions: int, kernel_dimensions: 
         given = [axes] if isinstance(axes, int) else list(axes)
         found = [axis + dimensions if axis < 0 else axis for axis in given]
         if any(not 0 <= axis < dimensions for axis in found) or len(set(found)) != len(found):
-            raise InvalidArgument(f"axes {tuple(given)} do not name axes of an image of {dimensions} dimensions once each")
+            raise InvalidArgument(f"axes {tuple(given)} do not name axes of an image of {dimensions} dimensions once "
+                                  "each")
     if len(found) != kernel_dimensions:
         raise InvalidArgument(f"{len(found)} axes and a kernel of {kernel_dimensions} dimensions: both must agree")
     if not 1 <= len(found) <= 3:
         raise InvalidArgument(f"{len(found)} axes: 1 to 3 can be convolved, others are a batch")
     return found
+
+
+def _share(report: Callable[[float], object], number: int, of: int) -> Callable[[float], object]:
+    """Progress of one image among others."""
+    return lambda fraction: report((number + fraction) / of)
 
 
 def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any, axes: Sequence[int] | int | None,
@@ -279,10 +288,7 @@ def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any,
     targets = np.moveaxis(result, chosen, last)
     with progress_bar(progress) as report:
         for number, index in enumerate(np.ndindex(batch)):
-            step = None
-            if report is not None:
-                def step(fraction: float, number: int = number) -> None:
-                    report((number + fraction) / images)
+            step = None if report is None else _share(report, number, images)
             convolver._core.execute(moved[index], targets[index], step)
     return result if out is not None or pixels is image else give_back(result, image)
 
@@ -323,10 +329,10 @@ def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None
     >>> convolume.convolve([1., 2., 3.], [1., 1.], mode="full", device="cpu")
     array([1., 3., 5., 3.])
     """
-    return _apply("convolve", image, kernel, axes, out, dtype, progress,
-                  dict(mode=mode, boundary=boundary, cval=cval, origin=origin, normalize=normalize, method=method,
-                       nan=nan, precision=precision, device=device, workers=workers, max_host_mem=max_host_mem,
-                       max_gpu_mem=max_gpu_mem))
+    options = {"mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
+               "method": method, "nan": nan, "precision": precision, "device": device, "workers": workers,
+               "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
+    return _apply("convolve", image, kernel, axes, out, dtype, progress, options)
 
 
 def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: np.ndarray | None = None,
@@ -345,7 +351,7 @@ def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = Non
     >>> convolume.correlate([1., 2., 3.], [0., 0., 1.], device="cpu")
     array([2., 3., 0.])
     """
-    return _apply("correlate", image, kernel, axes, out, dtype, progress,
-                  dict(mode=mode, boundary=boundary, cval=cval, origin=origin, normalize=normalize, method=method,
-                       nan=nan, precision=precision, device=device, workers=workers, max_host_mem=max_host_mem,
-                       max_gpu_mem=max_gpu_mem))
+    options = {"mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
+               "method": method, "nan": nan, "precision": precision, "device": device, "workers": workers,
+               "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
+    return _apply("correlate", image, kernel, axes, out, dtype, progress, options)

@@ -34,6 +34,10 @@ class Iteration:
 Callback = Callable[[Iteration], object]
 
 
+def _teller(callback: Callback) -> Callable[[int, int, float, float], object]:
+    return lambda number, of, likelihood, residual: callback(Iteration(number, of, likelihood, residual))
+
+
 class Deconvolver:
     """Deconvolves images of one shape with one point spread function (PSF): prepared once, called often.
 
@@ -87,9 +91,11 @@ class Deconvolver:
         taps = readable(psf, "the PSF")
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
-            raise InvalidArgument(f"an image of {len(shape)} dimensions: deconvolve its 1 to 3 dimensional parts one by one")
+            raise InvalidArgument(f"an image of {len(shape)} dimensions: deconvolve its parts of 1 to 3 one "
+                                  "by one")
         if taps.ndim != len(shape):
-            raise InvalidArgument(f"the PSF has {taps.ndim} dimensions and the image {len(shape)}: both must have as many")
+            raise InvalidArgument(f"the PSF has {taps.ndim} dimensions and the image {len(shape)}: both must have as "
+                                  "many")
         lengths = [1.0] * (3 - len(shape)) + [float(s) for s in (spacing or [1.0] * len(shape))]
         if len(lengths) != 3:
             raise InvalidArgument(f"spacing has {len(spacing or ())} numbers for {len(shape)} dimensions")
@@ -106,7 +112,7 @@ class Deconvolver:
     @property
     def plan(self) -> str:
         """Where arrays lie and how much memory they take, as text."""
-        return self._core.plan_text
+        return str(self._core.plan_text)
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -131,10 +137,7 @@ class Deconvolver:
         if pixels.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
         result = np.empty(pixels.shape, result_type(dtype, "float32")) if out is None else writable(out, pixels.shape)
-        tell = None
-        if callback is not None:
-            def tell(number: int, of: int, likelihood: float, residual: float) -> None:
-                callback(Iteration(number, of, likelihood, residual))
+        tell = None if callback is None else _teller(callback)
         with progress_bar(progress) as report:
             self._report = MappingProxyType(self._core.execute(pixels, result, tell, report))
         return result if out is not None or pixels is image else give_back(result, image)
@@ -182,9 +185,10 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
     >>> bool(sharp[4, 4] > 5)
     True
     """
-    options = dict(method="rl-tv" if tv_weight > 0 else "rl", iterations=num_iter, acceleration=acceleration, edges=edges,
-                   origin=origin, background=background, tv_weight=tv_weight, spacing=spacing, stop=stop, device=device,
-                   workers=workers, max_host_mem=max_host_mem, max_gpu_mem=max_gpu_mem)
+    options = {"method": "rl-tv" if tv_weight > 0 else "rl", "iterations": num_iter, "acceleration": acceleration,
+               "edges": edges, "origin": origin, "background": background, "tv_weight": tv_weight, "spacing": spacing,
+               "stop": stop, "device": device, "workers": workers, "max_host_mem": max_host_mem,
+               "max_gpu_mem": max_gpu_mem}
     return _deconvolve(image, psf, options, out, dtype, callback, progress)
 
 
@@ -203,7 +207,7 @@ def wiener(image: Any, psf: Any, balance: float = 0.01, *, num_iter: int = 30,
     >>> convolume.wiener(np.ones((8, 8)), np.ones((3, 3)), device="cpu").shape
     (8, 8)
     """
-    options = dict(method="wiener", iterations=num_iter, balance=balance, background=background, edges=edges,
-                   origin=origin, stop=stop, device=device, workers=workers, max_host_mem=max_host_mem,
-                   max_gpu_mem=max_gpu_mem)
+    options = {"method": "wiener", "iterations": num_iter, "balance": balance, "background": background,
+               "edges": edges, "origin": origin, "stop": stop, "device": device, "workers": workers,
+               "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
     return _deconvolve(image, psf, options, out, dtype, None, progress)

@@ -2,6 +2,7 @@
 """Images in files (TIFF, HDF5, NPY), read when their samples are asked for."""
 
 import builtins
+import importlib
 import os
 from collections.abc import Sequence
 from os import PathLike
@@ -81,8 +82,8 @@ class Image:
         return len(self._axes)
 
     @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self._metadata.type)
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(str(self._metadata.type))
 
     @property
     def axes(self) -> str:
@@ -101,16 +102,17 @@ class Image:
     @property
     def scaling(self) -> tuple[float, float] | None:
         """(scale, offset) where samples stand for sample * scale + offset. Samples are given as they are stored."""
-        return self._metadata.scaling
+        scaling: tuple[float, float] | None = self._metadata.scaling
+        return scaling
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> np.ndarray:
         if self._array is not None:
-            return self._array[key]
+            return np.asarray(self._array[key])
         ranges, then = self._ranges(key)
-        return self._read(ranges)[then]
+        return np.asarray(self._read(ranges)[then])
 
     def _ranges(self, key: Any) -> tuple[list[range], tuple[Any, ...]]:
         """What to read of each axis, and how to index that: NumPy's basic indexing, which a reader can do in part."""
@@ -140,7 +142,8 @@ class Image:
                 ranges.append(range(index, index + 1))
                 then.append(0)
             else:
-                raise IndexError("an image in a file is indexed by numbers and slices: use np.asarray(image) for others")
+                raise IndexError("an image in a file is indexed by numbers and slices: use np.asarray(image) for "
+                                 "others")
         return ranges, tuple(then)
 
     def _read(self, ranges: list[range]) -> np.ndarray:
@@ -168,10 +171,10 @@ class Image:
     def to_dask(self, chunks: Any = "auto") -> Any:
         """As a dask array, which reads its blocks when they are computed."""
         try:
-            import dask.array
+            dask: Any = importlib.import_module("dask.array")
         except ImportError:
             raise Unavailable("to_dask() needs dask: pip install 'dask[array]'") from None
-        return dask.array.from_array(self, chunks=chunks, asarray=False, fancy=False, lock=False)
+        return dask.from_array(self, chunks=chunks, asarray=False, fancy=False, lock=False)
 
     def __repr__(self) -> str:
         return f"<Image {'×'.join(map(str, self.shape))} {self._axes}, {self.dtype}, spacing {self.spacing} µm>"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of filters over long 1D signals."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How work is run: devices, threads, memory limits, progress. Every function of the package takes these."""
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
@@ -65,8 +66,8 @@ def _check_fork(kind: str) -> None:
     process = os.getpid()
     if _gpu_process is not None and _gpu_process != process:
         if kind == "auto":
-            raise Unavailable("this process was forked from one that had looked for GPUs, and CUDA does not work in it: "
-                              "pass device='cpu', or start processes by multiprocessing.get_context('spawn')")
+            raise Unavailable("this process was forked from one that had looked for GPUs, and CUDA does not work in "
+                              "it: pass device='cpu', or start processes by multiprocessing.get_context('spawn')")
         raise Unavailable("this process was forked from one that had used a GPU, and CUDA does not work in it: start "
                           "processes by multiprocessing.get_context('spawn')")
     if kind == "gpu" or not _core.gpu_unavailable():
@@ -97,13 +98,13 @@ class progress_bar:
     def __enter__(self) -> Callable[[float], object] | None:
         if self.progress is None or self.progress is False:
             return None
-        if self.progress is not True:
+        if not isinstance(self.progress, bool):
             return self.progress
         try:
-            import tqdm.auto
+            tqdm: Any = importlib.import_module("tqdm.auto")
         except ImportError:
             raise Unavailable("progress=True draws a bar by tqdm, which is not installed: pip install tqdm") from None
-        self.bar = tqdm.auto.tqdm(total=100, bar_format="{l_bar}{bar}| {elapsed}<{remaining}")
+        self.bar = tqdm.tqdm(total=100, bar_format="{l_bar}{bar}| {elapsed}<{remaining}")
         return self._show
 
     def _show(self, fraction: float) -> None:

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deconvolution against the plain loop in double precision."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.ndimage
+import scipy.signal
+
+import convolume
+
+
+def blurred(random, shape=(12, 24, 24)):
+    specimen = np.zeros(shape)
+    specimen[tuple(random.integers(4, n - 4, 6) for n in shape)] = 1000
+    axes = [np.exp(-np.linspace(-2, 2, k) ** 2) for k in (5, 7, 7)]
+    psf = axes[0][:, None, None] * axes[1][:, None] * axes[2]
+    psf[1, 2, 3] *= 1.5  # not symmetric
+    psf /= psf.sum()
+    return random.poisson(scipy.ndimage.convolve(specimen, psf, mode="constant") + 2).astype(np.float64), psf
+
+
+def plain_richardson_lucy(image, psf, iterations, background=0.0):
+    """x <- x / (Aᵀ1) Aᵀ(y / (A x + b)), from the mean: zeros outside."""
+    def forward(x):
+        return scipy.ndimage.convolve(x, psf, mode="constant")
+
+    def backward(y):
+        return scipy.ndimage.correlate(y, psf, mode="constant")
+
+    estimate = np.full(image.shape, (image - background).mean())
+    weight = backward(np.ones(image.shape))
+    for _ in range(iterations):
+        estimate = estimate / weight * backward(image / (forward(estimate) + background))
+    return estimate
+
+
+def test_against_the_plain_loop(device, random):
+    image, psf = blurred(random)
+    got = convolume.richardson_lucy(image, psf, 15, acceleration="none", edges="zero", background=1.5, device=device)
+    want = plain_richardson_lucy(image, psf, 15, 1.5)
+    assert got.dtype == np.float32 and got.shape == image.shape
+    np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4 * want.max())
+
+
+def test_wiener_with_wrapped_edges_is_the_filter(device, random):
+    image, psf = blurred(random)
+    got = convolume.wiener(image, psf, 0.05, edges="wrap", stop=1e-6, num_iter=200, device=device)
+    padded = np.zeros(image.shape)
+    padded[:5, :7, :7] = psf
+    transfer = np.fft.fftn(np.roll(padded, (-2, -3, -3), (0, 1, 2)))
+    want = np.fft.ifftn(np.conj(transfer) * np.fft.fftn(image) / (np.abs(transfer) ** 2 + 0.05)).real
+    np.testing.assert_allclose(got, want, atol=1e-3 * np.abs(want).max())
+
+
+def test_planned_once_called_often(random):
+    image, psf = blurred(random)
+    plan = convolume.Deconvolver(image.shape, psf, iterations=4, device="cpu")
+    first = plan(image)
+    out = np.empty(image.shape, np.uint16)
+    assert plan(image.astype(np.uint16), out) is out
+    np.testing.assert_allclose(out, np.clip(np.rint(first), 0, 65535), atol=1)
+    assert plan.report["iterations"] == 4 and plan.report["likelihood"] < 0
+    assert "object" in plan.plan or "memory" in plan.plan
+
+
+def test_iterations_are_told(random):
+    image, psf = blurred(random)
+    told = []
+    convolume.richardson_lucy(image, psf, 6, acceleration="none", callback=told.append, device="cpu")
+    assert [one.number for one in told] == list(range(1, 7)) and told[0].of == 6
+    likelihoods = [one.likelihood for one in told]
+    assert likelihoods == sorted(likelihoods) and likelihoods[-1] <= 0
+
+
+def test_callback_that_raises_ends_it(random):
+    image, psf = blurred(random)
+    told = []
+
+    def stop_at_three(iteration):
+        told.append(iteration.number)
+        if iteration.number == 3:
+            raise StopIteration("three are enough")
+
+    with pytest.raises(StopIteration, match="three"):
+        convolume.richardson_lucy(image, psf, 50, callback=stop_at_three, device="cpu")
+    assert told == [1, 2, 3]
+
+
+def test_one_and_two_dimensions(random):
+    image = random.poisson(50, 40).astype(float)
+    assert convolume.richardson_lucy(image, [1.0, 2, 1], 3, device="cpu").shape == (40,)
+    assert convolume.richardson_lucy(np.outer(image, image), np.ones((3, 3)), 3, device="cpu").shape == (40, 40)
+
+
+def test_control_c():
+    program = ("import numpy, convolume, sys\n"
+               "image = numpy.random.poisson(9, (64, 256, 256)).astype('f4')\n"
+               "print('ready', flush=True)\n"
+               "try:\n"
+               "    convolume.richardson_lucy(image, numpy.ones((9, 9, 9)), 10000, device='cpu')\n"
+               "except KeyboardInterrupt:\n"
+               "    sys.exit(77)\n")
+    run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    run.stdout.readline()
+    time.sleep(1.5)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(60) == 77
+    run.stdout.close()
+
+
+IMAGE, PSF = np.ones((9, 9)), np.ones((3, 3))
+REFUSED = [
+    (lambda: convolume.richardson_lucy(IMAGE, np.ones((3, 3, 3)), device="cpu"), "dimensions"),
+    (lambda: convolume.richardson_lucy(IMAGE, np.zeros((3, 3)), device="cpu"), "zero"),
+    (lambda: convolume.richardson_lucy(IMAGE * np.nan, PSF, device="cpu"), "nan"),
+    (lambda: convolume.richardson_lucy(IMAGE * 1j, PSF, device="cpu"), "complex"),
+    (lambda: convolume.richardson_lucy(IMAGE, PSF, 0, device="cpu"), "iteration"),
+    (lambda: convolume.richardson_lucy(IMAGE, PSF, edges="constant", device="cpu"), "constant"),
+    (lambda: convolume.richardson_lucy(IMAGE, PSF, acceleration="warp", device="cpu"), "warp"),
+    (lambda: convolume.Deconvolver((9, 9), PSF, device="cpu")(np.ones((8, 9))), "planned"),
+    (lambda: convolume.Deconvolver((9, 9), PSF, spacing=(1, 1, 1), device="cpu"), "spacing"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_refused_in_one_sentence(case):
+    call, words = REFUSED[case]
+    with pytest.raises(ValueError, match=words) as refused:
+        call()
+    assert isinstance(refused.value, convolume.Error)

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds the wheel of the Python package for this machine's Python and tests it where nothing else is
+# installed.
+#   scripts/wheel.sh [--no-test]
+# The wheel is in build/wheels. It holds the libraries that it needs (FFTW, libtiff, HDF5, …), and
+# computes on the CPU. With FFTW inside, it is under the GPL as a whole.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+scripts/install_packages.sh build
+test=1
+[ "${1:-}" != --no-test ] || test=
+
+venv=build/python-venv
+scripts/python_venv.sh
+rm -rf build/wheels build/wheel-unrepaired
+"$venv/bin/python" -m build --wheel --outdir build/wheel-unrepaired \
+    -Ccmake.define.CONVOLUME_WITH_CUDA=OFF -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF .
+PATH="$root/$venv/bin:$PATH" "$venv/bin/auditwheel" repair --strip -w build/wheels build/wheel-unrepaired/*.whl
+ls -l build/wheels
+
+[ -n "$test" ] || exit 0
+fresh=build/wheel-venv
+rm -rf "$fresh"
+python3 -m venv "$fresh"
+"$fresh/bin/pip" install -q --disable-pip-version-check build/wheels/*.whl pytest hypothesis scipy scikit-image
+"$fresh/bin/convolume" --version
+cd python/tests
+"$root/$fresh/bin/python" -m pytest -q -p no:cacheprovider .
