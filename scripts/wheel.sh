@@ -17,7 +17,7 @@ scripts/python_venv.sh
 rm -rf build/wheels build/wheel-unrepaired
 "$venv/bin/python" -m build --wheel --outdir build/wheel-unrepaired \
     -Ccmake.define.CONVOLUME_WITH_CUDA=OFF -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF .
-PATH="$root/$venv/bin:$PATH" "$venv/bin/auditwheel" repair --strip -w build/wheels build/wheel-unrepaired/*.whl
+PATH="$root/$venv/bin:$PATH" "$venv/bin/auditwheel" repair --strip -z 9 -w build/wheels build/wheel-unrepaired/*.whl
 ls -l build/wheels
 
 [ -n "$test" ] || exit 0

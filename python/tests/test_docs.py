@@ -4,6 +4,8 @@
 import doctest
 import importlib
 import pkgutil
+import re
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +23,17 @@ def test_examples(name):
 def test_everything_public_has_a_docstring():
     missing = [name for name in convolume.__all__ if name != "__version__" and not getattr(convolume, name).__doc__]
     assert not missing
+
+
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages(page, tmp_path, monkeypatch):
+    """The Python of a page runs from its first line to its last."""
+    if not page.exists():
+        pytest.skip("the pages are not beside the tests")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+        exec(compile(block, str(page), "exec"), names)
