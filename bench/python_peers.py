@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package beside SciPy and scikit-image, in turns, on the CPU.
 
-    PYTHONPATH=BUILD/python bench/python.py [--rounds N] [--workers N] [--json FILE]
+    PYTHONPATH=BUILD/python bench/python_peers.py [--rounds N] [--workers N] [--json FILE]
 
 Needs NumPy, SciPy and, for deconvolution, scikit-image. First calls are those of a process that has convolved nothing
 yet; later ones are medians.
@@ -66,9 +66,8 @@ CASES = {"fftconvolve, 240×480×480 * 31×61×61": (FFTCONVOLVE, "scipy.signal"
 
 def times(program, peer, workers, rounds):
     """Seconds of each call in a new process."""
-    text = f"PEER, WORKERS = {peer}, {workers}\n{program}\n" + "\n".join(
-        ["for _ in range(%d):" % rounds, "    begin = time.perf_counter()", "    run()",
-         "    print(time.perf_counter() - begin)"])
+    text = (f"PEER, WORKERS = {peer}, {workers}\n{program}\nfor _ in range({rounds}):\n"
+            "    begin = time.perf_counter()\n    run()\n    print(time.perf_counter() - begin)\n")
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)
@@ -83,8 +82,9 @@ def import_seconds():
 
 def call_seconds():
     """Of a planned convolver, an image of 8³ and a kernel of 3³."""
-    import convolume
     import numpy as np
+
+    import convolume
 
     image = np.ones((8, 8, 8), np.float32)
     plan = convolume.Convolver(image.shape, np.random.default_rng(1).random((3, 3, 3), dtype=np.float32), device="cpu")
@@ -120,8 +120,8 @@ def main():
               f"{later:.3f} s ({of_peer / later:.1f}×)", flush=True)
     loading = import_seconds()
     call = call_seconds()
-    print(f"import {1e3 * loading:.0f} ms beside NumPy's; a call {1e6 * call['call']:.1f} µs, of which the compiled part "
-          f"{1e6 * call['core']:.1f} µs")
+    print(f"import {1e3 * loading:.0f} ms beside NumPy's; a call {1e6 * call['call']:.1f} µs, of which the compiled "
+          f"part {1e6 * call['core']:.1f} µs")
     if arguments.json:
         machine = f"{platform.machine()}, {arguments.workers} workers, Python {platform.python_version()}"
         arguments.json.write_text(json.dumps({"date": str(date.today()), "machine": machine, "import_s": loading,
