@@ -34,7 +34,7 @@ class Image:
 
     @classmethod
     def of_array(cls, array: Any, *, axes: str | None = None, spacing: Sequence[float | None] | None = None,
-                 channel_names: Sequence[str] = (), text: dict[str, str] | None = None) -> "Image":
+                 channel_names: Sequence[str] = ()) -> "Image":
         """An image in memory.
 
         Parameters
@@ -56,21 +56,9 @@ class Image:
         metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
         metadata.type, metadata.axes = values.dtype.name, axes
         metadata.channel_names = list(channel_names)
-        image = cls(None, metadata, values, axes)
         if spacing is not None:
-            image._set_spacing(spacing)
-        image.text = dict(text or {})
-        return image
-
-    text: dict[str, str]
-
-    def _set_spacing(self, spacing: Sequence[float | None]) -> None:
-        spatial = [axis for axis in "ZYX" if axis in self._axes]
-        if len(spacing) != len(spatial):
-            raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
-        lengths = dict(zip(spatial, spacing))
-        self._metadata.spacing = tuple(lengths.get(axis) for axis in "ZYX")
-        self._metadata.unit = "um"
+            _set_spacing(metadata, axes, spacing)
+        return cls(None, metadata, values, axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -180,6 +168,15 @@ class Image:
         return f"<Image {'×'.join(map(str, self.shape))} {self._axes}, {self.dtype}, spacing {self.spacing} µm>"
 
 
+def _set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> None:
+    spatial = [axis for axis in "ZYX" if axis in axes]
+    if len(spacing) != len(spatial):
+        raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
+    lengths = dict(zip(spatial, spacing))
+    metadata.spacing = tuple(lengths.get(axis) for axis in "ZYX")
+    metadata.unit = "um"
+
+
 def _axes_of(metadata: Any) -> str:
     """Those that the image has: x and y always, others where the file names them or they are longer than 1."""
     extents = dict(zip(_AXES, (metadata.frames, metadata.channels, *metadata.shape)))
@@ -222,9 +219,7 @@ def open(path: Path, *, axes: str = "") -> Image:  # noqa: A001 (the name that p
         error.filename = name
         raise
     metadata = reader.metadata
-    image = Image(reader, metadata, None, _axes_of(metadata))
-    image.text = {}
-    return image
+    return Image(reader, metadata, None, _axes_of(metadata))
 
 
 def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None = None,
@@ -261,8 +256,7 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
     if len(metadata.channel_names) != metadata.channels:
         metadata.channel_names = []
     if spacing is not None:
-        shaped = Image(None, metadata, None, source.axes)
-        shaped._set_spacing(spacing)
+        _set_spacing(metadata, source.axes, spacing)
     try:
         writer = _core.Writer(name, metadata, overwrite, compression)
         _write(writer, source)

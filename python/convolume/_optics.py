@@ -91,8 +91,8 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: S
     options = _options(na, wavelength, spacing, shape, model, modality, ni, ns, depth, excitation, pinhole, sheet_fwhm,
                        workers, more)
     with progress_bar(progress) as report:
-        values, center_z, _ = _core.make_psf(options, report)
-    return Image.of_array(values, spacing=_spacing(spacing), text={"center_z_um": repr(center_z)})
+        values, _, _ = _core.make_psf(options, report)
+    return Image.of_array(values, spacing=_spacing(spacing))
 
 
 def psf_facts(*, na: float, wavelength: float, model: Model = "vectorial",
