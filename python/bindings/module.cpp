@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
     convolume::python::bind_errors(module);
     convolume::python::bind_machine(module);
     convolume::python::bind_convolver(module);
+    convolume::python::bind_device(module);
     convolume::python::bind_deconvolver(module);
     convolume::python::bind_filters(module);
     convolume::python::bind_optics(module);

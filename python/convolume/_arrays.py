@@ -36,8 +36,7 @@ def readable(array: Any, what: str) -> np.ndarray:
 def _from_others(array: Any, what: str) -> np.ndarray:
     if hasattr(array, "__dlpack_device__") and not hasattr(array, "__array_interface__"):
         if array.__dlpack_device__()[0] != _DLPACK_CPU:
-            raise Unavailable(f"{what} is in a GPU's memory: copy it to the host first (this version computes with "
-                              "arrays in host memory, on GPUs as well)")
+            raise Unavailable(f"{what} is in a GPU's memory, which is not taken here: copy it to the host first")
         return np.from_dlpack(array)
     try:
         return np.asarray(array)

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable, result_type, writable
+from ._device import DeviceArray, is_on_gpu, to_host
 from ._errors import InvalidArgument
 from ._run import Device, Progress, byte_size, engines, progress_bar
 
@@ -141,7 +142,7 @@ class Convolver:
                  method: Method = "auto", nan: Nan = "error", precision: Precision | None = None,
                  device: Device = "auto", workers: int | None = None, max_host_mem: int | str | None = None,
                  max_gpu_mem: int | str | None = None, executions: int | None = None) -> None:
-        taps = readable(kernel, "the kernel")
+        taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
             raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
@@ -162,14 +163,15 @@ class Convolver:
         kind = _BOUNDARIES.get(boundary, boundary)
         if kind == "constant":
             kind = f"constant:{float(cval)!r}"
-        options = _core.Options(mode=mode, boundary=kind, operation=operation,
+        self._options = _core.Options(mode=mode, boundary=kind, operation=operation,
                                 center=_center(origin, taps.ndim), normalization=normalize or "none",
                                 precision=precision, nan=nan, method=method, max_host_bytes=byte_size(max_host_mem),
                                 executions=executions)
         complex_data = image_type.kind == "c" or taps.dtype.kind == "c"
         natural = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}[precision][complex_data]
         filled = taps.reshape(_triple(taps.shape)) if taps.ndim < 3 else taps
-        self._core = _core.Convolver(_triple(shape), filled, options, engines(device, workers, max_gpu_mem),
+        self._on_gpus: dict[tuple[int, str], _core.DeviceConvolver] = {}
+        self._core = _core.Convolver(_triple(shape), filled, self._options, engines(device, workers, max_gpu_mem),
                                      image_type.name, natural)
         first = 3 - len(shape)
         self.input_shape: tuple[int, ...] = tuple(self._core.input_shape[first:])
@@ -186,14 +188,18 @@ class Convolver:
         """The type that results have where `out` does not say."""
         return self._natural
 
-    def __call__(self, image: Any, out: np.ndarray | None = None, *, progress: Progress = None) -> Any:
+    def __call__(self, image: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
         """The convolution of one image of `input_shape`, any type and strides.
 
         Parameters
         ----------
         image : array
-        out : NumPy array of `output_shape`, optional
-            Takes the result, in its type: integers are rounded and clamped. Apart from the image in memory.
+        out : array of `output_shape`, optional
+            Takes the result, in its type: integers are rounded and clamped. Apart from the image in memory. For an
+            image in a GPU's memory, a contiguous array there of :attr:`dtype`.
+        stream : optional
+            For an image in a GPU's memory: a stream of CuPy or PyTorch, or the address of one. The work is enqueued
+            there, or on the library's current stream, and nothing waits for it.
         progress
             See :class:`convolume.Run`.
 
@@ -201,10 +207,10 @@ class Convolver:
         -------
         array of `output_shape`, of the library that `image` comes from
         """
+        if type(image) is not np.ndarray and is_on_gpu(image):
+            return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
         pixels = readable(image, "the image")
-        if pixels.shape != self.input_shape:
-            raise InvalidArgument(f"an image of shape {pixels.shape} where this convolver was planned for "
-                                  f"{self.input_shape}")
+        self._check_shape(pixels.shape)
         if out is None:
             result = np.empty(self.output_shape, self._natural)
         else:
@@ -215,6 +221,27 @@ class Convolver:
             with progress_bar(progress) as report:
                 self._core.execute(pixels, result, report)
         return result if pixels is image or out is not None else give_back(result, image)
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if shape != self.input_shape:
+            raise InvalidArgument(f"an image of shape {shape} where this convolver was planned for {self.input_shape}")
+
+    def _call_on_gpu(self, image: DeviceArray, out: Any, stream: Any) -> Any:
+        self._check_shape(image.shape)
+        key = image.device, image.dtype.name
+        if key not in self._on_gpus:
+            self._on_gpus[key] = _core.DeviceConvolver(
+                _triple(self._image_shape), self._kernel.reshape(_triple(self._kernel.shape)), self._options,
+                image.device, image.dtype.name, byte_size(self._arguments["max_gpu_mem"]))
+        convolver = self._on_gpus[key]
+        kind: np.dtype[Any] = np.dtype(convolver.output_type)
+        result = image.empty(self.output_shape, kind) if out is None else DeviceArray.of(out, "out")
+        if out is not None and (result.array is not out or result.dtype != kind or result.shape != self.output_shape
+                                or result.device != image.device):
+            raise InvalidArgument(f"out must be a contiguous array of {kind}, shape {self.output_shape}, on the GPU of "
+                                  "the image")
+        convolver.execute(image.address, result.address, image.stream(stream))
+        return result.array
 
     def adjoint(self) -> "Convolver":
         """The exact adjoint: takes an image of `output_shape` and gives one of `input_shape`."""
@@ -271,7 +298,9 @@ def _share(report: Callable[[float], object], number: int, of: int) -> Callable[
 
 
 def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any, axes: Sequence[int] | int | None,
-           out: np.ndarray | None, dtype: Any, progress: Progress, arguments: dict[str, Any]) -> Any:
+           out: Any, dtype: Any, progress: Progress, stream: Any, arguments: dict[str, Any]) -> Any:
+    if is_on_gpu(image):
+        return _apply_on_gpu(operation, image, kernel, axes, out, dtype, stream, arguments)
     pixels, taps = readable(image, "the image"), readable(kernel, "the kernel")
     chosen = _axes(axes, pixels.ndim, taps.ndim)
     last = list(range(-len(chosen), 0))
@@ -293,8 +322,22 @@ def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any,
     return result if out is not None or pixels is image else give_back(result, image)
 
 
-def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: np.ndarray | None = None,
-             dtype: Any = None, mode: Mode = "same", boundary: Boundary = "zero", cval: float = 0.0,
+def _apply_on_gpu(operation: Literal["convolve", "correlate"], image: Any, kernel: Any,
+                  axes: Sequence[int] | int | None, out: Any, dtype: Any, stream: Any,
+                  arguments: dict[str, Any]) -> Any:
+    source = DeviceArray.of(image, "the image")
+    taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
+    if _axes(axes, len(source.shape), taps.ndim) != list(range(len(source.shape))):
+        raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
+                              "with a Convolver")
+    convolver = Convolver(source.shape, taps, dtype=source.dtype, operation=operation, **arguments)
+    if dtype is not None and np.dtype(dtype) != convolver.dtype:
+        raise InvalidArgument(f"results in a GPU's memory are of type {convolver.dtype}: convert them there")
+    return convolver(image, out, stream=stream)
+
+
+def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: Any = None,
+             dtype: Any = None, stream: Any = None, mode: Mode = "same", boundary: Boundary = "zero", cval: float = 0.0,
              origin: Origin = "middle", normalize: Normalize = None, method: Method = "auto", nan: Nan = "error",
              precision: Precision | None = None, device: Device = "auto", workers: int | None = None,
              max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
@@ -309,11 +352,13 @@ def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None
         1 to 3 dimensions.
     axes : sequence of ints, optional
         The image's axes that are convolved, one for each of the kernel's. All others are a batch. None: the last ones.
-    out : NumPy array, optional
+    out : array, optional
         Takes the result.
     dtype : type, optional
         Of the result: float32, float64 or their complex types by default, by the precision. Integers are rounded and
         clamped.
+    stream : optional
+        For arrays in a GPU's memory: as of :meth:`Convolver.__call__`.
     mode, boundary, cval, origin, normalize, method, nan, precision
         As of :class:`Convolver`.
     device, workers, max_host_mem, max_gpu_mem, progress
@@ -332,12 +377,12 @@ def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None
     options = {"mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
                "method": method, "nan": nan, "precision": precision, "device": device, "workers": workers,
                "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
-    return _apply("convolve", image, kernel, axes, out, dtype, progress, options)
+    return _apply("convolve", image, kernel, axes, out, dtype, progress, stream, options)
 
 
-def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: np.ndarray | None = None,
-              dtype: Any = None, mode: Mode = "same", boundary: Boundary = "zero", cval: float = 0.0,
-              origin: Origin = "middle", normalize: Normalize = None, method: Method = "auto", nan: Nan = "error",
+def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: Any = None,
+              dtype: Any = None, stream: Any = None, mode: Mode = "same", boundary: Boundary = "zero",
+              cval: float = 0.0, origin: Origin = "middle", normalize: Normalize = None, method: Method = "auto", nan: Nan = "error",
               precision: Precision | None = None, device: Device = "auto", workers: int | None = None,
               max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
               progress: Progress = None) -> Any:
@@ -354,4 +399,4 @@ def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = Non
     options = {"mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
                "method": method, "nan": nan, "precision": precision, "device": device, "workers": workers,
                "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
-    return _apply("correlate", image, kernel, axes, out, dtype, progress, options)
+    return _apply("correlate", image, kernel, axes, out, dtype, progress, stream, options)

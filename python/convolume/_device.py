@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in a GPU's memory, of CuPy and PyTorch: results are in the same memory, and nothing waits for the GPU.
+
+Work is enqueued on the library's current stream, or the one that is passed, so that it follows what made the array and
+comes before what uses the result.
+"""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._arrays import TYPES
+from ._errors import InvalidArgument, Unavailable
+
+_DLPACK_CUDA = 2
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Whether an array lies in a CUDA device's memory."""
+    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
+        return False
+    return int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
+
+
+@dataclass(frozen=True)
+class DeviceArray:
+    """What the library needs to know of an array, and the module that it comes from."""
+
+    array: Any
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    device: int
+    library: str
+
+    @classmethod
+    def of(cls, array: Any, what: str) -> "DeviceArray":
+        library = type(array).__module__.partition(".")[0]
+        if library not in ("cupy", "torch"):
+            raise Unavailable(f"{what} is an array of {library} in a GPU's memory: those of CuPy and PyTorch are taken")
+        if library == "torch":
+            array = array.detach()
+        array = array.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(array)
+        facts = array.__cuda_array_interface__
+        dtype: np.dtype[Any] = np.dtype(facts["typestr"])
+        if dtype not in TYPES:
+            raise InvalidArgument(f"{what} is of type {dtype}: convert it to float32 or float64 first")
+        device = int(array.__dlpack_device__()[1])
+        return cls(array, int(facts["data"][0]), tuple(facts["shape"]), dtype, device, library)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
+        """A new array beside this one."""
+        module: Any = importlib.import_module(self.library)
+        if self.library == "torch":
+            made = module.empty(shape, dtype=getattr(module, dtype.name), device=self.array.device)
+        else:
+            with module.cuda.Device(self.device):
+                made = module.empty(shape, dtype)
+        return DeviceArray.of(made, "the result")
+
+    def stream(self, given: Any) -> int:
+        """A CUDA stream's address: the caller's, or the library's current one."""
+        module: Any = importlib.import_module(self.library)
+        if given is None:
+            given = (module.cuda.current_stream(self.array.device) if self.library == "torch"
+                     else module.cuda.get_current_stream())
+        for name in ("cuda_stream", "ptr"):
+            if hasattr(given, name):
+                return int(getattr(given, name))
+        if isinstance(given, int):
+            return given
+        raise InvalidArgument("stream is one of CuPy or PyTorch, or the address of a CUDA stream")
+
+
+def to_host(array: Any, what: str) -> np.ndarray:
+    """A kernel may lie on a GPU as well; it is prepared from host memory."""
+    source = DeviceArray.of(array, what)
+    if source.library == "torch":
+        return np.asarray(source.array.cpu().numpy())
+    return np.asarray(importlib.import_module("cupy").asnumpy(source.array))
