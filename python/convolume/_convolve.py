@@ -382,9 +382,9 @@ def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None
 
 def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: Any = None,
               dtype: Any = None, stream: Any = None, mode: Mode = "same", boundary: Boundary = "zero",
-              cval: float = 0.0, origin: Origin = "middle", normalize: Normalize = None, method: Method = "auto", nan: Nan = "error",
-              precision: Precision | None = None, device: Device = "auto", workers: int | None = None,
-              max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
+              cval: float = 0.0, origin: Origin = "middle", normalize: Normalize = None, method: Method = "auto",
+              nan: Nan = "error", precision: Precision | None = None, device: Device = "auto",
+              workers: int | None = None, max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
               progress: Progress = None) -> Any:
     """The correlation: convolution with the kernel flipped and conjugated. Parameters as of :func:`convolve`.
 
