@@ -108,9 +108,22 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
     return problem;
 }
 
+Momentum momentum_of(const DeconvolveOptions& options) {
+    if (options.method == DeconvolveMethod::scaled_heavy_ball) return Momentum::heavy_ball;
+    return options.acceleration == Acceleration::none ? Momentum::none : Momentum::biggs_andrews;
+}
+
 ArrayCounts array_counts(const DeconvolveOptions& options) {
     if (options.method == DeconvolveMethod::wiener) return {4, 1};
-    return {options.acceleration == Acceleration::none ? 3 : 5, 2};
+    switch (momentum_of(options)) {
+        case Momentum::none:
+            return {3, 2};
+        case Momentum::heavy_ball:
+            return {4, 2};
+        case Momentum::biggs_andrews:
+            return {5, 2};
+    }
+    throw InternalError("a momentum outside its enumeration");
 }
 
 index_t array_bytes(const Problem& problem) {

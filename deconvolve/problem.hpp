@@ -22,6 +22,10 @@ struct Problem {
 Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
                         const DeconvolveOptions& options);
 
+/// Where a step of Richardson and Lucy is taken from: the estimate, or a point ahead of it.
+enum class Momentum { none, biggs_andrews, heavy_ball };
+Momentum momentum_of(const DeconvolveOptions& options);
+
 /// How many float arrays a method holds in each of the two spaces.
 struct ArrayCounts {
     int object = 0;

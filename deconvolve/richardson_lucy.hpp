@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson and Lucy's iteration, with total variation and extrapolation, on any set of arrays.
+// Richardson and Lucy's iteration, with total variation and from points ahead of the estimate, on
+// any set of arrays.
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +43,7 @@ class RichardsonLucy {
     RichardsonLucy(Arrays& arrays, const Problem& problem, const LoadedImage& image)
         : arrays_(arrays),
           problem_(problem),
-          accelerates_(problem.options.acceleration != Acceleration::none),
+          momentum_(momentum_of(problem.options)),
           tv_weight_(problem.options.method == DeconvolveMethod::richardson_lucy_tv
                          ? static_cast<float>(problem.options.tv_weight)
                          : 0),
@@ -56,10 +57,11 @@ class RichardsonLucy {
         arrays.blur_back(model_, weight_);
         const double start = std::max(image.mean - image.background, 1e-3 * image.mean);
         arrays.for_each(voxels_, Fill{estimate_, static_cast<float>(start)});
-        if (!accelerates_) return;
+        if (momentum_ == Momentum::none) return;
         previous_ = arrays.object(3);
-        change_ = arrays.object(4);
         arrays.for_each(voxels_, Copy{estimate_, previous_});
+        if (momentum_ != Momentum::biggs_andrews) return;
+        change_ = arrays.object(4);
         arrays.for_each(voxels_, Fill{change_, 0});
     }
 
@@ -69,9 +71,9 @@ class RichardsonLucy {
         const int iterations = problem_.options.iterations;
         double before = 0;
         for (int k = 1; k <= iterations; ++k) {
-            const float* const point = starting_point();
+            const float* const point = starting_point(k);
             Fit fit = compare(point);
-            if (factor_ > 0 && fit.objective() > before * (1 + rounding)) {
+            if (change_ != nullptr && factor_ > 0 && fit.objective() > before * (1 + rounding)) {
                 restart();
                 ++report.restarts;
                 fit = compare(point);
@@ -102,9 +104,13 @@ class RichardsonLucy {
     static constexpr double rounding = 1e-6;
 
     /// Where the step is taken from: the estimate, or a point ahead of it.
-    const float* starting_point() {
-        if (!accelerates_) return estimate_;
-        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, factor_});
+    const float* starting_point(int iteration) {
+        if (momentum_ == Momentum::none) return estimate_;
+        if (momentum_ == Momentum::heavy_ball)  // Wang and Miller, eq. 10
+            factor_ = static_cast<float>(iteration - 1) / static_cast<float>(iteration + 2);
+        // Biggs and Andrews' point ahead is given up where it is worse; a heavy ball goes on.
+        const float least_share = momentum_ == Momentum::heavy_ball ? 0.1F : 0;
+        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, factor_, least_share});
         return previous_;
     }
 
@@ -135,22 +141,22 @@ class RichardsonLucy {
     // Of all voxels: a count, or the grid where steps look at neighbors.
     template <class Extent, class AnyStep>
     void take(const Extent& extent, const AnyStep& step) {
-        if (accelerates_) {
+        if (momentum_ == Momentum::biggs_andrews) {
             const SumPair products = arrays_.sum(extent, StepWithProducts<AnyStep>{step, change_});
             const double factor =
                 products.second > 0 ? products.first / products.second : 0;  // eq. 10
             factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
-            std::swap(previous_, correction_);  // now: previous is the next estimate
-            std::swap(previous_, estimate_);
         } else {
             arrays_.for_each(extent, step);
-            std::swap(estimate_, correction_);
         }
+        // The step has made the next estimate of the correction. The point ahead is done with.
+        if (momentum_ != Momentum::none) std::swap(previous_, correction_);
+        std::swap(momentum_ == Momentum::none ? correction_ : previous_, estimate_);
     }
 
     Arrays& arrays_;
     const Problem& problem_;
-    bool accelerates_;
+    Momentum momentum_;
     float tv_weight_;
     float background_;
     float floor_;
@@ -163,7 +169,7 @@ class RichardsonLucy {
     float* correction_ = nullptr;
     float* weight_ = nullptr;
     float* previous_ = nullptr;  ///< the estimate before, then the point ahead
-    float* change_ = nullptr;    ///< what the last step added to its starting point
+    float* change_ = nullptr;    ///< of Biggs and Andrews: what the last step added to its point
     float factor_ = 0;           ///< of the extrapolation
 };
 

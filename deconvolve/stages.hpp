@@ -75,14 +75,17 @@ struct TotalVariation {
     CONVOLUME_DEVICE double operator()(index_t i) const { return (*this)(i, variation.around(i)); }
 };
 
-/// previous <- estimate + factor (estimate - previous), where light can be.
+/// previous <- estimate + factor (estimate - previous), but at least `least_share` of the estimate:
+/// what becomes 0 stays 0.
 struct Extrapolate {
     const float* estimate;
     float* previous;
     float factor;
+    float least_share = 0;
     CONVOLUME_DEVICE void operator()(index_t i) const {
         const float ahead = estimate[i] + factor * (estimate[i] - previous[i]);
-        previous[i] = ahead > 0 ? ahead : 0;
+        const float least = least_share * estimate[i];
+        previous[i] = ahead > least ? ahead : least;
     }
 };
 

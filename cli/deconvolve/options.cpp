@@ -26,9 +26,9 @@ std::optional<double> parse_image_background(std::string_view option, const std:
 void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
-    add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|wiener",
-               "Richardson-Lucy (rl, the default), Richardson-Lucy with total variation (rl-tv), "
-               "or Wiener")
+    add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|shb|wiener",
+               "Richardson-Lucy (rl, the default), with total variation (rl-tv), as a scaled heavy "
+               "ball (shb), or Wiener")
         ->group(group);
     add_parsed(app, "--iterations", options.iterations, parse_positive<int>, "N",
                "Maximum number of iterations (default 30)")
@@ -80,7 +80,8 @@ void check_method(const CLI::App& command, DeconvolveMethod method) {
     const char* const name = to_string(method);
     if (method != DeconvolveMethod::richardson_lucy_tv) refuse_idle(command, "--tv", name);
     if (method != DeconvolveMethod::wiener) refuse_idle(command, "--noise-to-signal", name);
-    if (method == DeconvolveMethod::wiener) refuse_idle(command, "--acceleration", name);
+    if (method == DeconvolveMethod::wiener || method == DeconvolveMethod::scaled_heavy_ball)
+        refuse_idle(command, "--acceleration", name);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ std::string method_text(const DeconvolveOptions& options) {
     text << to_string(options.method) << ", ";
     if (options.method == DeconvolveMethod::wiener)
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
-    else if (options.acceleration != Acceleration::none)
+    else if (options.method != DeconvolveMethod::scaled_heavy_ball &&
+             options.acceleration != Acceleration::none)
         text << to_string(options.acceleration) << ", ";
     if (options.method == DeconvolveMethod::richardson_lucy_tv)
         text << "weight " << format_number(options.tv_weight) << ", ";

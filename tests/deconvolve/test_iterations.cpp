@@ -45,6 +45,10 @@ TEST_CASE("deconvolve: likelihood rises, sooner with acceleration") {
     check_likelihood(cpu_only());
 }
 
+TEST_CASE("deconvolve: the scaled heavy ball converges as its paper proves") {
+    check_heavy_ball(cpu_only());
+}
+
 TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
     const Sample sample;
     DeconvolveOptions options;
@@ -83,7 +87,8 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
     const Sample sample;
     DeconvolveOptions options;
     options.iterations = 8;
-    for (const auto method : {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
+    for (const auto method : {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener,
+                              DeconvolveMethod::scaled_heavy_ball}) {
         options.method = method;
         const Deconvolved one = deconvolved(sample.image, sample.psf, options, cpu_only(1));
         const Deconvolved three = deconvolved(sample.image, sample.psf, options, cpu_only(3));
