@@ -36,6 +36,20 @@ void check_options(const DeconvolveOptions& options) {
     check_number("weight of the total variation", options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
     if (options.stop) check_number("stop criterion", *options.stop, true);
+    if (options.hold_out && !poisson)
+        throw InvalidArgument(
+            "wiener has no photons to hold out: choose another method, or end it "
+            "by its residual (stop)");
+    if (options.hold_out && options.stop)
+        throw InvalidArgument(
+            "iterations end by held-out photons or by a stop criterion: choose "
+            "one of them");
+    if (options.photons) {
+        check_number("gain", options.photons->gain, false);
+        if (!std::isfinite(options.photons->offset))
+            throw InvalidArgument(
+                message("the offset is ", options.photons->offset, ": give a finite number"));
+    }
     for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 
@@ -115,15 +129,12 @@ Momentum momentum_of(const DeconvolveOptions& options) {
 
 ArrayCounts array_counts(const DeconvolveOptions& options) {
     if (options.method == DeconvolveMethod::wiener) return {4, 1};
-    switch (momentum_of(options)) {
-        case Momentum::none:
-            return {3, 2};
-        case Momentum::heavy_ball:
-            return {4, 2};
-        case Momentum::biggs_andrews:
-            return {5, 2};
-    }
-    throw InternalError("a momentum outside its enumeration");
+    ArrayCounts counts{3, 2};
+    const Momentum momentum = momentum_of(options);
+    if (momentum != Momentum::none) ++counts.object;           // the estimate before
+    if (momentum == Momentum::biggs_andrews) ++counts.object;  // the last change
+    if (options.hold_out) ++counts.image;
+    return counts;
 }
 
 index_t array_bytes(const Problem& problem) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "deconvolve/iteration_progress.hpp"
@@ -14,9 +15,19 @@
 
 namespace convolume::deconvolve {
 
+/// Data that were set apart, and how much of the light of the rest they expect. Iterations look at
+/// how well they are predicted, and end when that gets no better.
+struct HeldOut {
+    const float* data = nullptr;
+    float share = 0;
+};
+/// So many iterations in a row without a better prediction are the end.
+inline constexpr int patience = 4;
+
 /// The estimate is one of the set's object arrays.
 struct Outcome {
     const float* estimate = nullptr;
+    int best = 0;  ///< with data set apart: after so many steps these were predicted best
     DeconvolveReport report;
 };
 
@@ -40,9 +51,11 @@ inline Variation variation_of(const Problem& problem, double mean) {
 template <class Arrays>
 class RichardsonLucy {
   public:
-    RichardsonLucy(Arrays& arrays, const Problem& problem, const LoadedImage& image)
+    RichardsonLucy(Arrays& arrays, const Problem& problem, const LoadedImage& image,
+                   const HeldOut& held = {})
         : arrays_(arrays),
           problem_(problem),
+          held_(held),
           momentum_(momentum_of(problem.options)),
           tv_weight_(problem.options.method == DeconvolveMethod::richardson_lucy_tv
                          ? static_cast<float>(problem.options.tv_weight)
@@ -65,11 +78,11 @@ class RichardsonLucy {
         arrays.for_each(voxels_, Fill{change_, 0});
     }
 
-    Outcome run(IterationProgress& progress) {
+    Outcome run(IterationProgress& progress, int iterations) {
         Outcome outcome;
         DeconvolveReport& report = outcome.report;
-        const int iterations = problem_.options.iterations;
         double before = 0;
+        double least_held = std::numeric_limits<double>::infinity();
         for (int k = 1; k <= iterations; ++k) {
             const float* const point = starting_point(k);
             Fit fit = compare(point);
@@ -83,9 +96,21 @@ class RichardsonLucy {
                     "the estimate overflowed float32: scale the image to smaller numbers");
             progress.at(0.5);
             step(point);
-            report.last = {k, iterations, -fit.misfit, 0};
+            report.last = {k,
+                           iterations,
+                           -fit.misfit,
+                           0,
+                           held_.data != nullptr,
+                           std::sqrt(fit.held_out / static_cast<double>(pixels_))};
             report.iterations = k;
             progress.finished(report.last);
+            if (held_.data != nullptr) {
+                if (fit.held_out < least_held) {
+                    least_held = fit.held_out;
+                    outcome.best = k - 1;
+                }
+                if (k - 1 - outcome.best >= patience) break;
+            }
             const double gain = before - fit.objective();
             if (k > 1 && gain < problem_.options.stop.value_or(0) * before) break;
             before = fit.objective();
@@ -98,6 +123,7 @@ class RichardsonLucy {
     struct Fit {
         double misfit = 0;
         double penalty = 0;
+        double held_out = 0;
         double objective() const { return misfit + penalty; }
     };
     /// A misfit that grew by less has not grown: float32 transforms are not more exact.
@@ -117,7 +143,15 @@ class RichardsonLucy {
     Fit compare(const float* point) {
         Fit fit;
         arrays_.blur(point, model_);
-        fit.misfit = arrays_.sum(pixels_, Ratio{data_, model_, background_, floor_});
+        const Ratio ratio{data_, model_, background_, floor_};
+        if (held_.data != nullptr) {
+            const SumPair misfits =
+                arrays_.sum(pixels_, RatioHeldOut{ratio, held_.data, held_.share});
+            fit.misfit = misfits.first;
+            fit.held_out = misfits.second;
+        } else {
+            fit.misfit = arrays_.sum(pixels_, ratio);
+        }
         if (tv_weight_ > 0)
             fit.penalty = static_cast<double>(tv_weight_) *
                           arrays_.sum(Grid{variation_}, TotalVariation{point, variation_});
@@ -156,6 +190,7 @@ class RichardsonLucy {
 
     Arrays& arrays_;
     const Problem& problem_;
+    HeldOut held_;
     Momentum momentum_;
     float tv_weight_;
     float background_;

@@ -27,10 +27,13 @@ struct Ratio {
     float* model;
     float background;
     float floor;  ///< below it a model is rounding
-    CONVOLUME_DEVICE double operator()(index_t i) const {
-        const float y = data[i];
+    CONVOLUME_DEVICE float expected(index_t i) const {
         const float sum = model[i] + background;
-        const float m = sum > floor ? sum : floor;
+        return sum > floor ? sum : floor;
+    }
+    CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
+    CONVOLUME_DEVICE double compared(index_t i, float m) const {
+        const float y = data[i];
         const float ratio = y / m;
         model[i] = ratio;
         return static_cast<double>(misfit(y, m, ratio));
@@ -96,6 +99,19 @@ struct SumPair {
         first += other.first;
         second += other.second;
         return *this;
+    }
+};
+
+/// The same, and the squared difference of data that were set apart from `share` of the model,
+/// which they expect.
+struct RatioHeldOut {
+    Ratio ratio;
+    const float* held;
+    float share;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const float m = ratio.expected(i);
+        const double away = static_cast<double>(held[i] - share * m);
+        return {ratio.compared(i, m), away * away};
     }
 };
 

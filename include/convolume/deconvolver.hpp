@@ -47,6 +47,12 @@ enum class Acceleration {
     biggs_andrews,
 };
 
+/// Photons that a pixel's value stands for: gain (value - offset).
+struct PhotonScale {
+    double gain = 1;
+    double offset = 0;
+};
+
 struct DeconvolveOptions {
     DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     int iterations = 30;
@@ -60,6 +66,15 @@ struct DeconvolveOptions {
     /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction; of
     /// wiener, when the residual is at most this. Nothing: never; of wiener 0.001.
     std::optional<double> stop;
+    /// Lets held-out photons find the number of iterations; `iterations` is the most that are
+    /// tried. One photon in eight, drawn at random, is set apart. Iterations on the others end when
+    /// four in a row have not predicted those set apart better (in the sum of squared differences).
+    /// Then the image with all its photons takes as many iterations as were best. Not of wiener, and not with `stop`.
+    bool hold_out = false;
+    /// For drawing photons: whole photons are drawn one by one, what is left of a value is divided
+    /// in proportion. Nothing: seen from each image's noise; 1 and 0 where it does not grow with
+    /// brightness.
+    std::optional<PhotonScale> photons;
     std::optional<index_t> max_host_bytes;  ///< as Options::max_host_bytes, arrays included
 };
 
@@ -78,7 +93,9 @@ struct Iteration {
     /// Logarithm of the Poisson likelihood of the estimate this iteration started from, relative to
     /// a perfect fit: -Σ [m - y + y log(y / m)], m = A x + b; at most 0. Not of wiener.
     double likelihood = 0;
-    double residual = 0;  ///< of wiener: what is left of the right-hand side, relative L2
+    double residual = 0;     ///< of wiener: what is left of the right-hand side, relative L2
+    bool searching = false;  ///< with hold_out: this is one of those that find the number
+    double held_out = 0;     ///< then: root mean square of what is set apart minus its prediction
 };
 
 struct DeconvolveReport {
@@ -86,6 +103,8 @@ struct DeconvolveReport {
     Iteration last;
     int restarts = 0;             ///< steps without extrapolation that acceleration had to take
     double background = 0;        ///< used
+    int searched = 0;             ///< with hold_out: iterations that found the number
+    PhotonScale photons;          ///< with hold_out: used
     index_t negative_pixels = 0;  ///< of the image, read as 0 (not by wiener)
     ExecutionReport executed;     ///< seconds; clamped results
 };

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of `convolume deconvolve` against plain loops of NumPy in double precision, from the formulas of their
 papers: check_deconvolve_methods.py CONVOLUME. Ends with 77 (skipped) where a module is missing."""
-from deconvolve_oracle import Blur, close, kernel, np, restored, run_parts, specimen
+from deconvolve_oracle import Blur, check, close, kernel, np, restored, rng, run, run_parts, signal, specimen
 
 ITERATIONS = 20
 # Of the largest value, after 20 steps by corrections from float32 transforms.
@@ -60,4 +60,33 @@ def check_scaled_heavy_ball():
         close("shb " + problem.name, scaled_heavy_ball(problem), problem.restored("shb"), BOUND)
 
 
-run_parts((check_scaled_heavy_ball,))
+def psnr(truth, x):
+    """In dB, with the brightness that fits best."""
+    x = x * (truth * x).sum() / (x * x).sum()
+    return 10 * np.log10(truth.max() ** 2 / ((truth - x) ** 2).mean())
+
+
+def check_held_out():
+    """--stop auto is close to the best of all iterations, at any light level, with a camera's gain and offset."""
+    run("psf", "-o", "h.npy", "--na", "1.2", "--ni", "1.33", "--wavelength", "520nm", "--voxel", "200,100,100nm",
+        "--size", "11,25,25")
+    run("phantom", "-o", "object.npy", "--size", "34,104,104", "--voxel", "200,100,100nm", "--seed", "7")
+    psf = np.load("h.npy").astype("f8")
+    truth = np.load("object.npy").astype("f8")
+    light = signal.fftconvolve(truth, psf / psf.sum(), "valid")
+    inside = tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))
+    for photons, gain, offset in ((50, 1, 0), (300, 0.5, 100), (3000, 1, 0)):
+        background = max(1, photons / 100)
+        scale = photons / light.max()
+        counts = rng.poisson(np.maximum(light * scale, 0) + background)
+        np.save("y.npy", (counts / gain + offset).astype("u2"))
+        options = ["--background", str(background / gain + offset)]
+        all_psnr = [psnr(truth[inside], restored("--iterations", str(n), *options))
+                    for n in (*range(8, 40, 2), *range(40, 100, 6))]
+        for more in ([], ["--gain", str(gain), "--offset", str(offset)]):
+            reached = psnr(truth[inside], restored("--stop", "auto", *options, *more))
+            check(reached > max(all_psnr) - 0.3, f"--stop auto at {photons} photons {more}:", reached, "dB, best",
+                  max(all_psnr))
+
+
+run_parts((check_scaled_heavy_ball, check_held_out))

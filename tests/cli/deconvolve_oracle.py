@@ -37,6 +37,11 @@ def close(name, want, got, bound):
     check(error < bound, name, "error", error)
 
 
+def run(*arguments):
+    done = subprocess.run([command, *arguments, "-q", "--overwrite"], capture_output=True, text=True)
+    check(done.returncode == 0, arguments, done.returncode, done.stderr)
+
+
 def restored(*options):
     done = subprocess.run([command, "deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--overwrite", "-q", "--device",
                            "cpu", *options], capture_output=True, text=True)

@@ -321,6 +321,31 @@ void check_heavy_ball(const EngineChoice& engines) {
     CHECK(reached + 1 < 30);
 }
 
+void check_held_out(const EngineChoice& engines) {
+    const Index3 center{3, 4, 4};
+    const Array psf = gaussian_psf({7, 9, 9}, center, {1.7, 1.5, 1.5});
+    for (const double photons : {400.0, 4000.0, 40000.0}) {
+        Random random(test_seed("held-out photons"));
+        const Specimen specimen =
+            bead_specimen(random, {20, 48, 48}, psf, center, 40, photons, 2, -1);
+        DeconvolveOptions options;
+        options.background = 2;
+        options.iterations = 150;
+        options.hold_out = true;
+        options.photons = PhotonScale{};
+        const Deconvolved held = deconvolved(specimen.recorded, psf, options, engines);
+        options.hold_out = false;
+        options.photons.reset();
+        INFO(photons << " photons a bead, " << held.report.iterations << " iterations");
+        CHECK(held.report.searched > held.report.iterations);
+        CHECK(held.report.searched < 150);
+        options.iterations = held.report.iterations;
+        const Comparison comparison =
+            compare(deconvolved(specimen.recorded, psf, options, engines).result, held.result);
+        CHECK(comparison.error < float32_bound);
+    }
+}
+
 void check_beads(const EngineChoice& engines) {
     struct Case {
         Shape3 psf;

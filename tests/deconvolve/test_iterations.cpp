@@ -163,8 +163,8 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         const ExecutionContext context;
         deconvolve::IterationProgress progress(context, on_iteration, options.iterations);
         const deconvolve::LoadedImage loaded{20, 0, 0};
-        const auto outcome =
-            deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded).run(progress);
+        const auto outcome = deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded)
+                                 .run(progress, options.iterations);
         INFO("spoiled " << spoiled);
         CHECK(outcome.report.restarts == (spoiled > 0));
         CHECK(arrays.calls == 12 + (spoiled > 0));

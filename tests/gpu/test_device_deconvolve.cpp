@@ -37,6 +37,7 @@ TEST_CASE("device deconvolve: photons are preserved, likelihood rises") {
     check_flux(gpu_only());
     check_likelihood(gpu_only());
     check_heavy_ball(gpu_only());
+    check_held_out(gpu_only());
 }
 
 TEST_CASE("device deconvolve: beads become sharper and stay in place") {
