@@ -12,10 +12,11 @@ namespace convolume {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, DeconvolveMethod>, 4> methods{
+constexpr std::array<std::pair<const char*, DeconvolveMethod>, 5> methods{
     {{"rl", DeconvolveMethod::richardson_lucy},
      {"rl-tv", DeconvolveMethod::richardson_lucy_tv},
      {"shb", DeconvolveMethod::scaled_heavy_ball},
+     {"wb", DeconvolveMethod::wiener_butterworth},
      {"wiener", DeconvolveMethod::wiener}}};
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/threads.hpp"
+#include "deconvolve/back_projector.hpp"
 
 namespace convolume::deconvolve {
 
@@ -35,6 +37,10 @@ void check_options(const DeconvolveOptions& options) {
                                       "the image and to it"));
     check_number("weight of the total variation", options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
+    if (options.unmatched < 0)
+        throw InvalidArgument(message(options.unmatched,
+                                      " steps with the unmatched back projector "
+                                      "were asked for: give a number from 0"));
     if (options.stop) check_number("stop criterion", *options.stop, true);
     if (options.hold_out && !poisson)
         throw InvalidArgument(
@@ -102,7 +108,7 @@ Options Problem::blur(Operation operation) const {
 }
 
 Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
-                        const DeconvolveOptions& options) {
+                        const DeconvolveOptions& options, int threads) {
     check_options(options);
     Problem problem;
     problem.options = options;
@@ -111,6 +117,9 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
     problem.psf = clipped_psf(psf, problem.psf_sum, problem.negative_psf_samples);
     const Index3 center = center_index(options.center, psf);
     problem.options.center = {KernelCenter::Kind::explicit_, center};
+    if (problem.has_unmatched() && problem.psf_sum > 0)
+        problem.unmatched = wiener_butterworth_taps(problem.psf, center, options.noise_to_signal,
+                                                    thread_count(threads));
     for (int a = 0; a < 3; ++a) {
         if (image[a] < 1)
             throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "deconvolve/iteration_progress.hpp"
@@ -57,6 +58,7 @@ class RichardsonLucy {
           problem_(problem),
           held_(held),
           momentum_(momentum_of(problem.options)),
+          unmatched_(problem.has_unmatched() ? problem.options.unmatched : 0),
           tv_weight_(problem.options.method == DeconvolveMethod::richardson_lucy_tv
                          ? static_cast<float>(problem.options.tv_weight)
                          : 0),
@@ -95,7 +97,10 @@ class RichardsonLucy {
                 throw BadData(
                     "the estimate overflowed float32: scale the image to smaller numbers");
             progress.at(0.5);
-            step(point);
+            if (k <= unmatched_)
+                unmatched_step(point);
+            else
+                step(point);
             report.last = {k,
                            iterations,
                            -fit.misfit,
@@ -112,7 +117,8 @@ class RichardsonLucy {
                 if (k - 1 - outcome.best >= patience) break;
             }
             const double gain = before - fit.objective();
-            if (k > 1 && gain < problem_.options.stop.value_or(0) * before) break;
+            const std::optional<double>& stop = problem_.options.stop;
+            if (stop && k > unmatched_ + 1 && gain < *stop * before) break;
             before = fit.objective();
         }
         outcome.estimate = estimate_;
@@ -163,6 +169,13 @@ class RichardsonLucy {
         arrays_.for_each(voxels_, Fill{change_, 0});
     }
 
+    void unmatched_step(const float* point) {
+        arrays_.for_each(pixels_, Shift{model_, -1});
+        arrays_.back_project_unmatched(model_, correction_);
+        arrays_.for_each(voxels_, UnmatchedStep{point, correction_, weight_, least_weight});
+        advance();
+    }
+
     void step(const float* point) {
         arrays_.blur_back(model_, correction_);
         const Step plain{point, correction_, weight_, least_weight};
@@ -183,6 +196,10 @@ class RichardsonLucy {
         } else {
             arrays_.for_each(extent, step);
         }
+        advance();
+    }
+
+    void advance() {
         // The step has made the next estimate of the correction. The point ahead is done with.
         if (momentum_ != Momentum::none) std::swap(previous_, correction_);
         std::swap(momentum_ == Momentum::none ? correction_ : previous_, estimate_);
@@ -192,6 +209,7 @@ class RichardsonLucy {
     const Problem& problem_;
     HeldOut held_;
     Momentum momentum_;
+    int unmatched_;  ///< steps with the other back projector
     float tv_weight_;
     float background_;
     float floor_;

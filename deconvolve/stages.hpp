@@ -59,7 +59,20 @@ struct Step {
     }
 };
 
-/// The same with the slope of the total variation.
+/// A step with an unmatched back projector: correction <- point (1 + correction), at least a tenth
+/// of the point.
+struct UnmatchedStep {
+    const float* point;
+    float* correction;
+    const float* weight;
+    float least_weight;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        const float factor = correction[i] > -0.9F ? 1 + correction[i] : 0.1F;
+        correction[i] = weight[i] < least_weight ? 0 : point[i] * factor;
+    }
+};
+
+/// A step of Richardson and Lucy with the slope of the total variation.
 struct SmoothStep {
     Step step;
     Variation variation;

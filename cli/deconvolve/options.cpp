@@ -40,12 +40,13 @@ CLI::Option* add_photon_option(CLI::App& app, const char* name, DeconvolveOption
 void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
-    add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|shb|wiener",
+    add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|shb|wb|wiener",
                "Richardson-Lucy (rl, the default), with total variation (rl-tv), as a scaled heavy "
-               "ball (shb), or Wiener")
+               "ball (shb), with a Wiener-Butterworth back projector (wb), or Wiener")
         ->group(group);
     add_parsed(app, "--iterations", options.iterations, parse_positive<int>, "N",
-               "Maximum number of iterations (default 30; with --stop auto 200)")
+               "Maximum number of iterations (default 30; of wb those of --unmatched; with --stop "
+               "auto 200)")
         ->group(group);
     app.add_option_function<std::string>(
            "--stop",
@@ -83,7 +84,10 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
                "Weight of the total variation of rl-tv (default 0.002)")
         ->group(group);
     add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
-               "Noise-to-signal power ratio for wiener (default 0.01)")
+               "Noise-to-signal power ratio for wiener and wb (default 0.01)")
+        ->group(group);
+    add_parsed(app, "--unmatched", options.unmatched, parse_positive<int>, "N",
+               "Iterations of wb with its back projector, before those of rl (default 2)")
         ->group(group);
     add_kernel_options(app, group, request.kernel_options);
     add_channel_kernel_option(app, group, request);
@@ -111,7 +115,11 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
     const DeconvolveMethod method = options.method;
     const char* const name = to_string(method);
     if (method != DeconvolveMethod::richardson_lucy_tv) refuse_idle(command, "--tv", name);
-    if (method != DeconvolveMethod::wiener) refuse_idle(command, "--noise-to-signal", name);
+    const bool is_wb = method == DeconvolveMethod::wiener_butterworth;
+    if (method != DeconvolveMethod::wiener && !is_wb)
+        refuse_idle(command, "--noise-to-signal", name);
+    if (!is_wb) refuse_idle(command, "--unmatched", name);
+    if (is_wb && command.count("--iterations") == 0) options.iterations = options.unmatched;
     if (method == DeconvolveMethod::wiener || method == DeconvolveMethod::scaled_heavy_ball)
         refuse_idle(command, "--acceleration", name);
     if (!options.hold_out && options.photons)

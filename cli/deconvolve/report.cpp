@@ -26,6 +26,9 @@ std::string method_text(const DeconvolveOptions& options) {
         text << to_string(options.acceleration) << ", ";
     if (options.method == DeconvolveMethod::richardson_lucy_tv)
         text << "weight " << format_number(options.tv_weight) << ", ";
+    if (options.method == DeconvolveMethod::wiener_butterworth)
+        text << options.unmatched << " of them unmatched, noise to signal "
+             << format_number(options.noise_to_signal) << ", ";
     text << "at most " << options.iterations << " iterations, background "
          << (options.background ? format_number(*options.background) : "auto") << ", edges "
          << edges_name(options);
@@ -61,7 +64,8 @@ std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) 
                 linear ? ", residual " : ", log-likelihood ",
                 format_number(linear ? iteration.residual : iteration.likelihood));
     if (!iteration.searching) return text;
-    return message("search, ", text, ", held-out photons missed by ", format_number(iteration.held_out));
+    return message("search, ", text, ", held-out photons missed by ",
+                   format_number(iteration.held_out));
 }
 
 ExecutionReport DeconvolveSteps::executed() const {
@@ -122,6 +126,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"edges", edges_name(options)},
                       {"tv", options.tv_weight},
                       {"noise_to_signal", options.noise_to_signal},
+                      {"unmatched", options.unmatched},
                       {"stop", nullptr},
                       {"background", "auto"}};
     if (options.stop) json["method"]["stop"] = *options.stop;

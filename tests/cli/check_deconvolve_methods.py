@@ -60,6 +60,57 @@ def check_scaled_heavy_ball():
         close("shb " + problem.name, scaled_heavy_ball(problem), problem.restored("shb"), BOUND)
 
 
+def full_width(line, peak):
+    """At half the maximum, between samples."""
+    width = 0
+    for side in (line[peak:], line[peak::-1]):
+        below = np.nonzero(side <= side[0] / 2)[0]
+        width += len(side) - 0.5 if len(below) == 0 else np.interp(
+            side[0] / 2, [side[below[0]], side[below[0] - 1]], [below[0], below[0] - 1])
+    return width
+
+
+def back_projector(psf, alpha):
+    """Of Wiener and Butterworth, as a kernel whose adjoint is applied."""
+    middle = [k // 2 for k in psf.shape]
+    peak = np.unravel_index(psf.argmax(), psf.shape)
+    H = np.fft.fftn(np.roll(psf, [-c for c in middle], (0, 1, 2)))
+    w = np.zeros(psf.shape)
+    gains = []
+    for a, n in enumerate(psf.shape):
+        if n == 1:
+            continue
+        line = np.moveaxis(psf, a, 0)[(slice(None), *np.delete(peak, a))]
+        d = full_width(line, peak[a])
+        largest = np.abs(H).max(tuple(b for b in range(3) if b != a))[:n // 2 + 1]
+        gains.append(np.interp(n / d, np.arange(n // 2 + 1), largest))
+        shape = [1, 1, 1]
+        shape[a] = n
+        w += ((np.fft.fftfreq(n) * d) ** 2).reshape(shape)
+    beta = np.mean(gains)
+    B = H / (np.abs(H) ** 2 + alpha) / np.sqrt(1 + (1 / (beta ** 2 + alpha) ** 2 - 1) * w ** 10)
+    return np.roll(np.fft.ifftn(B).real, middle, (0, 1, 2)) / B[0, 0, 0].real
+
+
+def check_wiener_butterworth():
+    for case in CASES:
+        problem = Problem(*case)
+        taps = back_projector(problem.psf, 0.02)
+        unmatched = Blur(problem.y.shape, taps, [k // 2 for k in taps.shape], case[2])
+        x = problem.start
+        for k in range(ITERATIONS):
+            if k < 3:
+                x = x * np.maximum(0.1, 1 + unmatched.back(problem.y / problem.model(x) - 1))
+                x[problem.weight < LEAST_WEIGHT] = 0
+            else:
+                x = problem.step(x)
+            if k == 2:
+                close("wb, unmatched, " + problem.name, problem.image(x),
+                      problem.restored("wb", "--unmatched", "3", "--noise-to-signal", "0.02", iterations=3), BOUND)
+        close("wb " + problem.name, problem.image(x), problem.restored(
+            "wb", "--unmatched", "3", "--noise-to-signal", "0.02", "--acceleration", "none"), BOUND)
+
+
 def psnr(truth, x):
     """In dB, with the brightness that fits best."""
     x = x * (truth * x).sum() / (x * x).sum()
@@ -89,4 +140,4 @@ def check_held_out():
                   max(all_psnr))
 
 
-run_parts((check_scaled_heavy_ball, check_held_out))
+run_parts((check_scaled_heavy_ball, check_wiener_butterworth, check_held_out))

@@ -84,6 +84,7 @@ TEST_CASE("deconvolve: every option changes the answer") {
                                   {"--method", "rl-tv"},
                                   {"--method", "wiener"},
                                   {"--method", "shb"},
+                                  {"--method", "wb"},
                                   {"--acceleration", "none"},
                                   {"--background", "50"},
                                   {"--background", "auto"},
@@ -203,6 +204,7 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to --method rl-tv;");
     check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to --method wiener;");
     check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to --method shb;");
+    check({"--unmatched", "2"}, 2, "not apply to --method rl;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
     Array broken = inputs.image;
     broken(1, 2, 3) = std::nan("");

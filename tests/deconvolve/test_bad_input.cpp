@@ -50,6 +50,7 @@ TEST_CASE("deconvolve: options that make no sense are refused by name") {
         o.method = DeconvolveMethod::wiener;
         o.hold_out = true;
     });
+    check("unmatched", [](auto& o) { o.unmatched = -1; });
     check("one of them", [](auto& o) {
         o.hold_out = true;
         o.stop = 0.1;

@@ -87,8 +87,9 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
     const Sample sample;
     DeconvolveOptions options;
     options.iterations = 8;
-    for (const auto method : {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener,
-                              DeconvolveMethod::scaled_heavy_ball}) {
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener,
+          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth}) {
         options.method = method;
         const Deconvolved one = deconvolved(sample.image, sample.psf, options, cpu_only(1));
         const Deconvolved three = deconvolved(sample.image, sample.psf, options, cpu_only(3));

@@ -55,9 +55,10 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     DeconvolveOptions options;
     options.background = 5;
     options.iterations = 10;
-    for (const auto method : {DeconvolveMethod::richardson_lucy,
-                              DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener,
-                              DeconvolveMethod::scaled_heavy_ball}) {
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+          DeconvolveMethod::wiener, DeconvolveMethod::scaled_heavy_ball,
+          DeconvolveMethod::wiener_butterworth}) {
         options.method = method;
         const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
         const Deconvolver resident(specimen.recorded.shape, taps.view(), options, gpu_only());
