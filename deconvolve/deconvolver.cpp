@@ -50,12 +50,13 @@ struct Deconvolver::Impl {
 Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                          const DeconvolveOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
-    impl_->problem = deconvolve::resolve_problem(image_shape, psf, options);
+    impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
     std::string why_not_on_device;
     impl_->runner = make_runner(impl_->problem, engines, why_not_on_device);
     impl_->plan = impl_->runner->plan();
     impl_->plan.why_not_on_device = why_not_on_device;
     impl_->problem.psf = {};  // the convolvers have it
+    impl_->problem.unmatched = {};
 }
 
 Deconvolver::~Deconvolver() = default;

@@ -60,11 +60,13 @@ class DeviceArrays {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
 
-    /// On `device`, which is current. The convolvers are kept by reference.
+    /// On `device`, which is current. The convolvers are kept by reference; `unmatched` may be
+    /// null.
     DeviceArrays(int device, const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back,
-                 int threads)
+                 int threads, DeviceConvolver* unmatched)
         : blur_(blur),
           back_(back),
+          unmatched_(unmatched),
           threads_(threads),
           sums_(device, most_blocks * most_sum_bytes, "sums of a deconvolution") {
         const auto bytes = [](const Shape3& shape) {
@@ -86,6 +88,9 @@ class DeviceArrays {
     }
     void blur_back(const float* image, float* object) {
         back_.execute(image, object, static_cast<cudaStream_t>(stream_));
+    }
+    void back_project_unmatched(const float* image, float* object) {
+        unmatched_->execute(image, object, static_cast<cudaStream_t>(stream_));
     }
 
     template <class Extent, class Stage>
@@ -139,6 +144,7 @@ class DeviceArrays {
 
     DeviceConvolver& blur_;
     DeviceConvolver& back_;
+    DeviceConvolver* unmatched_;
     int threads_;
     std::vector<gpu::DeviceMemory> objects_;
     std::vector<gpu::DeviceMemory> images_;

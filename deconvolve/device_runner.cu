@@ -14,9 +14,10 @@ namespace {
 
 // Convolvers and arrays must leave the driver some room.
 constexpr double usable_share = 0.95;
-// Two convolvers with a workspace for both hold it and a kernel's spectrum each, all about as
-// large.
-constexpr index_t parts = 3;
+// Convolvers with a workspace for all hold it and a kernel's spectrum each, all about as large.
+index_t parts_of(const Problem& problem) {
+    return problem.has_unmatched() ? 4 : 3;
+}
 
 index_t memory_limit(int device, const EngineChoice& choice) {
     const auto free_bytes =
@@ -38,16 +39,24 @@ class DeviceRunner final : public Runner {
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
                                       format_bytes(limit), " that a GPU may hold"));
         const index_t rest = limit - arrays;
-        blur_.emplace(make(problem, Operation::convolve, rest / parts * 2, nullptr));
-        back_.emplace(make(problem, Operation::adjoint, rest - blur_->device_bytes(), &*blur_));
-        arrays_.emplace(device_, problem, *blur_, *back_, threads_);
+        const index_t part = rest / parts_of(problem);
+        blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2, nullptr));
+        index_t left = rest - blur_->device_bytes();
+        back_.emplace(make(problem, problem.psf, Operation::adjoint,
+                           problem.has_unmatched() ? left / 2 : left, &*blur_));
+        left -= back_->device_bytes();
+        if (problem.has_unmatched())
+            unmatched_.emplace(make(problem, problem.unmatched, Operation::adjoint, left, &*blur_));
+        arrays_.emplace(device_, problem, *blur_, *back_, threads_,
+                        unmatched_ ? &*unmatched_ : nullptr);
 
         plan_.on_device = true;
         plan_.engines = message("gpu:", device_);
         plan_.object = problem.object;
         plan_.grid = blur_->grid();
         plan_.array_bytes = arrays;
-        plan_.device_bytes = arrays + blur_->device_bytes() + back_->device_bytes();
+        plan_.device_bytes = arrays + blur_->device_bytes() + back_->device_bytes() +
+                             (unmatched_ ? unmatched_->device_bytes() : 0);
         plan_.host_bytes =
             checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
     }
@@ -72,20 +81,20 @@ class DeviceRunner final : public Runner {
     }
 
   private:
-    DeviceConvolver make(const Problem& problem, Operation operation, index_t limit,
-                         const DeviceConvolver* workspace_of) const {
+    DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
+                         index_t limit, const DeviceConvolver* workspace_of) const {
         DeviceOptions on_device;
         on_device.device = device_;
         on_device.max_gpu_bytes = limit;
         on_device.workspace_of = workspace_of;
-        return DeviceConvolver(problem.object, problem.psf.view(), problem.blur(operation),
-                               on_device);
+        return DeviceConvolver(problem.object, taps.view(), problem.blur(operation), on_device);
     }
 
     int device_;
     int threads_;
     std::optional<DeviceConvolver> blur_;
     std::optional<DeviceConvolver> back_;
+    std::optional<DeviceConvolver> unmatched_;
     std::optional<DeviceArrays> arrays_;
     DeconvolvePlan plan_;
 };

@@ -41,9 +41,10 @@ class HostArrays {
   public:
     static constexpr HostMemory staging = HostMemory::ordinary;
 
-    /// The convolvers are kept by reference.
-    HostArrays(const Problem& problem, const Convolver& blur, const Convolver& back, int threads)
-        : blur_(blur), back_(back), threads_(threads) {
+    /// The convolvers are kept by reference; `unmatched` may be null.
+    HostArrays(const Problem& problem, const Convolver& blur, const Convolver& back, int threads,
+               const Convolver* unmatched = nullptr)
+        : blur_(blur), back_(back), unmatched_(unmatched), threads_(threads) {
         const ArrayCounts counts = array_counts(problem.options);
         for (int i = 0; i < counts.object; ++i)
             objects_.emplace_back(problem.object, PixelType::float32);
@@ -65,9 +66,9 @@ class HostArrays {
         blur_.execute(view_of(object, blur_.input_shape()), view_of(image, blur_.output_shape()),
                       context_);
     }
-    void blur_back(const float* image, float* object) {
-        back_.execute(view_of(image, back_.input_shape()), view_of(object, back_.output_shape()),
-                      context_);
+    void blur_back(const float* image, float* object) { project(back_, image, object); }
+    void back_project_unmatched(const float* image, float* object) {
+        project(*unmatched_, image, object);
     }
 
     // Every thread has a stage of its own, which the arrays cannot be aliases of. Order within a
@@ -113,6 +114,11 @@ class HostArrays {
     }
 
   private:
+    void project(const Convolver& back, const float* image, float* object) {
+        back.execute(view_of(image, back.input_shape()), view_of(object, back.output_shape()),
+                     context_);
+    }
+
     // Compilers make vectors of sums of numbers, not of structures.
     template <class Stage, class... Near>
     static auto sum_of_run(index_t begin, index_t end, const Stage& stage, const Near&... near) {
@@ -136,6 +142,7 @@ class HostArrays {
 
     const Convolver& blur_;
     const Convolver& back_;
+    const Convolver* unmatched_;
     int threads_;
     ExecutionContext context_;
     std::vector<Volume> objects_;

@@ -34,10 +34,13 @@ class HostRunner final : public Runner {
                                       ": raise it (max_host_bytes), or choose acceleration "
                                       "none"));
         // A convolver counts its input and output, which are arrays of the loop.
-        const index_t each = checked_add((limit - own) / 2, array_pair_bytes(problem));
+        const index_t each = checked_add((limit - own) / (problem.has_unmatched() ? 3 : 2),
+                                         array_pair_bytes(problem));
         const EngineList engines = make_engines(choice);
-        blur_.emplace(make(problem, Operation::convolve, each, engines));
-        back_.emplace(make(problem, Operation::adjoint, each, engines));
+        blur_.emplace(make(problem, problem.psf, Operation::convolve, each, engines));
+        back_.emplace(make(problem, problem.psf, Operation::adjoint, each, engines));
+        if (problem.has_unmatched())
+            unmatched_.emplace(make(problem, problem.unmatched, Operation::adjoint, each, engines));
 
         plan_.object = problem.object;
         plan_.grid = blur_->plan().chosen.grid;
@@ -45,8 +48,9 @@ class HostRunner final : public Runner {
         for (const std::string& engine : blur_->plan().engines)
             plan_.engines += (plan_.engines.empty() ? "" : " ") + engine;
         index_t convolutions = 0;
-        for (const Convolver* convolver : {&*blur_, &*back_}) {
-            const PlanCandidate chosen = convolver->plan().chosen;
+        for (const std::optional<Convolver>* convolver : {&blur_, &back_, &unmatched_}) {
+            if (!*convolver) continue;
+            const PlanCandidate chosen = (*convolver)->plan().chosen;
             if (chosen.on_gpu)
                 plan_.device_bytes = std::max(plan_.device_bytes, chosen.engine_bytes);
             convolutions += std::max<index_t>(0, chosen.host_bytes - array_pair_bytes(problem));
@@ -59,7 +63,8 @@ class HostRunner final : public Runner {
     DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                              const ImageView& result, const ExecutionContext& context,
                              const std::function<void(const Iteration&)>& on_iteration) override {
-        if (!arrays_) arrays_.emplace(problem, *blur_, *back_, threads_);
+        if (!arrays_)
+            arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
         arrays_->use(context);
         return run(*arrays_, problem, image, result, context, on_iteration);
     }
@@ -70,16 +75,17 @@ class HostRunner final : public Runner {
                (element_count(problem.object) + element_count(problem.image));
     }
 
-    static Convolver make(const Problem& problem, Operation operation, index_t limit,
-                          const EngineList& engines) {
+    static Convolver make(const Problem& problem, const Volume& taps, Operation operation,
+                          index_t limit, const EngineList& engines) {
         Options options = problem.blur(operation);
         options.max_host_bytes = limit;
-        return ConvolverFactory::make(problem.object, problem.psf.view(), options, engines);
+        return ConvolverFactory::make(problem.object, taps.view(), options, engines);
     }
 
     int threads_;
     std::optional<Convolver> blur_;
     std::optional<Convolver> back_;
+    std::optional<Convolver> unmatched_;
     DeconvolvePlan plan_;
     std::optional<HostArrays> arrays_;
 };

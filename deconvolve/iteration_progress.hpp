@@ -12,10 +12,19 @@ class IterationProgress {
                       const std::function<void(const Iteration&)>& on_iteration, int iterations)
         : context_(context), on_iteration_(on_iteration), iterations_(iterations) {}
 
+    /// Iterations from now on are this share of the whole, and no more than `iterations`.
+    void begin(double from, double to, int iterations) {
+        from_ = from;
+        to_ = to;
+        iterations_ = iterations;
+        done_ = 0;
+    }
+
     /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand.
     void at(double fraction) const {
         throw_if_stopped(context_);
-        if (context_.progress) context_.progress((done_ + fraction) / iterations_);
+        if (context_.progress)
+            context_.progress(from_ + (to_ - from_) * (done_ + fraction) / iterations_);
     }
     void finished(const Iteration& iteration) {
         done_ = iteration.number;
@@ -28,6 +37,8 @@ class IterationProgress {
     const std::function<void(const Iteration&)>& on_iteration_;
     int iterations_;
     int done_ = 0;
+    double from_ = 0;
+    double to_ = 1;
 };
 
 }  // namespace convolume::deconvolve

@@ -12,9 +12,11 @@ namespace convolume {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, DeconvolveMethod>, 3> methods{
+constexpr std::array<std::pair<const char*, DeconvolveMethod>, 5> methods{
     {{"rl", DeconvolveMethod::richardson_lucy},
      {"rl-tv", DeconvolveMethod::richardson_lucy_tv},
+     {"shb", DeconvolveMethod::scaled_heavy_ball},
+     {"wb", DeconvolveMethod::wiener_butterworth},
      {"wiener", DeconvolveMethod::wiener}}};
 
 }  // namespace
@@ -32,8 +34,13 @@ const char* to_string(Acceleration acceleration) {
 DeconvolveMethod parse_deconvolve_method(std::string_view text) {
     for (const auto& [name, value] : methods)
         if (text == name) return value;
-    throw InvalidArgument(message("the method of deconvolution is rl, rl-tv or wiener, not \"",
-                                  text, "\"; choose one of these"));
+    std::string names;
+    for (const auto& [name, value] : methods) {
+        if (!names.empty()) names += value == methods.back().second ? " or " : ", ";
+        names += name;
+    }
+    throw InvalidArgument(message("the method of deconvolution is ", names, ", not \"", text,
+                                  "\"; choose one of these"));
 }
 
 Acceleration parse_acceleration(std::string_view text) {

@@ -6,6 +6,8 @@
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/threads.hpp"
+#include "deconvolve/back_projector.hpp"
 
 namespace convolume::deconvolve {
 
@@ -35,7 +37,25 @@ void check_options(const DeconvolveOptions& options) {
                                       "the image and to it"));
     check_number("weight of the total variation", options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
+    if (options.unmatched < 0)
+        throw InvalidArgument(message(options.unmatched,
+                                      " steps with the unmatched back projector "
+                                      "were asked for: give a number from 0"));
     if (options.stop) check_number("stop criterion", *options.stop, true);
+    if (options.hold_out && !poisson)
+        throw InvalidArgument(
+            "wiener has no photons to hold out: choose another method, or end it "
+            "by its residual (stop)");
+    if (options.hold_out && options.stop)
+        throw InvalidArgument(
+            "iterations end by held-out photons or by a stop criterion: choose "
+            "one of them");
+    if (options.photons) {
+        check_number("gain", options.photons->gain, false);
+        if (!std::isfinite(options.photons->offset))
+            throw InvalidArgument(
+                message("the offset is ", options.photons->offset, ": give a finite number"));
+    }
     for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 
@@ -88,7 +108,7 @@ Options Problem::blur(Operation operation) const {
 }
 
 Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
-                        const DeconvolveOptions& options) {
+                        const DeconvolveOptions& options, int threads) {
     check_options(options);
     Problem problem;
     problem.options = options;
@@ -97,6 +117,9 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
     problem.psf = clipped_psf(psf, problem.psf_sum, problem.negative_psf_samples);
     const Index3 center = center_index(options.center, psf);
     problem.options.center = {KernelCenter::Kind::explicit_, center};
+    if (problem.has_unmatched() && problem.psf_sum > 0)
+        problem.unmatched = wiener_butterworth_taps(problem.psf, center, options.noise_to_signal,
+                                                    thread_count(threads));
     for (int a = 0; a < 3; ++a) {
         if (image[a] < 1)
             throw InvalidArgument(message("the image's extent along ", axis_name(a), " is ",
@@ -108,9 +131,19 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
     return problem;
 }
 
+Momentum momentum_of(const DeconvolveOptions& options) {
+    if (options.method == DeconvolveMethod::scaled_heavy_ball) return Momentum::heavy_ball;
+    return options.acceleration == Acceleration::none ? Momentum::none : Momentum::biggs_andrews;
+}
+
 ArrayCounts array_counts(const DeconvolveOptions& options) {
     if (options.method == DeconvolveMethod::wiener) return {4, 1};
-    return {options.acceleration == Acceleration::none ? 3 : 5, 2};
+    ArrayCounts counts{3, 2};
+    const Momentum momentum = momentum_of(options);
+    if (momentum != Momentum::none) ++counts.object;           // the estimate before
+    if (momentum == Momentum::biggs_andrews) ++counts.object;  // the last change
+    if (options.hold_out) ++counts.image;
+    return counts;
 }
 
 index_t array_bytes(const Problem& problem) {

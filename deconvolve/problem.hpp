@@ -10,17 +10,25 @@ struct Problem {
     DeconvolveOptions options;
     Shape3 image;
     Shape3 object;
-    Index3 image_at;  ///< the object's sample that stands at the image's first
-    Volume psf;       ///< float64, not negative
+    Index3 image_at;   ///< the object's sample that stands at the image's first
+    Volume psf;        ///< float64, not negative
+    Volume unmatched;  ///< of wb: taps of its back projector; else empty
     double psf_sum = 0;
     index_t negative_psf_samples = 0;
 
+    bool has_unmatched() const {
+        return options.method == DeconvolveMethod::wiener_butterworth && options.unmatched > 0;
+    }
     /// Options of the convolution from object to image, and of its adjoint.
     Options blur(Operation operation) const;
 };
 
 Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
-                        const DeconvolveOptions& options);
+                        const DeconvolveOptions& options, int threads = 0);
+
+/// Where a step of Richardson and Lucy is taken from: the estimate, or a point ahead of it.
+enum class Momentum { none, biggs_andrews, heavy_ball };
+Momentum momentum_of(const DeconvolveOptions& options);
 
 /// How many float arrays a method holds in each of the two spaces.
 struct ArrayCounts {

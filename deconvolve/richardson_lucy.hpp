@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson and Lucy's iteration, with total variation and extrapolation, on any set of arrays.
+// Richardson and Lucy's iteration, with total variation and from points ahead of the estimate, on
+// any set of arrays.
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "deconvolve/iteration_progress.hpp"
@@ -13,9 +16,19 @@
 
 namespace convolume::deconvolve {
 
+/// Data that were set apart, and how much of the light of the rest they expect. Iterations look at
+/// how well they are predicted, and end when that gets no better.
+struct HeldOut {
+    const float* data = nullptr;
+    float share = 0;
+};
+/// So many iterations in a row without a better prediction are the end.
+inline constexpr int patience = 4;
+
 /// The estimate is one of the set's object arrays.
 struct Outcome {
     const float* estimate = nullptr;
+    int best = 0;  ///< with data set apart: after so many steps these were predicted best
     DeconvolveReport report;
 };
 
@@ -39,10 +52,13 @@ inline Variation variation_of(const Problem& problem, double mean) {
 template <class Arrays>
 class RichardsonLucy {
   public:
-    RichardsonLucy(Arrays& arrays, const Problem& problem, const LoadedImage& image)
+    RichardsonLucy(Arrays& arrays, const Problem& problem, const LoadedImage& image,
+                   const HeldOut& held = {})
         : arrays_(arrays),
           problem_(problem),
-          accelerates_(problem.options.acceleration != Acceleration::none),
+          held_(held),
+          momentum_(momentum_of(problem.options)),
+          unmatched_(problem.has_unmatched() ? problem.options.unmatched : 0),
           tv_weight_(problem.options.method == DeconvolveMethod::richardson_lucy_tv
                          ? static_cast<float>(problem.options.tv_weight)
                          : 0),
@@ -56,22 +72,23 @@ class RichardsonLucy {
         arrays.blur_back(model_, weight_);
         const double start = std::max(image.mean - image.background, 1e-3 * image.mean);
         arrays.for_each(voxels_, Fill{estimate_, static_cast<float>(start)});
-        if (!accelerates_) return;
+        if (momentum_ == Momentum::none) return;
         previous_ = arrays.object(3);
-        change_ = arrays.object(4);
         arrays.for_each(voxels_, Copy{estimate_, previous_});
+        if (momentum_ != Momentum::biggs_andrews) return;
+        change_ = arrays.object(4);
         arrays.for_each(voxels_, Fill{change_, 0});
     }
 
-    Outcome run(IterationProgress& progress) {
+    Outcome run(IterationProgress& progress, int iterations) {
         Outcome outcome;
         DeconvolveReport& report = outcome.report;
-        const int iterations = problem_.options.iterations;
         double before = 0;
+        double least_held = std::numeric_limits<double>::infinity();
         for (int k = 1; k <= iterations; ++k) {
-            const float* const point = starting_point();
+            const float* const point = starting_point(k);
             Fit fit = compare(point);
-            if (factor_ > 0 && fit.objective() > before * (1 + rounding)) {
+            if (change_ != nullptr && factor_ > 0 && fit.objective() > before * (1 + rounding)) {
                 restart();
                 ++report.restarts;
                 fit = compare(point);
@@ -80,12 +97,28 @@ class RichardsonLucy {
                 throw BadData(
                     "the estimate overflowed float32: scale the image to smaller numbers");
             progress.at(0.5);
-            step(point);
-            report.last = {k, iterations, -fit.misfit, 0};
+            if (k <= unmatched_)
+                unmatched_step(point);
+            else
+                step(point);
+            report.last = {k,
+                           iterations,
+                           -fit.misfit,
+                           0,
+                           held_.data != nullptr,
+                           std::sqrt(fit.held_out / static_cast<double>(pixels_))};
             report.iterations = k;
             progress.finished(report.last);
+            if (held_.data != nullptr) {
+                if (fit.held_out < least_held) {
+                    least_held = fit.held_out;
+                    outcome.best = k - 1;
+                }
+                if (k - 1 - outcome.best >= patience) break;
+            }
             const double gain = before - fit.objective();
-            if (k > 1 && gain < problem_.options.stop.value_or(0) * before) break;
+            const std::optional<double>& stop = problem_.options.stop;
+            if (stop && k > unmatched_ + 1 && gain < *stop * before) break;
             before = fit.objective();
         }
         outcome.estimate = estimate_;
@@ -96,22 +129,35 @@ class RichardsonLucy {
     struct Fit {
         double misfit = 0;
         double penalty = 0;
+        double held_out = 0;
         double objective() const { return misfit + penalty; }
     };
     /// A misfit that grew by less has not grown: float32 transforms are not more exact.
     static constexpr double rounding = 1e-6;
 
     /// Where the step is taken from: the estimate, or a point ahead of it.
-    const float* starting_point() {
-        if (!accelerates_) return estimate_;
-        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, factor_});
+    const float* starting_point(int iteration) {
+        if (momentum_ == Momentum::none) return estimate_;
+        if (momentum_ == Momentum::heavy_ball)  // Wang and Miller, eq. 10
+            factor_ = static_cast<float>(iteration - 1) / static_cast<float>(iteration + 2);
+        // Biggs and Andrews' point ahead is given up where it is worse; a heavy ball goes on.
+        const float least_share = momentum_ == Momentum::heavy_ball ? 0.1F : 0;
+        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, factor_, least_share});
         return previous_;
     }
 
     Fit compare(const float* point) {
         Fit fit;
         arrays_.blur(point, model_);
-        fit.misfit = arrays_.sum(pixels_, Ratio{data_, model_, background_, floor_});
+        const Ratio ratio{data_, model_, background_, floor_};
+        if (held_.data != nullptr) {
+            const SumPair misfits =
+                arrays_.sum(pixels_, RatioHeldOut{ratio, held_.data, held_.share});
+            fit.misfit = misfits.first;
+            fit.held_out = misfits.second;
+        } else {
+            fit.misfit = arrays_.sum(pixels_, ratio);
+        }
         if (tv_weight_ > 0)
             fit.penalty = static_cast<double>(tv_weight_) *
                           arrays_.sum(Grid{variation_}, TotalVariation{point, variation_});
@@ -121,6 +167,13 @@ class RichardsonLucy {
     void restart() {
         arrays_.for_each(voxels_, Copy{estimate_, previous_});
         arrays_.for_each(voxels_, Fill{change_, 0});
+    }
+
+    void unmatched_step(const float* point) {
+        arrays_.for_each(pixels_, Shift{model_, -1});
+        arrays_.back_project_unmatched(model_, correction_);
+        arrays_.for_each(voxels_, UnmatchedStep{point, correction_, weight_, least_weight});
+        advance();
     }
 
     void step(const float* point) {
@@ -135,22 +188,28 @@ class RichardsonLucy {
     // Of all voxels: a count, or the grid where steps look at neighbors.
     template <class Extent, class AnyStep>
     void take(const Extent& extent, const AnyStep& step) {
-        if (accelerates_) {
+        if (momentum_ == Momentum::biggs_andrews) {
             const SumPair products = arrays_.sum(extent, StepWithProducts<AnyStep>{step, change_});
             const double factor =
                 products.second > 0 ? products.first / products.second : 0;  // eq. 10
             factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
-            std::swap(previous_, correction_);  // now: previous is the next estimate
-            std::swap(previous_, estimate_);
         } else {
             arrays_.for_each(extent, step);
-            std::swap(estimate_, correction_);
         }
+        advance();
+    }
+
+    void advance() {
+        // The step has made the next estimate of the correction. The point ahead is done with.
+        if (momentum_ != Momentum::none) std::swap(previous_, correction_);
+        std::swap(momentum_ == Momentum::none ? correction_ : previous_, estimate_);
     }
 
     Arrays& arrays_;
     const Problem& problem_;
-    bool accelerates_;
+    HeldOut held_;
+    Momentum momentum_;
+    int unmatched_;  ///< steps with the other back projector
     float tv_weight_;
     float background_;
     float floor_;
@@ -163,7 +222,7 @@ class RichardsonLucy {
     float* correction_ = nullptr;
     float* weight_ = nullptr;
     float* previous_ = nullptr;  ///< the estimate before, then the point ahead
-    float* change_ = nullptr;    ///< what the last step added to its starting point
+    float* change_ = nullptr;    ///< of Biggs and Andrews: what the last step added to its point
     float factor_ = 0;           ///< of the extrapolation
 };
 

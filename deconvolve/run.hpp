@@ -11,9 +11,42 @@
 
 #include <chrono>
 
+#include "deconvolve/photon_scale.hpp"
+#include "deconvolve/thinning.hpp"
 #include "deconvolve/wiener.hpp"
 
 namespace convolume::deconvolve {
+
+/// One photon in 2³ is held out.
+inline constexpr int held_out_halvings = 3;
+
+/// Finds the number of iterations with some photons set apart, then takes as many with all.
+template <class Arrays>
+Outcome run_held_out(Arrays& arrays, const Problem& problem, const LoadedImage& image,
+                     const PhotonScale& photons, IterationProgress& progress) {
+    const index_t pixels = element_count(problem.image);
+    float* const data = arrays.image(0);
+    float* const held = arrays.image(2);
+    constexpr float share = 1.0F / (1 << held_out_halvings);
+    arrays.for_each(pixels,
+                    SetApart{data, held, held_out_halvings, static_cast<float>(photons.gain),
+                             static_cast<float>(photons.offset), 1, Thinning::hold_out});
+    LoadedImage rest = image;
+    rest.mean *= 1 - share;
+    rest.background *= 1 - share;
+    const int most = problem.options.iterations;
+    progress.begin(0, 0.5, most);
+    const Outcome search =
+        RichardsonLucy<Arrays>(arrays, problem, rest, HeldOut{held, share / (1 - share)})
+            .run(progress, most);
+    arrays.for_each(pixels, AddScaled{data, held, 1});
+    const int best = std::max(1, search.best);
+    progress.begin(0.5, 1, best);
+    Outcome outcome = RichardsonLucy<Arrays>(arrays, problem, image).run(progress, best);
+    outcome.report.searched = search.report.iterations;
+    outcome.report.photons = photons;
+    return outcome;
+}
 
 template <class Arrays>
 DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageView& image,
@@ -32,8 +65,20 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
     loaded.background = background;
 
     IterationProgress progress(context, on_iteration, problem.options.iterations);
-    Outcome outcome = poisson ? RichardsonLucy<Arrays>(arrays, problem, loaded).run(progress)
-                              : solve_wiener(arrays, problem, loaded, progress);
+    Outcome outcome;
+    if (problem.options.hold_out) {
+        PhotonScale photons;
+        if (problem.options.photons)
+            photons = *problem.options.photons;
+        else if (const auto seen = estimate_photon_scale(image, arrays.threads()))
+            photons = *seen;
+        outcome = run_held_out(arrays, problem, loaded, photons, progress);
+    } else if (poisson) {
+        outcome = RichardsonLucy<Arrays>(arrays, problem, loaded)
+                      .run(progress, problem.options.iterations);
+    } else {
+        outcome = solve_wiener(arrays, problem, loaded, progress);
+    }
     DeconvolveReport& report = outcome.report;
     report.background = background;
     report.negative_pixels = loaded.negative_pixels;

@@ -27,10 +27,13 @@ struct Ratio {
     float* model;
     float background;
     float floor;  ///< below it a model is rounding
-    CONVOLUME_DEVICE double operator()(index_t i) const {
-        const float y = data[i];
+    CONVOLUME_DEVICE float expected(index_t i) const {
         const float sum = model[i] + background;
-        const float m = sum > floor ? sum : floor;
+        return sum > floor ? sum : floor;
+    }
+    CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
+    CONVOLUME_DEVICE double compared(index_t i, float m) const {
+        const float y = data[i];
         const float ratio = y / m;
         model[i] = ratio;
         return static_cast<double>(misfit(y, m, ratio));
@@ -56,7 +59,20 @@ struct Step {
     }
 };
 
-/// The same with the slope of the total variation.
+/// A step with an unmatched back projector: correction <- point (1 + correction), at least a tenth
+/// of the point.
+struct UnmatchedStep {
+    const float* point;
+    float* correction;
+    const float* weight;
+    float least_weight;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        const float factor = correction[i] > -0.9F ? 1 + correction[i] : 0.1F;
+        correction[i] = weight[i] < least_weight ? 0 : point[i] * factor;
+    }
+};
+
+/// A step of Richardson and Lucy with the slope of the total variation.
 struct SmoothStep {
     Step step;
     Variation variation;
@@ -75,14 +91,17 @@ struct TotalVariation {
     CONVOLUME_DEVICE double operator()(index_t i) const { return (*this)(i, variation.around(i)); }
 };
 
-/// previous <- estimate + factor (estimate - previous), where light can be.
+/// previous <- estimate + factor (estimate - previous), but at least `least_share` of the estimate:
+/// what becomes 0 stays 0.
 struct Extrapolate {
     const float* estimate;
     float* previous;
     float factor;
+    float least_share = 0;
     CONVOLUME_DEVICE void operator()(index_t i) const {
         const float ahead = estimate[i] + factor * (estimate[i] - previous[i]);
-        previous[i] = ahead > 0 ? ahead : 0;
+        const float least = least_share * estimate[i];
+        previous[i] = ahead > least ? ahead : least;
     }
 };
 
@@ -93,6 +112,19 @@ struct SumPair {
         first += other.first;
         second += other.second;
         return *this;
+    }
+};
+
+/// The same, and the squared difference of data that were set apart from `share` of the model,
+/// which they expect.
+struct RatioHeldOut {
+    Ratio ratio;
+    const float* held;
+    float share;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const float m = ratio.expected(i);
+        const double away = static_cast<double>(held[i] - share * m);
+        return {ratio.compared(i, m), away * away};
     }
 };
 

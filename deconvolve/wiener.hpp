@@ -42,7 +42,7 @@ Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& 
                                           static_cast<float>(before / curvature)});
         arrays.for_each(voxels,
                         NextDirection{direction, residual, static_cast<float>(left / before)});
-        report.last = {k, iterations, 0, std::sqrt(left / whole)};
+        report.last = {k, iterations, 0, std::sqrt(left / whole), false, 0};
         report.iterations = k;
         progress.finished(report.last);
         if (report.last.residual <= problem.options.stop.value_or(usual_stop)) break;

@@ -23,20 +23,49 @@ std::optional<double> parse_image_background(std::string_view option, const std:
     return parse_number(option, text);
 }
 
+/// --gain or --offset: one of them alone leaves the other at 1 or 0.
+CLI::Option* add_photon_option(CLI::App& app, const char* name, DeconvolveOptions& options,
+                               double PhotonScale::*member, const char* help) {
+    return app
+        .add_option_function<std::string>(
+            name,
+            [&options, name, member](const std::string& text) {
+                if (!options.photons) options.photons.emplace();
+                (*options.photons).*member = parse_number(name, text);
+            },
+            help)
+        ->type_name("N");
+}
+
 void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
-    add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|wiener",
-               "Richardson-Lucy (rl, the default), Richardson-Lucy with total variation (rl-tv), "
-               "or Wiener")
+    add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|shb|wb|wiener",
+               "Richardson-Lucy (rl, the default), with total variation (rl-tv), as a scaled heavy "
+               "ball (shb), with a Wiener-Butterworth back projector (wb), or Wiener")
         ->group(group);
     add_parsed(app, "--iterations", options.iterations, parse_positive<int>, "N",
-               "Maximum number of iterations (default 30)")
+               "Maximum number of iterations (default 30; of wb those of --unmatched; with --stop "
+               "auto 200)")
         ->group(group);
-    add_parsed(
-        app, "--stop", options.stop, parse_number, "X",
-        "Stop when an iteration lowers the misfit by less than this fraction; for wiener, when "
-        "the residual is at most this (default: never; wiener: 0.001)")
+    app.add_option_function<std::string>(
+           "--stop",
+           [&options](const std::string& text) {
+               options.hold_out = text == "auto";
+               if (!options.hold_out) options.stop = parse_number("--stop", text);
+           },
+           "auto: stop when held-out photons are predicted best; a number: when an iteration "
+           "lowers the misfit by less than this fraction; for wiener, when the residual is at most "
+           "this (default: never; wiener: 0.001)")
+        ->type_name("auto|X")
+        ->group(group);
+    add_photon_option(app, "--gain", options, &PhotonScale::gain,
+                      "Photons for each unit of the image, for --stop auto (default: seen from the "
+                      "noise)")
+        ->group(group);
+    add_photon_option(app, "--offset", options, &PhotonScale::offset,
+                      "Value of a pixel without photons, for --stop auto (default: seen from the "
+                      "noise)")
         ->group(group);
     add_parsed(app, "--acceleration", options.acceleration, parse_acceleration,
                "biggs-andrews|none", "Acceleration of rl and rl-tv (default biggs-andrews)")
@@ -55,7 +84,10 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
                "Weight of the total variation of rl-tv (default 0.002)")
         ->group(group);
     add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
-               "Noise-to-signal power ratio for wiener (default 0.01)")
+               "Noise-to-signal power ratio for wiener and wb (default 0.01)")
+        ->group(group);
+    add_parsed(app, "--unmatched", options.unmatched, parse_positive<int>, "N",
+               "Iterations of wb with its back projector, before those of rl (default 2)")
         ->group(group);
     add_kernel_options(app, group, request.kernel_options);
     add_channel_kernel_option(app, group, request);
@@ -76,11 +108,23 @@ void refuse_idle(const CLI::App& command, const char* option, const char* method
             message(option, " does not apply to --method ", method, "; leave it out"));
 }
 
-void check_method(const CLI::App& command, DeconvolveMethod method) {
+// Held-out photons end the search long before.
+constexpr int most_searched = 200;
+
+void check_method(const CLI::App& command, DeconvolveOptions& options) {
+    const DeconvolveMethod method = options.method;
     const char* const name = to_string(method);
     if (method != DeconvolveMethod::richardson_lucy_tv) refuse_idle(command, "--tv", name);
-    if (method != DeconvolveMethod::wiener) refuse_idle(command, "--noise-to-signal", name);
-    if (method == DeconvolveMethod::wiener) refuse_idle(command, "--acceleration", name);
+    const bool is_wb = method == DeconvolveMethod::wiener_butterworth;
+    if (method != DeconvolveMethod::wiener && !is_wb)
+        refuse_idle(command, "--noise-to-signal", name);
+    if (!is_wb) refuse_idle(command, "--unmatched", name);
+    if (is_wb && command.count("--iterations") == 0) options.iterations = options.unmatched;
+    if (method == DeconvolveMethod::wiener || method == DeconvolveMethod::scaled_heavy_ball)
+        refuse_idle(command, "--acceleration", name);
+    if (!options.hold_out && options.photons)
+        throw InvalidArgument("--gain and --offset apply to --stop auto only; leave them out");
+    if (options.hold_out && command.count("--iterations") == 0) options.iterations = most_searched;
 }
 
 }  // namespace
@@ -101,7 +145,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_run_options(*command, group, request->run);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
-        check_method(*command, request->options.method);
+        check_method(*command, request->options);
         divide_arguments(*command, *request, *many);
         action = [request, many] { run_images<DeconvolveSteps>(*request, *many); };
     });

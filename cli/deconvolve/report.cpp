@@ -21,13 +21,18 @@ std::string method_text(const DeconvolveOptions& options) {
     text << to_string(options.method) << ", ";
     if (options.method == DeconvolveMethod::wiener)
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
-    else if (options.acceleration != Acceleration::none)
+    else if (options.method != DeconvolveMethod::scaled_heavy_ball &&
+             options.acceleration != Acceleration::none)
         text << to_string(options.acceleration) << ", ";
     if (options.method == DeconvolveMethod::richardson_lucy_tv)
         text << "weight " << format_number(options.tv_weight) << ", ";
+    if (options.method == DeconvolveMethod::wiener_butterworth)
+        text << options.unmatched << " of them unmatched, noise to signal "
+             << format_number(options.noise_to_signal) << ", ";
     text << "at most " << options.iterations << " iterations, background "
          << (options.background ? format_number(*options.background) : "auto") << ", edges "
          << edges_name(options);
+    if (options.hold_out) text << ", stopped by held-out photons";
     return text.str();
 }
 
@@ -54,9 +59,13 @@ nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
 
 std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) {
     const bool linear = method == DeconvolveMethod::wiener;
-    return message("iteration ", iteration.number, " of ", iteration.of,
-                   linear ? ", residual " : ", log-likelihood ",
-                   format_number(linear ? iteration.residual : iteration.likelihood));
+    const std::string text =
+        message("iteration ", iteration.number, " of ", iteration.of,
+                linear ? ", residual " : ", log-likelihood ",
+                format_number(linear ? iteration.residual : iteration.likelihood));
+    if (!iteration.searching) return text;
+    return message("search, ", text, ", held-out photons missed by ",
+                   format_number(iteration.held_out));
 }
 
 ExecutionReport DeconvolveSteps::executed() const {
@@ -88,6 +97,11 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         negative += volume.negative_pixels;
         console.fact("result", message(iteration_text(volume.last, request_.options.method),
                                        ", background ", format_number(volume.background)));
+        if (volume.searched > 0)
+            console.fact("search",
+                         message(volume.iterations, " iterations found best in ", volume.searched,
+                                 ", gain ", format_number(volume.photons.gain), ", offset ",
+                                 format_number(volume.photons.offset)));
     }
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
@@ -112,21 +126,29 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"edges", edges_name(options)},
                       {"tv", options.tv_weight},
                       {"noise_to_signal", options.noise_to_signal},
+                      {"unmatched", options.unmatched},
                       {"stop", nullptr},
                       {"background", "auto"}};
     if (options.stop) json["method"]["stop"] = *options.stop;
+    if (options.hold_out) json["method"]["stop"] = "auto";
     if (options.background) json["method"]["background"] = *options.background;
     json["plan"] = kernels_.json_of_each(
         [](const Kernels::Ready& psf) { return plan_json(psf.solver->plan()); });
     if (times != nullptr) {
         json["report"] = report_json(executed(), *times);
-        for (const DeconvolveReport& volume : volumes_)
+        for (const DeconvolveReport& volume : volumes_) {
             json["report"]["volumes"].push_back({{"iterations", volume.iterations},
                                                  {"likelihood", volume.last.likelihood},
                                                  {"residual", volume.last.residual},
                                                  {"restarts", volume.restarts},
                                                  {"background", volume.background},
                                                  {"negative_pixels", volume.negative_pixels}});
+            if (volume.searched == 0) continue;
+            auto& json_of_volume = json["report"]["volumes"].back();
+            json_of_volume["searched"] = volume.searched;
+            json_of_volume["gain"] = volume.photons.gain;
+            json_of_volume["offset"] = volume.photons.offset;
+        }
     }
     json["output"] = output_json(request_.output, output_);
 }

@@ -83,6 +83,8 @@ TEST_CASE("deconvolve: every option changes the answer") {
     for (const Arguments& more : {Arguments{"--iterations", "7"},
                                   {"--method", "rl-tv"},
                                   {"--method", "wiener"},
+                                  {"--method", "shb"},
+                                  {"--method", "wb"},
                                   {"--acceleration", "none"},
                                   {"--background", "50"},
                                   {"--background", "auto"},
@@ -150,6 +152,9 @@ TEST_CASE("deconvolve: what is reported") {
     const CommandResult verbose = inputs.run({"-v", "--iterations", "3"});
     CHECK(contains(verbose.err, "iteration 3 of 3, log-likelihood -"));
     CHECK(contains(verbose.err, "object"));
+    const CommandResult held = inputs.run({"-v", "--stop", "auto", "--gain", "2"});
+    CHECK(contains(held.err, "search, iteration 1 of 200, log-likelihood -"));
+    CHECK(contains(held.err, "gain 2, offset 0"));
     const CommandResult quiet = inputs.run({"-q", "--iterations", "3"});
     CHECK(quiet.err.empty());
     CHECK(quiet.out.empty());
@@ -190,10 +195,16 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--background", "dark"}, 2, "--background");
     check({"--background", "-3"}, 2, "background");
     check({"--stop", "-1"}, 2, "stop");
+    check({"--stop", "soon"}, 2, "--stop");
+    check({"--stop", "auto", "--method", "wiener"}, 2, "photons");
+    check({"--gain", "0.5"}, 2, "--stop auto");
+    check({"--gain", "0", "--stop", "auto"}, 2, "gain");
     check({"--output-type", "complex64"}, 2, "complex64");
     check({"--tv", "0.1"}, 2, "not apply to --method rl;");
     check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to --method rl-tv;");
     check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to --method wiener;");
+    check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to --method shb;");
+    check({"--unmatched", "2"}, 2, "not apply to --method rl;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
     Array broken = inputs.image;
     broken(1, 2, 3) = std::nan("");

@@ -287,6 +287,65 @@ void check_likelihood(const EngineChoice& engines) {
     }
 }
 
+void check_heavy_ball(const EngineChoice& engines) {
+    Random random(test_seed("heavy ball"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.8, 1.4, 1.4});
+    const Specimen specimen = bead_specimen(random, {16, 24, 20}, psf, center, 5, 2000, 3, -1);
+    DeconvolveOptions options;
+    options.background = 3;
+    options.iterations = 1500;
+    options.acceleration = Acceleration::biggs_andrews;
+    const double least = -deconvolved(specimen.recorded, psf, options, engines).likelihoods.back();
+    options.iterations = 60;
+    options.acceleration = Acceleration::none;
+    const std::vector<double> plain =
+        deconvolved(specimen.recorded, psf, options, engines).likelihoods;
+    options.method = DeconvolveMethod::scaled_heavy_ball;
+    const std::vector<double> ahead =
+        deconvolved(specimen.recorded, psf, options, engines).likelihoods;
+    // The largest (k + 1)² (misfit - least) after the iterations from `first` to `last`, from 0.
+    const auto bound = [&](const std::vector<double>& likelihoods, std::size_t first,
+                           std::size_t last) {
+        double most = 0;
+        for (std::size_t k = first; k <= last; ++k)
+            most = std::max(most,
+                            std::pow(static_cast<double>(k + 1), 2) * (-likelihoods.at(k) - least));
+        return most;
+    };
+    CHECK(bound(ahead, 40, 59) <= bound(ahead, 0, 39));
+    CHECK(bound(plain, 40, 59) > 1.3 * bound(plain, 0, 39));
+    std::size_t reached = 0;
+    while (reached < 60 && ahead[reached] < plain.back()) ++reached;
+    INFO("reached by iteration " << reached + 1 << ", least misfit " << least);
+    CHECK(reached + 1 < 30);
+}
+
+void check_held_out(const EngineChoice& engines) {
+    const Index3 center{3, 4, 4};
+    const Array psf = gaussian_psf({7, 9, 9}, center, {1.7, 1.5, 1.5});
+    for (const double photons : {400.0, 4000.0, 40000.0}) {
+        Random random(test_seed("held-out photons"));
+        const Specimen specimen =
+            bead_specimen(random, {20, 48, 48}, psf, center, 40, photons, 2, -1);
+        DeconvolveOptions options;
+        options.background = 2;
+        options.iterations = 150;
+        options.hold_out = true;
+        options.photons = PhotonScale{};
+        const Deconvolved held = deconvolved(specimen.recorded, psf, options, engines);
+        options.hold_out = false;
+        options.photons.reset();
+        INFO(photons << " photons a bead, " << held.report.iterations << " iterations");
+        CHECK(held.report.searched > held.report.iterations);
+        CHECK(held.report.searched < 150);
+        options.iterations = held.report.iterations;
+        const Comparison comparison =
+            compare(deconvolved(specimen.recorded, psf, options, engines).result, held.result);
+        CHECK(comparison.error < float32_bound);
+    }
+}
+
 void check_beads(const EngineChoice& engines) {
     struct Case {
         Shape3 psf;
@@ -306,7 +365,8 @@ void check_beads(const EngineChoice& engines) {
         options.center = c.center;
         options.background = 5;
         for (const auto method :
-             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv}) {
+             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+              DeconvolveMethod::scaled_heavy_ball}) {
             options.method = method;
             const Array result = deconvolved(specimen.recorded, psf, options, engines).result;
             const double after = psnr(specimen.truth, result);

@@ -16,6 +16,11 @@ void check_wiener(const EngineChoice& engines);
 void check_flux(const EngineChoice& engines);
 /// 60 plain iterations never lower the likelihood; accelerated ones reach it in fewer than half.
 void check_likelihood(const EngineChoice& engines);
+/// The scaled heavy ball's misfit falls to its least as 1 / k² or faster, plain iterations do not;
+/// it reaches the likelihood of 60 of these in fewer than half.
+void check_heavy_ball(const EngineChoice& engines);
+/// Held-out photons end iterations; the result is that of as many iterations with all photons.
+void check_held_out(const EngineChoice& engines);
 /// Noise and blur go, and beads stay where they are.
 void check_beads(const EngineChoice& engines);
 

@@ -19,22 +19,6 @@ Array normalized(Array array) {
     return array;
 }
 
-// Counts of mean `mean`: by products of uniform numbers, in pieces that do not underflow.
-double poisson(Random& random, double mean) {
-    double count = 0;
-    while (mean > 0) {
-        const double piece = std::min(mean, 500.0);
-        const double end = std::exp(-piece);
-        double product = random.uniform();
-        while (product > end) {
-            ++count;
-            product *= random.uniform();
-        }
-        mean -= piece;
-    }
-    return count;
-}
-
 // What a bead of standard deviation 0.8 samples leaves at distance d.
 double profile(double d) {
     return std::exp(-d * d / (2 * 0.8 * 0.8));
@@ -125,6 +109,22 @@ Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, co
                 specimen.recorded(z, y, x) = poisson(random, sum + background);
             }
     return specimen;
+}
+
+// By products of uniform numbers, in pieces that do not underflow.
+double poisson(Random& random, double mean) {
+    double count = 0;
+    while (mean > 0) {
+        const double piece = std::min(mean, 500.0);
+        const double end = std::exp(-piece);
+        double product = random.uniform();
+        while (product > end) {
+            ++count;
+            product *= random.uniform();
+        }
+        mean -= piece;
+    }
+    return count;
 }
 
 double psnr(const Array& truth, const Array& result) {

@@ -34,6 +34,9 @@ struct Specimen {
 Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, const Index3& center,
                        int beads, double photons, double background, double margin = 4);
 
+/// A count with the Poisson distribution of that mean.
+double poisson(Random& random, double mean);
+
 /// Peak signal-to-noise ratio in dB, relative to the truth's largest value.
 double psnr(const Array& truth, const Array& result);
 

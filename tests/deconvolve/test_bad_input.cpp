@@ -46,6 +46,17 @@ TEST_CASE("deconvolve: options that make no sense are refused by name") {
     check("variation", [](auto& o) { o.tv_weight = -0.1; });
     check("noise", [](auto& o) { o.noise_to_signal = 0; });
     check("stop", [](auto& o) { o.stop = -1; });
+    check("photons", [](auto& o) {
+        o.method = DeconvolveMethod::wiener;
+        o.hold_out = true;
+    });
+    check("unmatched", [](auto& o) { o.unmatched = -1; });
+    check("one of them", [](auto& o) {
+        o.hold_out = true;
+        o.stop = 0.1;
+    });
+    check("gain", [](auto& o) { o.photons = PhotonScale{0, 0}; });
+    check("offset", [](auto& o) { o.photons = PhotonScale{1, std::nan("")}; });
     check("voxel", [](auto& o) { o.voxel.y_um = 0; });
     check("center", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
 }

@@ -45,6 +45,10 @@ TEST_CASE("deconvolve: likelihood rises, sooner with acceleration") {
     check_likelihood(cpu_only());
 }
 
+TEST_CASE("deconvolve: the scaled heavy ball converges as its paper proves") {
+    check_heavy_ball(cpu_only());
+}
+
 TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
     const Sample sample;
     DeconvolveOptions options;
@@ -83,7 +87,9 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
     const Sample sample;
     DeconvolveOptions options;
     options.iterations = 8;
-    for (const auto method : {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener,
+          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth}) {
         options.method = method;
         const Deconvolved one = deconvolved(sample.image, sample.psf, options, cpu_only(1));
         const Deconvolved three = deconvolved(sample.image, sample.psf, options, cpu_only(3));
@@ -158,8 +164,8 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         const ExecutionContext context;
         deconvolve::IterationProgress progress(context, on_iteration, options.iterations);
         const deconvolve::LoadedImage loaded{20, 0, 0};
-        const auto outcome =
-            deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded).run(progress);
+        const auto outcome = deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded)
+                                 .run(progress, options.iterations);
         INFO("spoiled " << spoiled);
         CHECK(outcome.report.restarts == (spoiled > 0));
         CHECK(arrays.calls == 12 + (spoiled > 0));

@@ -36,6 +36,8 @@ TEST_CASE("device deconvolve: photons are preserved, likelihood rises") {
     NEEDS_GPU();
     check_flux(gpu_only());
     check_likelihood(gpu_only());
+    check_heavy_ball(gpu_only());
+    check_held_out(gpu_only());
 }
 
 TEST_CASE("device deconvolve: beads become sharper and stay in place") {
@@ -53,8 +55,10 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     DeconvolveOptions options;
     options.background = 5;
     options.iterations = 10;
-    for (const auto method : {DeconvolveMethod::richardson_lucy,
-                              DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener}) {
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+          DeconvolveMethod::wiener, DeconvolveMethod::scaled_heavy_ball,
+          DeconvolveMethod::wiener_butterworth}) {
         options.method = method;
         const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
         const Deconvolver resident(specimen.recorded.shape, taps.view(), options, gpu_only());

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of `convolume deconvolve` against plain loops of NumPy in double precision, from the formulas of their
+papers: check_deconvolve_methods.py CONVOLUME. Ends with 77 (skipped) where a module is missing."""
+from deconvolve_oracle import Blur, check, close, kernel, np, restored, rng, run, run_parts, signal, specimen
+
+ITERATIONS = 20
+# Of the largest value, after 20 steps by corrections from float32 transforms.
+BOUND = 1e-5
+LEAST_WEIGHT = 0.01
+
+CASES = [((9, 24, 21), (3, 5, 7), "extend", 0), ((9, 24, 21), (3, 5, 7), "extend", 12.5),
+         ((8, 20, 17), (4, 6, 2), "reflect", 3), ((1, 31, 30), (1, 8, 9), "zero", 5), ((8, 20, 18), (3, 7, 5), "wrap", 1)]
+
+
+class Problem:
+    """A recording, and what all methods start with."""
+
+    def __init__(self, shape, extents, edges, background):
+        psf = kernel(extents)
+        center = [k // 2 for k in extents]
+        self.psf = psf / psf.sum()
+        self.background = background
+        self.y = specimen(shape, self.psf, center, background) + (background == 0)
+        self.blur = Blur(shape, self.psf, center, edges)
+        self.weight = self.blur.back(np.ones(shape))
+        self.start = np.full(self.blur.object, self.y.mean() - background)
+        self.options = ["--edges", edges, "--background", str(background)]
+        self.name = f"{shape} {extents}, {edges}, background {background}"
+        np.save("y.npy", self.y.astype("u2"))
+        np.save("h.npy", psf)
+
+    def model(self, x):
+        return np.maximum(self.blur.forward(x) + self.background, 1e-6 * self.y.mean())
+
+    def corrected(self, x, correction):
+        lit = self.weight >= LEAST_WEIGHT
+        return np.where(lit, x * correction / np.where(lit, self.weight, 1), 0)
+
+    def step(self, x):
+        return self.corrected(x, self.blur.back(self.y / self.model(x)))
+
+    def image(self, x):
+        return x[self.blur.inside()]
+
+    def restored(self, method, *options, iterations=ITERATIONS):
+        return restored("--method", method, "--iterations", str(iterations), *self.options, *options)
+
+
+def scaled_heavy_ball(problem):
+    x = before = problem.start
+    for k in range(1, ITERATIONS + 1):
+        ahead = np.maximum(x + (k - 1) / (k + 2) * (x - before), x / 10)
+        before, x = x, problem.step(ahead)
+    return problem.image(x)
+
+
+def check_scaled_heavy_ball():
+    for case in CASES:
+        problem = Problem(*case)
+        close("shb " + problem.name, scaled_heavy_ball(problem), problem.restored("shb"), BOUND)
+
+
+def full_width(line, peak):
+    """At half the maximum, between samples."""
+    width = 0
+    for side in (line[peak:], line[peak::-1]):
+        below = np.nonzero(side <= side[0] / 2)[0]
+        width += len(side) - 0.5 if len(below) == 0 else np.interp(
+            side[0] / 2, [side[below[0]], side[below[0] - 1]], [below[0], below[0] - 1])
+    return width
+
+
+def back_projector(psf, alpha):
+    """Of Wiener and Butterworth, as a kernel whose adjoint is applied."""
+    middle = [k // 2 for k in psf.shape]
+    peak = np.unravel_index(psf.argmax(), psf.shape)
+    H = np.fft.fftn(np.roll(psf, [-c for c in middle], (0, 1, 2)))
+    w = np.zeros(psf.shape)
+    gains = []
+    for a, n in enumerate(psf.shape):
+        if n == 1:
+            continue
+        line = np.moveaxis(psf, a, 0)[(slice(None), *np.delete(peak, a))]
+        d = full_width(line, peak[a])
+        largest = np.abs(H).max(tuple(b for b in range(3) if b != a))[:n // 2 + 1]
+        gains.append(np.interp(n / d, np.arange(n // 2 + 1), largest))
+        shape = [1, 1, 1]
+        shape[a] = n
+        w += ((np.fft.fftfreq(n) * d) ** 2).reshape(shape)
+    beta = np.mean(gains)
+    B = H / (np.abs(H) ** 2 + alpha) / np.sqrt(1 + (1 / (beta ** 2 + alpha) ** 2 - 1) * w ** 10)
+    return np.roll(np.fft.ifftn(B).real, middle, (0, 1, 2)) / B[0, 0, 0].real
+
+
+def check_wiener_butterworth():
+    for case in CASES:
+        problem = Problem(*case)
+        taps = back_projector(problem.psf, 0.02)
+        unmatched = Blur(problem.y.shape, taps, [k // 2 for k in taps.shape], case[2])
+        x = problem.start
+        for k in range(ITERATIONS):
+            if k < 3:
+                x = x * np.maximum(0.1, 1 + unmatched.back(problem.y / problem.model(x) - 1))
+                x[problem.weight < LEAST_WEIGHT] = 0
+            else:
+                x = problem.step(x)
+            if k == 2:
+                close("wb, unmatched, " + problem.name, problem.image(x),
+                      problem.restored("wb", "--unmatched", "3", "--noise-to-signal", "0.02", iterations=3), BOUND)
+        close("wb " + problem.name, problem.image(x), problem.restored(
+            "wb", "--unmatched", "3", "--noise-to-signal", "0.02", "--acceleration", "none"), BOUND)
+
+
+def psnr(truth, x):
+    """In dB, with the brightness that fits best."""
+    x = x * (truth * x).sum() / (x * x).sum()
+    return 10 * np.log10(truth.max() ** 2 / ((truth - x) ** 2).mean())
+
+
+def check_held_out():
+    """--stop auto is close to the best of all iterations, at any light level, with a camera's gain and offset."""
+    run("psf", "-o", "h.npy", "--na", "1.2", "--ni", "1.33", "--wavelength", "520nm", "--voxel", "200,100,100nm",
+        "--size", "11,25,25")
+    run("phantom", "-o", "object.npy", "--size", "34,104,104", "--voxel", "200,100,100nm", "--seed", "7")
+    psf = np.load("h.npy").astype("f8")
+    truth = np.load("object.npy").astype("f8")
+    light = signal.fftconvolve(truth, psf / psf.sum(), "valid")
+    inside = tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))
+    for photons, gain, offset in ((50, 1, 0), (300, 0.5, 100), (3000, 1, 0)):
+        background = max(1, photons / 100)
+        scale = photons / light.max()
+        counts = rng.poisson(np.maximum(light * scale, 0) + background)
+        np.save("y.npy", (counts / gain + offset).astype("u2"))
+        options = ["--background", str(background / gain + offset)]
+        all_psnr = [psnr(truth[inside], restored("--iterations", str(n), *options))
+                    for n in (*range(8, 40, 2), *range(40, 100, 6))]
+        for more in ([], ["--gain", str(gain), "--offset", str(offset)]):
+            reached = psnr(truth[inside], restored("--stop", "auto", *options, *more))
+            check(reached > max(all_psnr) - 0.3, f"--stop auto at {photons} photons {more}:", reached, "dB, best",
+                  max(all_psnr))
+
+
+run_parts((check_scaled_heavy_ball, check_wiener_butterworth, check_held_out))

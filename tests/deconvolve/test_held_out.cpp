@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Photons that are set apart: how they are drawn, how many photons a value stands for, and the
+// iterations that they end.
+
+#include <cmath>
+
+#include "deconvolve/photon_scale.hpp"
+#include "deconvolve/thinning.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
+#include "tests/support/compare.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+struct Moments {
+    double mean = 0;
+    double variance = 0;
+};
+
+Moments moments_of_taken(std::int64_t count, int halvings, int draws) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < draws; ++i) {
+        deconvolve::PixelBits bits(7, deconvolve::Thinning::hold_out, i);
+        const auto taken = static_cast<double>(deconvolve::taken_photons(count, halvings, bits));
+        sum += taken;
+        squares += taken * taken;
+    }
+    const double mean = sum / draws;
+    return {mean, squares / draws - mean * mean};
+}
+
+// Poisson counts of a ramp along x under a few bright blobs, as values of that gain and offset.
+Array recording(Random& random, const Shape3& shape, double gain, double offset) {
+    Array image(shape);
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const double light = 8 + 0.5 * static_cast<double>(x) +
+                                     60 * std::pow(std::sin(0.1 * static_cast<double>(y)), 8);
+                image(z, y, x) = poisson(random, light) / gain + offset;
+            }
+    return image;
+}
+
+}  // namespace
+
+TEST_CASE("deconvolve: photons are taken with the mean and variance of their chance") {
+    constexpr int draws = 40000;
+    for (const int halvings : {1, 3})
+        for (const std::int64_t count : {0, 1, 5, 31, 32, 33, 200, 1024, 1025, 60000}) {
+            const double p = std::pow(0.5, halvings);
+            const double variance = static_cast<double>(count) * p * (1 - p);
+            const Moments got = moments_of_taken(count, halvings, draws);
+            INFO(count << " photons, chance " << p);
+            // Five standard deviations of the mean and of the variance.
+            CHECK(std::abs(got.mean - static_cast<double>(count) * p) <=
+                  5 * std::sqrt(variance / draws));
+            CHECK(std::abs(got.variance - variance) <=
+                  5 * std::sqrt((2 * variance * variance + variance) / draws));
+        }
+}
+
+TEST_CASE("deconvolve: the parts of a value add up, and belong to its pixel alone") {
+    for (const float value : {0.0F, 0.4F, 7.0F, 7.25F, 99.5F, 5000.0F, 3e6F})
+        for (const index_t pixel : {index_t{0}, index_t{12345}, index_t{1} << 40}) {
+            deconvolve::PixelBits bits(1, deconvolve::Thinning::hold_out, pixel);
+            const float part = deconvolve::taken_value(value, 3, 1, 0, bits);
+            CHECK(part >= 0);
+            CHECK(part <= value);
+            deconvolve::PixelBits again(1, deconvolve::Thinning::hold_out, pixel);
+            CHECK(deconvolve::taken_value(value, 3, 1, 0, again) == part);
+            // Whole photons, and an eighth of what is left.
+            const float left = (value - std::floor(value)) / 8;
+            CHECK(std::abs(part - left - std::round(part - left)) <= 1e-6F * value);
+        }
+    // What is no photon is divided in proportion.
+    deconvolve::PixelBits bits(1, deconvolve::Thinning::hold_out, 5);
+    CHECK(deconvolve::taken_value(80, 3, 2, 90, bits) == 10);
+}
+
+TEST_CASE("deconvolve: gain and offset are seen from the noise") {
+    Random random(test_seed("gain and offset"));
+    for (const auto& [gain, offset] : {std::pair{1.0, 0.0}, {0.5, 100.0}, {2.0, -3.0}})
+        for (const Shape3& shape : {Shape3{20, 80, 90}, Shape3{1, 300, 320}}) {
+            const Volume image =
+                to_volume(recording(random, shape, gain, offset), PixelType::float32);
+            const auto one = deconvolve::estimate_photon_scale(image.view(), 1);
+            REQUIRE(one);
+            INFO("gain " << one->gain << " for " << gain << ", offset " << one->offset << " for "
+                         << offset);
+            // The variance, in photons, of pixels that expect so many.
+            for (const double photons : {10.0, 20.0, 60.0}) {
+                const double seen =
+                    gain * gain * (photons / gain + offset - one->offset) / one->gain;
+                CHECK(std::abs(seen / photons - 1) < 0.2);
+            }
+            const auto three = deconvolve::estimate_photon_scale(image.view(), 3);
+            CHECK(three->gain == one->gain);
+        }
+    const Volume dark({4, 9, 9}, PixelType::uint8);
+    CHECK(!deconvolve::estimate_photon_scale(dark.view(), 1));
+    const Volume point({1, 1, 1}, PixelType::float32);
+    CHECK(!deconvolve::estimate_photon_scale(point.view(), 1));
+}
+
+TEST_CASE("deconvolve: held-out photons find the number of iterations") {
+    check_held_out(cpu_only());
+}
