@@ -149,6 +149,14 @@ CONVOLUME_API PsfFacts psf_facts(const PsfOptions& options, const ExecutionConte
 CONVOLUME_API Shape3 psf_size_for(const PsfOptions& options, double share,
                                   const ExecutionContext& context = {});
 
+/// The size for restoring an image of z, y, x pixels with voxels options.voxel. Every plane of a
+/// widefield image holds light of all others, so a widefield PSF has 2 Z − 1 planes; other
+/// modalities take as many as hold `share` of the light on the axis. y and x hold `share` of the
+/// light of each such plane. No axis is longer than 2 N − 1, as farther samples meet no pixel.
+/// Throws Cancelled, and InvalidArgument, also for what would take more than 4 GiB.
+CONVOLUME_API Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image,
+                                        double share, const ExecutionContext& context = {});
+
 struct ResampledKernel {
     Volume values;  ///< float64 where the kernel was, else float32
     Index3 center;  ///< the voxel whose middle is where the middle of the kernel's center was

@@ -185,10 +185,53 @@ TEST_CASE("sizes of Gaussians are those of the formula, about any plane") {
         }
 }
 
+TEST_CASE(
+    "PSFs of widefield images reach from the first plane to the last, others as far as light") {
+    PsfOptions options;
+    options.objective = {.na = 0.9, .ni = 1.33, .ni0 = 1.33};
+    options.voxel = {0.3, 0.15, 0.2};
+    const Shape3 wide = psf_size_for_image(options, {20, 300, 400}, 0.5);
+    INFO(to_string(wide));
+    CHECK(wide.z == 39);
+    CHECK(wide.y > wide.x);  // its voxels are smaller
+    options.size = wide;
+    options.oversampling = 1;
+    const auto captured = make_psf(options).captured;
+    CHECK(*std::min_element(captured.begin(), captured.end()) > 0.5);
+    options.size.y = options.size.y * 3 / 4 | 1;
+    options.size.x = options.size.x * 3 / 4 | 1;
+    const auto smaller = make_psf(options).captured;
+    CHECK(*std::min_element(smaller.begin(), smaller.end()) < 0.5);
+
+    // Narrow images need no more than reaches from border to border.
+    CHECK(psf_size_for_image(options, {20, 12, 400}, 0.5) == Shape3{39, 23, wide.x});
+    CHECK(psf_size_for_image(options, {1, 64, 64}, 0.5).z == 1);
+    // Where all of it would be too much.
+    CHECK(psf_size_for_image(options, {60, 5, 6}, 0.999) == Shape3{119, 9, 11});
+
+    options.modality = Modality::confocal;
+    options.excitation_um = 0.488;
+    const Shape3 confocal = psf_size_for(options, 0.95);
+    CHECK(to_string(psf_size_for_image(options, {200, 300, 400}, 0.95)) == to_string(confocal));
+    CHECK(psf_size_for_image(options, {2, 300, 400}, 0.95).z == 3);
+    options.modality = Modality::light_sheet;
+    options.excitation_um.reset();
+    options.sheet_fwhm_um = 1;
+    CHECK(psf_size_for_image(options, {200, 300, 400}, 0.95) == psf_size_for(options, 0.95));
+}
+
 TEST_CASE("sizes that nobody can want are refused") {
     PsfOptions options;
     CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, 0.999999); }), "4 GiB"));
     for (const double share : {0.0, 1.0, -1.0, 2.0, std::nan("")})
         CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, share); }),
                        "of the light is not possible"));
+    CHECK(contains(message_of<InvalidArgument>([&] {
+                       psf_size_for_image(options, {0, 9, 9}, 0.5);
+                   }),
+                   "0 pixels along z"));
+    CHECK(contains(message_of<InvalidArgument>([&] {
+                       psf_size_for_image(options, {1500, 900, 900}, 0.9);
+                   }),
+                   "4 GiB"));
 }
