@@ -62,6 +62,23 @@ double radius_of(const PsfOptions& options, double center_um, double half_depth_
     }
 }
 
+// Half the depth beyond which planes hold little light, from `least_um` to `most_um`. Of a lens
+// that lights the whole sample all planes hold the same.
+double lit_half_depth_um(const PsfOptions& options, double center_um, double least_um,
+                         double most_um, const ExecutionContext& context) {
+    constexpr double little = 0.05;  // of the middle plane's
+    const auto light = [&](double z_um) {
+        return optics::plane_light(options, {z_um}, 0, optics::thread_count(options), context)[0]
+            .total;
+    };
+    const double middle = light(center_um);
+    double half = least_um;
+    while (half < most_um &&
+           std::max(light(center_um - half), light(center_um + half)) > little * middle)
+        half *= 1.1;
+    return std::min(half, most_um);
+}
+
 void check_share(double share) {
     if (!(share > 0 && share < 1))
         throw InvalidArgument(message("a share of ", share,
@@ -106,11 +123,11 @@ Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image, double
         return wanted < static_cast<double>(most[axis]) ? static_cast<index_t>(wanted) : most[axis];
     };
     const double center = center_of(options, context);
-    double half_depth = voxel.z_um * static_cast<double>(most.z) / 2;
-    if (options.modality != Modality::widefield)
-        half_depth = std::min(half_depth, optics::half_depth_for(options, center, share, context));
-    Shape3 size = most;
-    if (options.modality != Modality::widefield) size.z = extent(half_depth, 0);
+    const double half_depth =
+        lit_half_depth_um(options, center, optics::half_depth_for(options, center, share, context),
+                          voxel.z_um * static_cast<double>(most.z) / 2, context);
+    Shape3 size;
+    size.z = extent(half_depth, 0);
     const double farthest = std::hypot(voxel.y_um * static_cast<double>(most.y),
                                        voxel.x_um * static_cast<double>(most.x)) /
                             2;

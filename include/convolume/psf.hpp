@@ -149,11 +149,12 @@ CONVOLUME_API PsfFacts psf_facts(const PsfOptions& options, const ExecutionConte
 CONVOLUME_API Shape3 psf_size_for(const PsfOptions& options, double share,
                                   const ExecutionContext& context = {});
 
-/// The size for restoring an image of z, y, x pixels with voxels options.voxel. Every plane of a
-/// widefield image holds light of all others, so a widefield PSF has 2 Z − 1 planes; other
-/// modalities take as many as hold `share` of the light on the axis. y and x hold `share` of the
-/// light of each such plane. No axis is longer than 2 N − 1, as farther samples meet no pixel.
-/// Throws Cancelled, and InvalidArgument, also for what would take more than 4 GiB.
+/// The size for restoring an image of z, y, x pixels with voxels options.voxel. A plane of the
+/// image holds light of others as far away as the PSF's planes hold light: the result has the
+/// planes with more than 5 % of the light of the middle one, at most 2 Z − 1, which is what
+/// widefield PSFs get. y and x hold `share` of the light of each such plane, and are at most 2 Y −
+/// 1 and 2 X − 1, as farther samples meet no pixel. Throws Cancelled, and InvalidArgument, also for
+/// what would take more than 4 GiB.
 CONVOLUME_API Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image,
                                         double share, const ExecutionContext& context = {});
 

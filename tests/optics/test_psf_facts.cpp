@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -185,6 +186,20 @@ TEST_CASE("sizes of Gaussians are those of the formula, about any plane") {
         }
 }
 
+// The outermost planes hold little light, and some planes farther in more than that.
+static void check_lit_planes(PsfOptions options) {
+    options.size = psf_size_for_image(options, {100, 200, 200}, 0.95);
+    INFO(to_string(options.size));
+    options.size.y = options.size.x = 255;
+    const Psf psf = make_psf(options);
+    const auto light = [&](index_t z) {
+        const float* const plane = psf.values.elements<float>() + z * 255 * 255;
+        return std::accumulate(plane, plane + 255 * 255, 0.0);
+    };
+    CHECK(light(0) < 0.06 * light(options.size.z / 2));
+    CHECK(light(options.size.z / 8 + 1) > 0.05 * light(options.size.z / 2));
+}
+
 TEST_CASE(
     "PSFs of widefield images reach from the first plane to the last, others as far as light") {
     PsfOptions options;
@@ -211,13 +226,12 @@ TEST_CASE(
 
     options.modality = Modality::confocal;
     options.excitation_um = 0.488;
-    const Shape3 confocal = psf_size_for(options, 0.95);
-    CHECK(to_string(psf_size_for_image(options, {200, 300, 400}, 0.95)) == to_string(confocal));
     CHECK(psf_size_for_image(options, {2, 300, 400}, 0.95).z == 3);
+    check_lit_planes(options);
     options.modality = Modality::light_sheet;
     options.excitation_um.reset();
-    options.sheet_fwhm_um = 1;
-    CHECK(psf_size_for_image(options, {200, 300, 400}, 0.95) == psf_size_for(options, 0.95));
+    options.sheet_fwhm_um = 3;
+    check_lit_planes(options);
 }
 
 TEST_CASE("sizes that nobody can want are refused") {
