@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/deconvolve/command.hpp"
 
+#include "cli/deconvolve/psf_warnings.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/run/host_memory.hpp"
@@ -10,7 +11,7 @@ namespace convolume::cli {
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, *context.timeline);
+    kernels_.load(request_, input_, context);
     if (is_complex(input_.type))
         throw BadData("the image is complex: give its intensity, which is real");
     output_ = input_;
@@ -27,7 +28,9 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
 
 void DeconvolveSteps::plan(const ExecutionContext&) {
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
-    kernels_.plan([&](const Kernels::Ready& psf) {
+    kernels_.plan([&](Kernels::Ready& psf) {
+        for (std::string& warning : psf_warnings(psf.file, input_))
+            psf.file.warnings.push_back(std::move(warning));
         DeconvolveOptions options = request_.options;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);

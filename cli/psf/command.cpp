@@ -22,24 +22,6 @@ void forget_other_modality(Json& parameters, const Json& typed) {
     for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
 }
 
-// Layers in a file are ignored by models without layers; layers that are typed are a mistake.
-void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
-    if (has_layers(options.model)) return;
-    for (const auto& [key, option] : {std::pair{"ni0", "--ni0"},
-                                      {"ng", "--ng"},
-                                      {"ng0", "--ng0"},
-                                      {"ns", "--ns"},
-                                      {"ti0_um", "--ti0"},
-                                      {"tg_um", "--tg"},
-                                      {"tg0_um", "--tg0"},
-                                      {"depth_um", "--depth"}})
-        if (typed.contains(key))
-            throw InvalidArgument(message(option,
-                                          " does not apply to models without layers; leave "
-                                          "it out, or choose --model gibson-lanni or "
-                                          "vectorial"));
-}
-
 PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context) {
     const bool from_file = !request.from.empty();
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
