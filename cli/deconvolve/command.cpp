@@ -74,10 +74,12 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     };
     const auto restore = [&](const ConstImageView& input, const ImageView& output,
                              const ExecutionContext& volume_context) {
+        pixels_->add(input);
         const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
         volumes_.push_back(
             kernels_.solver(channel).execute(input, output, volume_context, on_iteration));
     };
+    pixels_.emplace(request_.options.background, std::nullopt);
     writer_ = write_result(
         request_.output, result_, request_.create, output_, context,
         [&](ImageSink& sink) { for_each_volume(*reader_, sink, overlapped_, context, restore); });

@@ -51,11 +51,48 @@ void warn_of_shallow(const KernelFile& psf, const io::ImageMetadata& image,
                                "--psf-background may help)"));
 }
 
+std::string named(const KernelFile& psf) {
+    return psf.path.empty() ? "the PSF" : message("the PSF \"", psf.path, "\"");
+}
+
+/// Voxels can only be brought together where both sides know theirs.
+void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image,
+                           std::vector<std::string>& warnings) {
+    for (int axis = 0; axis < 3; ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
+        const bool of_image = image.voxel_size_um[a].has_value();
+        if (psf.metadata.shape[axis] == 1 || image.shape[axis] == 1) continue;
+        if (of_image == psf.metadata.voxel_size_um[a].has_value()) continue;
+        warnings.push_back(
+            of_image ? message("the image has voxels of ", format_voxel_size(image.voxel_size_um),
+                               ", but ", named(psf),
+                               " does not say its own and is taken to have the same; save it with "
+                               "its voxel size")
+                     : message(named(psf), " has voxels of ",
+                               format_voxel_size(psf.metadata.voxel_size_um),
+                               ", but the image does not say its own and is taken to have the "
+                               "same; give them by --voxel"));
+        return;
+    }
+}
+
+void warn_of_one_plane(const KernelFile& psf, const io::ImageMetadata& image,
+                       std::vector<std::string>& warnings) {
+    if (image.shape.z > 1 || psf.shape.z == 1) return;
+    warnings.push_back(
+        message("the image has one plane, but ", named(psf), " has ", psf.shape.z,
+                ": light from planes that were not recorded cannot be told apart; "
+                "for a thin specimen use a PSF of one plane, as convolume psf --like "
+                "makes it"));
+}
+
 }  // namespace
 
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {
     std::vector<std::string> warnings;
     if (image.shape.z > 1) warn_of_shallow(psf, image, warnings);
+    warn_of_one_plane(psf, image, warnings);
+    warn_of_unknown_voxel(psf, image, warnings);
     return warnings;
 }
 

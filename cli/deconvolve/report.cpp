@@ -89,6 +89,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         console.fact("result", message(iteration_text(volume.last, request_.options.method),
                                        ", background ", format_number(volume.background)));
     }
+    for (const std::string& warning : pixels_->warnings()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
     warn_of_clamped_values(console, executed(), output_.type);

@@ -32,6 +32,14 @@ void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& opt
                                 "; swap --excitation and --wavelength if they are mixed up"));
 }
 
+// Microscopes use light from the near ultraviolet to the near infrared.
+void warn_of_odd_wavelength(const Console& console, const char* option, double wavelength_um) {
+    if (wavelength_um >= 0.3 && wavelength_um <= 1.5) return;
+    console.warning(message(option, " is ", um(wavelength_um),
+                            ", but microscopes use light of 0.3 to 1.5 µm; check the number and "
+                            "its unit"));
+}
+
 void warn_of_coarse_voxels(const Console& console, const PsfOptions& options,
                            const PsfFacts& facts) {
     warn_of_axis(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);
@@ -53,6 +61,9 @@ void report_psf(const Console& console, const PsfOptions& options) {
 }
 
 void warn_of_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts) {
+    warn_of_odd_wavelength(console, "--wavelength", options.wavelength_um);
+    if (options.excitation_um)
+        warn_of_odd_wavelength(console, "--excitation", *options.excitation_um);
     warn_of_exchanged_wavelengths(console, options);
     warn_of_coarse_voxels(console, options, facts);
 }
