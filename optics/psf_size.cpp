@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
@@ -32,38 +34,114 @@ Shape3 shape_of(const PsfOptions& options, double share, double half_depth_um, d
     return {static_cast<index_t>(z), static_cast<index_t>(y), static_cast<index_t>(x)};
 }
 
+// The radius that holds `share` of the light of planes up to `half_depth_um` from the center;
+// `most_um` where it is more. `check` refuses a radius that is too large.
+double radius_of(const PsfOptions& options, double center_um, double half_depth_um, double share,
+                 double most_um, const std::function<void(double)>& check,
+                 const ExecutionContext& context) {
+    // Light widens with the distance from the focus, unevenly only near it.
+    constexpr int planes = 8;
+    std::vector<double> zs;
+    for (int i = -planes; i <= planes; ++i) zs.push_back(center_um + half_depth_um * i / planes);
+    double reach = options.wavelength_um / options.objective.na;
+    if (options.modality != Modality::confocal)
+        for (const double z : zs) reach = std::max(reach, optics::ray_radius_um(options, z, share));
+    for (;; reach *= 2) {
+        reach = std::min(reach, most_um);
+        check(reach / 2);
+        double radius = 0;
+        bool all = true;
+        for (const optics::PlaneLight& plane :
+             optics::plane_light(options, zs, reach, optics::thread_count(options), context)) {
+            const double found = plane.radius_of(share);
+            all = all && found >= 0;
+            radius = std::max(radius, found);
+        }
+        if (all) return radius;
+        if (reach >= most_um) return most_um;
+    }
+}
+
+// Half the depth beyond which planes hold little light, from `least_um` to `most_um`. Of a lens
+// that lights the whole sample all planes hold the same.
+double lit_half_depth_um(const PsfOptions& options, double center_um, double least_um,
+                         double most_um, const ExecutionContext& context) {
+    constexpr double little = 0.05;  // of the middle plane's
+    const auto light = [&](double z_um) {
+        return optics::plane_light(options, {z_um}, 0, optics::thread_count(options), context)[0]
+            .total;
+    };
+    const double middle = light(center_um);
+    double half = least_um;
+    while (half < most_um &&
+           std::max(light(center_um - half), light(center_um + half)) > little * middle)
+        half *= 1.1;
+    return std::min(half, most_um);
+}
+
+void check_share(double share) {
+    if (!(share > 0 && share < 1))
+        throw InvalidArgument(message("a share of ", share,
+                                      " of the light is not possible: give more than 0 and less "
+                                      "than 1"));
+}
+
+double center_of(const PsfOptions& options, const ExecutionContext& context) {
+    return options.center_z_um ? *options.center_z_um : brightest_focus_um(options, context);
+}
+
 }  // namespace
 
 Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionContext& context) {
     optics::check_lens(options);
     optics::check_grid(options);
-    if (!(share > 0 && share < 1))
-        throw InvalidArgument(message("a share of ", share,
-                                      " of the light is not possible: give more than 0 and less "
-                                      "than 1"));
-    const double center =
-        options.center_z_um ? *options.center_z_um : brightest_focus_um(options, context);
+    check_share(share);
+    const double center = center_of(options, context);
     const double half_depth = optics::half_depth_for(options, center, share, context);
-    // Light widens with the distance from the focus, unevenly only near it.
-    constexpr int planes = 8;
-    std::vector<double> zs;
-    for (int i = -planes; i <= planes; ++i) zs.push_back(center + half_depth * i / planes);
-    double reach = options.wavelength_um / options.objective.na;
-    if (options.modality != Modality::confocal)
-        for (const double z : zs) reach = std::max(reach, optics::ray_radius_um(options, z, share));
-    for (;; reach *= 2) {
-        static_cast<void>(shape_of(options, share, half_depth, reach / 2));
-        const auto light =
-            optics::plane_light(options, zs, reach, optics::thread_count(options), context);
-        double radius = 0;
-        bool all = true;
-        for (const optics::PlaneLight& plane : light) {
-            const double found = plane.radius_of(share);
-            all = all && found >= 0;
-            radius = std::max(radius, found);
-        }
-        if (all) return shape_of(options, share, half_depth, radius);
+    const double radius = radius_of(
+        options, center, half_depth, share, std::numeric_limits<double>::infinity(),
+        [&](double least) { static_cast<void>(shape_of(options, share, half_depth, least)); },
+        context);
+    return shape_of(options, share, half_depth, radius);
+}
+
+Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image, double share,
+                          const ExecutionContext& context) {
+    optics::check_lens(options);
+    optics::check_grid(options);
+    check_share(share);
+    Shape3 most;  // farther samples meet no pixel
+    for (int axis = 0; axis < 3; ++axis) {
+        if (image[axis] < 1 || image[axis] > std::numeric_limits<index_t>::max() / 2)
+            throw InvalidArgument(message("an image of ", image[axis], " pixels along ",
+                                          axis_name(axis), " has no PSF: give at least 1"));
+        most[axis] = 2 * image[axis] - 1;
     }
+    const VoxelSize& voxel = options.voxel;
+    const auto extent = [&](double half_um, int axis) {
+        const double wanted = odd_extent(half_um, voxel[axis]);
+        return wanted < static_cast<double>(most[axis]) ? static_cast<index_t>(wanted) : most[axis];
+    };
+    const double center = center_of(options, context);
+    const double half_depth =
+        lit_half_depth_um(options, center, optics::half_depth_for(options, center, share, context),
+                          voxel.z_um * static_cast<double>(most.z) / 2, context);
+    Shape3 size;
+    size.z = extent(half_depth, 0);
+    const double farthest = std::hypot(voxel.y_um * static_cast<double>(most.y),
+                                       voxel.x_um * static_cast<double>(most.x)) /
+                            2;
+    const double radius = radius_of(
+        options, center, half_depth, share, farthest, [](double) {}, context);
+    size.y = extent(radius, 1);
+    size.x = extent(radius, 2);
+    if (!(static_cast<double>(size.z) * static_cast<double>(size.y) * static_cast<double>(size.x) <=
+          most_voxels))
+        throw InvalidArgument(message("for this image the PSF would need more than 4 GiB, ",
+                                      to_string(size),
+                                      " voxels: ask for a smaller share of the light, or give a "
+                                      "size"));
+    return size;
 }
 
 }  // namespace convolume

@@ -10,7 +10,7 @@ namespace convolume::cli {
 void ConvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, *context.timeline);
+    kernels_.load(request_, input_, context);
 }
 
 void ConvolveSteps::plan(const ExecutionContext&) {

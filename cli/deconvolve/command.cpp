@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/deconvolve/command.hpp"
 
+#include "cli/deconvolve/psf_warnings.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/run/host_memory.hpp"
@@ -10,7 +11,7 @@ namespace convolume::cli {
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, *context.timeline);
+    kernels_.load(request_, input_, context);
     if (is_complex(input_.type))
         throw BadData("the image is complex: give its intensity, which is real");
     output_ = input_;
@@ -27,7 +28,9 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
 
 void DeconvolveSteps::plan(const ExecutionContext&) {
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
-    kernels_.plan([&](const Kernels::Ready& psf) {
+    kernels_.plan([&](Kernels::Ready& psf) {
+        for (std::string& warning : psf_warnings(psf.file, input_))
+            psf.file.warnings.push_back(std::move(warning));
         DeconvolveOptions options = request_.options;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
@@ -71,10 +74,12 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     };
     const auto restore = [&](const ConstImageView& input, const ImageView& output,
                              const ExecutionContext& volume_context) {
+        pixels_->add(input);
         const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
         volumes_.push_back(
             kernels_.solver(channel).execute(input, output, volume_context, on_iteration));
     };
+    pixels_.emplace(request_.options.background, std::nullopt);
     writer_ = write_result(
         request_.output, result_, request_.create, output_, context,
         [&](ImageSink& sink) { for_each_volume(*reader_, sink, overlapped_, context, restore); });

@@ -4,10 +4,12 @@
 // Deconvolver of its PSF.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/deconvolve/pixel_warnings.hpp"
 #include "cli/deconvolve/request.hpp"
 #include "cli/files/scaled_output.hpp"
 #include "cli/images/channel_kernels.hpp"
@@ -43,7 +45,8 @@ class DeconvolveSteps : public ImageSteps {
     const DeconvolveRequest request_;
     Kernels kernels_;
     ResultPlan result_;
-    bool overlapped_ = false;                ///< memory holds the next volume and the last one too
+    bool overlapped_ = false;  ///< memory holds the next volume and the last one too
+    std::optional<PixelCheck> pixels_;
     std::vector<DeconvolveReport> volumes_;  ///< t slowest, then c
 };
 

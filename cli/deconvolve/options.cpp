@@ -135,8 +135,9 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     auto many = std::make_shared<ManyFilesRequest>();
     add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
-                        {"PSF", "The point spread function: one 3D stack"});
+                        {"PSF", "The point spread function: one 3D stack; without it one is made"});
     add_meaning(*command, *request);
+    add_made_psf_options(*command, request->made_psf);
     add_execution(*command, *request);
     const char* group = "What is written";
     add_image_output_options(*command, group, request->output, request->output_type,

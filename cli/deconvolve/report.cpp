@@ -103,6 +103,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                  ", gain ", format_number(volume.photons.gain), ", offset ",
                                  format_number(volume.photons.offset)));
     }
+    for (const std::string& warning : pixels_->warnings()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
     warn_of_clamped_values(console, executed(), output_.type);

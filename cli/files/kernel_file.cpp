@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "cli/files/metadata_json.hpp"
+#include "cli/psf/parameters.hpp"
+#include "cli/psf/psf_report.hpp"
+#include "cli/psf/size_for.hpp"
 #include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/convolver.hpp"
@@ -59,7 +62,7 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
             throw InvalidArgument(
                 message(difference, "; leave out --psf-resample never, or correct the metadata"));
         case PsfResample::ignore:
-            kernel.warning = difference + "; the kernel is used without resampling";
+            kernel.warnings.push_back(difference + "; the kernel is used without resampling");
             return;
         case PsfResample::automatic:
             break;
@@ -77,6 +80,16 @@ Index3 difference(const Index3& a, const Index3& b) {
 
 Index3 middle_of(const Shape3& shape) {
     return {shape.z / 2, shape.y / 2, shape.x / 2};
+}
+
+/// What does not depend on where the values come from.
+void make_ready(KernelFile& kernel, const io::ImageMetadata& image) {
+    kernel.background = subtract_background(kernel.values, kernel.options.background);
+    kernel.file_center = center_index(kernel.options.center, kernel.values.view());
+    kernel.file_peak = kernel_peak(kernel.values.view());
+    kernel.center = kernel.file_center;
+    adapt_voxels(kernel, image);
+    kernel.shape = kernel.values.shape();
 }
 
 }  // namespace
@@ -115,18 +128,40 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.values.bytes());
         reader->read(0, 0, kernel.values.view());
     }
-    kernel.background = subtract_background(kernel.values, options.background);
-    kernel.file_center = center_index(options.center, kernel.values.view());
-    kernel.file_peak = kernel_peak(kernel.values.view());
-    kernel.center = kernel.file_center;
-    adapt_voxels(kernel, image);
-    kernel.shape = kernel.values.shape();
+    make_ready(kernel, image);
+    return kernel;
+}
+
+KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::ImageMetadata& image,
+                       const KernelOptions& options, const ExecutionContext& context) {
+    if (psf.size == Shape3{0, 0, 0}) {
+        psf.size = {1, 1, 1};
+        psf.size = size_for(psf, image.shape, share, context);
+    }
+    KernelFile kernel;
+    kernel.options = options;
+    {
+        const PhaseTimer timer(context.timeline, Phase::prepare);
+        ExecutionContext silent;  // progress is that of the image
+        silent.stop = context.stop;
+        kernel.values = make_psf(psf, silent).values;
+    }
+    kernel.metadata.shape = psf.size;
+    kernel.metadata.type = PixelType::float32;
+    kernel.metadata.voxel_size_um = {psf.voxel.z_um, psf.voxel.y_um, psf.voxel.x_um};
+    kernel.made = std::move(psf);
+    make_ready(kernel, image);
     return kernel;
 }
 
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more) {
-    console.fact("kernel", message(kernel.path, ": ", one_line(kernel.metadata), more));
-    if (!kernel.warning.empty()) console.warning(kernel.warning);
+    if (kernel.made) {
+        report_psf(console, *kernel.made);
+        warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
+    } else {
+        console.fact("kernel", message(kernel.path, ": ", one_line(kernel.metadata), more));
+    }
+    for (const std::string& warning : kernel.warnings) console.warning(warning);
     if (kernel.background != 0)
         console.fact("level",
                      message(format_number(kernel.background), " subtracted from the kernel"));
@@ -152,6 +187,10 @@ nlohmann::ordered_json to_json(const KernelFile& kernel) {
     json["center"] = shape_json(kernel.file_center);
     json["peak"] = shape_json(kernel.file_peak);
     json["background"] = kernel.background;
+    if (kernel.made) {
+        json["file"] = nullptr;
+        json["psf"] = psf_parameters(*kernel.made);
+    }
     json["resampled"] = nullptr;
     if (kernel.resampled)
         json["resampled"] = {{"shape", shape_json(kernel.shape)},

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Kernels from files: read, brought to the image's voxel size, centered. What all subcommands that
-// take a PSF share.
+// Kernels from files, or PSFs that are made: read, brought to the image's voxel size, centered.
+// What all subcommands that take a PSF share.
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/files/kernel_background.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/options.hpp"
+#include "convolume/psf.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
@@ -33,8 +36,9 @@ struct KernelOptions {
 void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options);
 
 struct KernelFile {
-    std::string path;
-    io::ImageMetadata metadata;  ///< as the file says
+    std::string path;                ///< empty where it was made
+    std::optional<PsfOptions> made;  ///< of what; nothing for files
+    io::ImageMetadata metadata;      ///< as the file says
     KernelOptions options;
     Volume values;          ///< on the image's voxels; may be emptied once a plan has its own copy
     Shape3 shape;           ///< of `values`
@@ -44,7 +48,7 @@ struct KernelFile {
     double background = 0;  ///< that was subtracted
     index_t negative_samples = 0;  ///< that were set to 0, where a subcommand does so itself
     bool resampled = false;
-    std::string warning;  ///< empty where there is nothing to warn of
+    std::vector<std::string> warnings;
 
     /// How `values` is to be used: nothing is left to choose.
     KernelCenter explicit_center() const { return {KernelCenter::Kind::explicit_, center}; }
@@ -55,6 +59,11 @@ struct KernelFile {
 /// background of complex kernels or of stacks without faces).
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelOptions& options, Timeline& timeline);
+
+/// Makes the PSF of `psf` for images like `image`: of its voxels and, where psf.size is {0, 0, 0},
+/// of the size that size_for() finds. Throws what make_psf() does.
+KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::ImageMetadata& image,
+                       const KernelOptions& options, const ExecutionContext& context);
 
 /// The file, what was resampled, where the center is and what that moves. `more` ends the first
 /// line.

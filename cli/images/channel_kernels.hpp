@@ -44,20 +44,21 @@ class ChannelKernels {
     explicit ChannelKernels(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
 
     /// Loads what the cache does not have, after it has let go what `image` does not need.
-    void load(const ImageRequest& request, const io::ImageMetadata& image, Timeline& timeline) {
-        const std::vector<std::string> paths = kernel_of_each_channel(request, image);
+    void load(const ImageRequest& request, const io::ImageMetadata& image,
+              const ExecutionContext& context) {
+        const std::vector<KernelSource> sources = kernel_of_each_channel(request, image);
         ExpectedVolumes here;
-        expect_volumes(here, paths, image);
+        expect_volumes(here, sources, image);
         std::erase_if(cache_->ready,
                       [&](const auto& entry) { return !here.contains(entry.first); });
         numbers_ = selected_channels(request.selection, image.channels);
-        named_ = !request.channel_kernels.empty();
-        for (const std::string& path : paths) {
-            const std::string problem = problem_of(path, image);
+        named_ = !request.channel_kernels.empty() || (request.made_psf.asked && image.channels > 1);
+        for (const KernelSource& source : sources) {
+            const std::string problem = problem_of(source, image);
             auto& ready = cache_->ready[problem];
             if (!ready) {
                 auto loaded = std::make_shared<Ready>();
-                loaded->file = load_kernel(path, image, request.kernel_options, timeline);
+                loaded->file = load(request, source, image, context);
                 const auto all = cache_->expected.find(problem);
                 loaded->volumes = all != cache_->expected.end() ? all->second : here.at(problem);
                 ready = std::move(loaded);
@@ -129,6 +130,16 @@ class ChannelKernels {
     index_t number(index_t channel) const { return numbers_[static_cast<std::size_t>(channel)]; }
 
   private:
+    static KernelFile load(const ImageRequest& request, const KernelSource& source,
+                           const io::ImageMetadata& image, const ExecutionContext& context) {
+        if (!source.psf)
+            return load_kernel(source.path, image, request.kernel_options, *context.timeline);
+        PsfOptions psf = *source.psf;
+        psf.threads = request.engines.threads;
+        return make_kernel(std::move(psf), request.made_psf.capture, image, request.kernel_options,
+                           context);
+    }
+
     std::string numbers_of(const Ready& ready) const {
         std::string text;
         for (std::size_t c = 0; c < numbers_.size(); ++c)

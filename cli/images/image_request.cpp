@@ -6,6 +6,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "cli/psf/parameters.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -75,15 +76,19 @@ std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const 
     return kernels;
 }
 
-std::vector<std::string> kernel_of_each_channel(const ImageRequest& request,
-                                                const io::ImageMetadata& selected) {
+std::string KernelSource::name() const {
+    return psf ? "psf " + psf_parameters(*psf).dump() : path;
+}
+
+std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
+                                                 const io::ImageMetadata& selected) {
     const std::vector<index_t> numbers = selected_channels(request.selection, selected.channels);
-    std::vector<std::string> kernels(numbers.size(), request.kernel);
+    std::vector<KernelSource> kernels(numbers.size());
     for (const ChannelKernel& one : request.channel_kernels) {
         bool found = false;
         for (std::size_t c = 0; c < numbers.size(); ++c)
             if (numbers[c] == one.channel) {
-                kernels[c] = one.path;
+                kernels[c].path = one.path;
                 found = true;
             }
         if (!found)
@@ -91,16 +96,22 @@ std::vector<std::string> kernel_of_each_channel(const ImageRequest& request,
                                           ", but the channels of \"", request.image, "\" are ",
                                           listed(numbers), "; name those only"));
     }
-    for (std::size_t c = 0; c < numbers.size(); ++c)
-        if (kernels[c].empty())
-            throw InvalidArgument(message("there is no kernel for channel ", numbers[c], " of \"",
-                                          request.image,
-                                          "\"; name it in --psf-for, or give a kernel that serves "
-                                          "the channels that --psf-for does not name"));
+    for (std::size_t c = 0; c < numbers.size(); ++c) {
+        if (!kernels[c].path.empty()) continue;
+        kernels[c].path = request.kernel;
+        if (!request.kernel.empty()) continue;
+        if (!request.made_psf.asked)
+            throw InvalidArgument(
+                message("there is no kernel for channel ", numbers[c], " of \"", request.image,
+                        "\"; name it in --psf-for, or give a kernel that serves the channels that "
+                        "--psf-for does not name"));
+        kernels[c].psf = std::make_shared<const PsfOptions>(
+            made_psf(request.made_psf, {request.image, selected, static_cast<index_t>(c)}));
+    }
     return kernels;
 }
 
-std::string problem_of(const std::string& kernel, const io::ImageMetadata& image) {
+std::string problem_of(const KernelSource& kernel, const io::ImageMetadata& image) {
     std::ostringstream text;
     text << std::setprecision(17) << to_string(image.shape) << ' ' << to_string(image.type);
     for (const auto& size : image.voxel_size_um) {
@@ -110,13 +121,13 @@ std::string problem_of(const std::string& kernel, const io::ImageMetadata& image
         else
             text << '?';
     }
-    text << ' ' << kernel;
+    text << ' ' << kernel.name();
     return text.str();
 }
 
-void expect_volumes(ExpectedVolumes& expected, const std::vector<std::string>& kernels,
+void expect_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& kernels,
                     const io::ImageMetadata& image) {
-    for (const std::string& kernel : kernels) expected[problem_of(kernel, image)] += image.frames;
+    for (const KernelSource& kernel : kernels) expected[problem_of(kernel, image)] += image.frames;
 }
 
 }  // namespace convolume::cli

@@ -3,12 +3,14 @@
 // What the subcommands have in common that make one image of another with a kernel.
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/selected_image.hpp"
+#include "cli/images/made_psf.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/engines.hpp"
@@ -22,10 +24,20 @@ struct ChannelKernel {
     std::string path;
 };
 
+/// Where the kernel of a channel comes from.
+struct KernelSource {
+    std::string path;                       ///< a file; empty for a PSF that is made
+    std::shared_ptr<const PsfOptions> psf;  ///< null for a file
+
+    /// The same for kernels that are the same.
+    std::string name() const;
+};
+
 struct ImageRequest {
     std::string image;
     std::string kernel;  ///< of the channels that `channel_kernels` does not name; may be empty
     std::vector<ChannelKernel> channel_kernels;
+    MadePsfRequest made_psf;   ///< of the same channels, where it is asked for
     std::string output;        ///< may be empty in a dry run
     ImageSelection selection;  ///< of the image
     KernelOptions kernel_options;
@@ -33,7 +45,7 @@ struct ImageRequest {
     io::CreateOptions create{.software = software_name()};
     RunOptions run;
 
-    /// Paths of all kernels, each once.
+    /// Paths of all kernels that are files, each once.
     std::vector<std::string> kernels() const;
     std::vector<std::string> inputs() const;
     RunFiles files() const { return {{run.timeline, output}, inputs(), create.overwrite}; }
@@ -42,20 +54,20 @@ struct ImageRequest {
 /// "0=a.tif,1=b.tif"; commas in names are kept. Throws InvalidArgument.
 std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text);
 
-/// The kernel's path for each channel that is selected of an image. Throws InvalidArgument where a
-/// channel has none, or where one is named that the selection does not have.
-std::vector<std::string> kernel_of_each_channel(const ImageRequest& request,
-                                                const io::ImageMetadata& selected);
+/// The kernel for each channel that is selected of an image. Throws InvalidArgument where a channel
+/// has none, or where one is named that the selection does not have, and as made_psfs() does.
+std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
+                                                 const io::ImageMetadata& selected);
 
 /// What a kernel that is ready to use depends on within a run: images of the same text can share
 /// it.
-std::string problem_of(const std::string& kernel, const io::ImageMetadata& image);
+std::string problem_of(const KernelSource& kernel, const io::ImageMetadata& image);
 
 /// How many volumes there are of each problem.
 using ExpectedVolumes = std::map<std::string, index_t>;
 
 /// Adds the volumes of an image.
-void expect_volumes(ExpectedVolumes& expected, const std::vector<std::string>& kernels,
+void expect_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& kernels,
                     const io::ImageMetadata& image);
 
 }  // namespace convolume::cli

@@ -16,9 +16,18 @@ void take_kernel(ImageRequest& request, ManyFilesRequest& many) {
     if (words.size() < images)
         throw InvalidArgument(
             message(many.image_name, " is missing; give one or several, then ", many.kernel_name));
-    if (words.size() > images) {
+    MadePsfRequest& made = request.made_psf;
+    if (made.offered && made.any_typed()) {
+        if (words.size() == 2 && many.list.empty() && !request.output.empty())
+            throw InvalidArgument(message("a ", many.kernel_name, " was named, \"", words.back(),
+                                          "\", and options of one that is to be made were given; "
+                                          "leave out the one or the other"));
+        made.asked = true;
+    } else if (words.size() > images) {
         request.kernel = words.back();
         words.pop_back();
+    } else if (made.offered && request.channel_kernels.empty()) {
+        made.asked = true;
     } else if (request.channel_kernels.empty()) {
         throw InvalidArgument(message(many.kernel_name,
                                       " is missing; name its file after the last ", many.image_name,

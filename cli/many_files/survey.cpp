@@ -91,7 +91,7 @@ void read_header(ListedFile& file, const ImageRequest& request, Survey& survey) 
     ImageRequest one = request;
     one.image = file.image;
     const io::ImageMetadata image = open_selected(file.image, request.selection)->metadata();
-    const std::vector<std::string> kernels = kernel_of_each_channel(one, image);
+    const std::vector<KernelSource> kernels = kernel_of_each_channel(one, image);
     ExpectedVolumes here;
     expect_volumes(here, kernels, image);
     for (const auto& [problem, volumes] : here) {

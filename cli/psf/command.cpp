@@ -2,9 +2,11 @@
 #include "cli/psf/command.hpp"
 
 #include <filesystem>
+#include <optional>
 
 #include "cli/app.hpp"
 #include "cli/psf/parameters.hpp"
+#include "cli/psf/size_for.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -20,28 +22,17 @@ void forget_other_modality(Json& parameters, const Json& typed) {
     for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
 }
 
-// Layers in a file are ignored by models without layers; layers that are typed are a mistake.
-void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
-    if (has_layers(options.model)) return;
-    for (const auto& [key, option] : {std::pair{"ni0", "--ni0"},
-                                      {"ng", "--ng"},
-                                      {"ng0", "--ng0"},
-                                      {"ns", "--ns"},
-                                      {"ti0_um", "--ti0"},
-                                      {"tg_um", "--tg"},
-                                      {"tg0_um", "--tg0"},
-                                      {"depth_um", "--depth"}})
-        if (typed.contains(key))
-            throw InvalidArgument(message(option,
-                                          " does not apply to models without layers; leave "
-                                          "it out, or choose --model gibson-lanni or "
-                                          "vectorial"));
-}
-
 PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context) {
     const bool from_file = !request.from.empty();
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
     forget_other_modality(parameters, request.typed);
+    std::optional<io::ImageMetadata> image;
+    if (!request.like.empty()) {
+        image = io::open_image(request.like)->metadata();
+        if (!request.typed.contains("voxel_um"))
+            parameters["voxel_um"] = voxel_for(*image, request.like, "add --voxel");
+        parameters.erase("size");
+    }
     parameters.update(request.typed);
     if (request.brightest) parameters.erase("focus_um");
     for (const auto& [key, option] :
@@ -60,7 +51,10 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
         std::move(parameters), from_file ? message('"', request.from, '"') : "the command line");
     refuse_idle_layers(options, request.typed);
     options.threads = request.threads;
-    if (automatic) options.size = psf_size_for(options, request.capture.value_or(0.95), context);
+    if (image && automatic && !request.auto_size)
+        options.size = size_for(options, image->shape, request.capture, context);
+    else if (automatic)
+        options.size = psf_size_for(options, request.capture.value_or(0.95), context);
     return options;
 }
 

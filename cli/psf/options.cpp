@@ -5,6 +5,7 @@
 
 #include "cli/app.hpp"
 #include "cli/psf/command.hpp"
+#include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
@@ -19,6 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* footer =
     R"(Examples:
   convolume psf -o psf.tif --na 1.2 --ni 1.33 --wavelength 520nm --voxel 200,65,65nm
+  convolume psf -o psf.tif --na 1.2 --ni 1.33 --wavelength 520nm --like recorded.tif
   convolume psf -o psf.tif --na 0.8 --ni 1.33 --model born-wolf --wavelength 520nm
       --voxel 300,100,100nm --size 65,129,129
   convolume psf -o psf.h5 --modality confocal --excitation 488nm --pinhole 1 --na 1.2 --ni 1.33
@@ -30,73 +32,20 @@ PSF is --model born-wolf, or gibson-lanni with --depth 0 and all layers as desig
 moves by the voxel's z from plane to plane; the source is in the middle plane, and planes of
 higher index are focused deeper in the sample.)";
 
-// An option that sets a key of the typed parameters to what `parse` makes of its text.
-template <class Parser>
-void add_parameter(CLI::App& app, const char* group, Json& typed, const char* option,
-                   const char* key, Parser parse, const char* choices, const char* help) {
-    app.add_option_function<std::string>(
-           option,
-           [&typed, option, key, parse](const std::string& text) {
-               typed[key] = parse(option, text);
-           },
-           help)
-        ->type_name(choices)
-        ->group(group);
-}
-
 Json parse_voxel_json(const char* option, const std::string& text) {
     return parse_lengths_um(option, text);
-}
-std::string checked_model(const char*, const std::string& text) {
-    return static_cast<void>(parse_psf_model(text)), text;
-}
-std::string checked_modality(const char*, const std::string& text) {
-    return static_cast<void>(parse_modality(text)), text;
-}
-
-void add_microscope(CLI::App& app, Json& typed) {
-    const char* group = "The microscope";
-    const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
-    add("--model", "model", checked_model, "gaussian|born-wolf|gibson-lanni|vectorial",
-        "PSF model (default vectorial)");
-    add("--modality", "modality", checked_modality, "widefield|confocal|light-sheet",
-        "Kind of microscope (default widefield)");
-    add("--na", "na", parse_number, "NA", "Numerical aperture");
-    add("--wavelength", "wavelength_um", parse_wavelength_um, "LENGTH",
-        "Emission wavelength in vacuum, e.g. 520nm");
-    add("--excitation", "excitation_um", parse_wavelength_um, "LENGTH",
-        "Excitation wavelength (confocal)");
-    add("--pinhole", "pinhole_au", parse_number, "AU",
-        "Diameter of the pinhole in Airy units, 1.22 wavelength/NA (confocal, default 1)");
-    add("--sheet", "sheet_fwhm_um", parse_length_um, "LENGTH",
-        "Thickness of the light sheet: full width at half maximum");
-}
-
-void add_layers(CLI::App& app, Json& typed) {
-    const char* group = "The light path";
-    const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
-    add("--ni", "ni", parse_number, "N", "Index of the immersion medium (default 1.515)");
-    add("--ni0", "ni0", parse_number, "N",
-        "Index of the immersion medium that the objective is designed for (default: --ni)");
-    add("--ng", "ng", parse_number, "N", "Index of the cover glass (default 1.515)");
-    add("--ng0", "ng0", parse_number, "N",
-        "Index of the cover glass that the objective is designed for (default: --ng)");
-    add("--ns", "ns", parse_number, "N", "Index of the sample (default 1.33)");
-    add("--ti0", "ti0_um", parse_length_um, "LENGTH",
-        "Working distance in the immersion medium that the objective is designed for (default "
-        "150um)");
-    add("--tg", "tg_um", parse_length_um, "LENGTH", "Thickness of the cover glass (default 170um)");
-    add("--tg0", "tg0_um", parse_length_um, "LENGTH",
-        "Cover glass thickness that the objective is designed for (default: --tg)");
-    add("--depth", "depth_um", parse_length_um, "LENGTH",
-        "Depth of the source below the cover glass (default 0um)");
 }
 
 void add_volume(CLI::App& app, PsfRequest& request) {
     const char* group = "The volume";
     Json& typed = request.typed;
     add_parameter(app, group, typed, "--voxel", "voxel_um", parse_voxel_json, "Z,Y,X",
-                  "Edges of a voxel, e.g. 200,65,65nm");
+                  "Edges of a voxel, e.g. 200,65,65nm (default: those of --like)");
+    app.add_option("--like", request.like,
+                   "The image to restore: its voxels, and a size that restores it: of a widefield "
+                   "image with Z planes 2 Z - 1 planes")
+        ->type_name("IMAGE")
+        ->group(group);
     const auto size = [&request](const std::string& text) {
         request.auto_size = text == "auto";
         if (request.auto_size) return;
@@ -104,13 +53,15 @@ void add_volume(CLI::App& app, PsfRequest& request) {
         request.typed["size"] = {shape.z, shape.y, shape.x};
     };
     app.add_option_function<std::string>(
-           "--size", size, "Voxels, odd along every axis (default auto: as --capture requires)")
+           "--size", size,
+           "Voxels, odd along every axis; auto: as --capture requires (default: as --like "
+           "requires, else auto)")
         ->type_name("Z,Y,X|auto")
         ->group(group);
     add_parsed(
         app, "--capture", request.capture, parse_number, "SHARE",
         "Fraction of light that an automatic size contains, along the axis and in each plane "
-        "(default 0.95)")
+        "(default 0.95; with --like, widefield: 0.5 in each plane)")
         ->group(group);
     add_parameter(app, group, typed, "--oversampling", "oversampling", parse_positive<int>, "N",
                   "Points along each axis of a voxel that are averaged (default 3)");
@@ -154,8 +105,11 @@ void add_psf_command(CLI::App& app, Action& action) {
         app.add_subcommand("psf", "Compute the point spread function of a microscope");
     auto request = std::make_shared<PsfRequest>();
     command->footer(footer);
-    add_microscope(*command, request->typed);
-    add_layers(*command, request->typed);
+    const char* microscope = "The microscope";
+    add_microscope_options(*command, microscope, request->typed);
+    add_parameter(*command, microscope, request->typed, "--wavelength", "wavelength_um",
+                  parse_wavelength_um, "LENGTH", "Emission wavelength in vacuum, e.g. 520nm");
+    add_layer_options(*command, "The light path", request->typed);
     add_volume(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {

@@ -160,6 +160,23 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
     return options;
 }
 
+void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
+    if (has_layers(options.model)) return;
+    for (const auto& [key, option] : {std::pair{"ni0", "--ni0"},
+                                      {"ng", "--ng"},
+                                      {"ng0", "--ng0"},
+                                      {"ns", "--ns"},
+                                      {"ti0_um", "--ti0"},
+                                      {"tg_um", "--tg"},
+                                      {"tg0_um", "--tg0"},
+                                      {"depth_um", "--depth"}})
+        if (typed.contains(key))
+            throw InvalidArgument(message(option,
+                                          " does not apply to models without layers; leave "
+                                          "it out, or choose --model gibson-lanni or "
+                                          "vectorial"));
+}
+
 Json read_psf_parameters(const std::string& file) {
     std::ifstream in(file);
     if (!in)

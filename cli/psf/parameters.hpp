@@ -24,6 +24,10 @@ nlohmann::ordered_json read_psf_parameters(const std::string& file);
 /// Whether sample, cover glass, design and depth mean anything to `model`.
 bool has_layers(PsfModel model);
 
+/// Layers in a file are ignored by models without layers; layers that are typed are a mistake.
+/// Throws InvalidArgument that names the option.
+void refuse_idle_layers(const PsfOptions& options, const nlohmann::ordered_json& typed);
+
 nlohmann::ordered_json to_json(const PsfFacts& facts);
 
 }  // namespace convolume::cli

@@ -6,6 +6,7 @@
 
 #include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
+#include "cli/psf/psf_report.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 
@@ -13,47 +14,8 @@ namespace convolume::cli {
 
 namespace {
 
-std::string um(double value_um) {
-    // To a tenth of a nanometer, and zero without a sign.
-    return format_number(std::round(value_um * 1e4) / 1e4 + 0.0, 4) + " µm";
-}
-
 std::string percent(double share) {
     return format_number(100 * share, 3) + " %";
-}
-
-void warn_of_axis(const Console& console, const char* direction, double voxel_um, double most_um) {
-    if (voxel_um > most_um)
-        console.warning(message("voxels of ", um(voxel_um), ' ', direction,
-                                " are too coarse for the PSF's finest detail, which needs at most ",
-                                um(most_um), "; use smaller voxels if the camera allows"));
-}
-
-// One photon of a longer wavelength has too little energy to excite.
-void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options) {
-    if (options.excitation_um.value_or(0) > options.wavelength_um)
-        console.warning(message("the excitation wavelength, ", um(*options.excitation_um),
-                                ", is longer than the emission wavelength, ",
-                                um(options.wavelength_um),
-                                "; swap --excitation and --wavelength if they are mixed up"));
-}
-
-void warn_of_coarse_voxels(const Console& console, const PsfOptions& options,
-                           const PsfFacts& facts) {
-    warn_of_axis(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);
-    warn_of_axis(console, "along y", options.voxel.y_um, facts.nyquist_lateral_um);
-    warn_of_axis(console, "along x", options.voxel.x_um, facts.nyquist_lateral_um);
-}
-
-void report_psf(const Console& console, const PsfOptions& options) {
-    const auto words = psf_parameters(options);
-    console.fact(
-        "psf",
-        message(words["model"].get<std::string>(), ", ", words["modality"].get<std::string>(),
-                ", NA ", format_number(options.objective.na), ", ",
-                format_number(1e3 * options.wavelength_um), " nm, z,y,x ", to_string(options.size),
-                ", ",
-                format_voxel_size({options.voxel.z_um, options.voxel.y_um, options.voxel.x_um})));
 }
 
 void explain_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts) {
@@ -87,8 +49,7 @@ void explain_captured(const Console& console, const Psf& psf) {
 
 void PsfSteps::report_plan(const Console& console) const {
     report_psf(console, options_);
-    warn_of_exchanged_wavelengths(console, options_);
-    warn_of_coarse_voxels(console, options_, facts_);
+    warn_of_psf(console, options_, facts_);
     if (request_.explain) explain_psf(console, options_, facts_);
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
@@ -16,7 +17,8 @@ struct PsfRequest {
     std::string from;                                                 ///< a side file, or empty
     bool auto_size = false;         ///< typed; also if no size is given
     bool brightest = false;         ///< typed
-    std::optional<double> capture;  ///< typed; 0.95 where not
+    std::optional<double> capture;  ///< typed
+    std::string like;               ///< an image, or empty
     int threads = 0;
     std::string output;  ///< empty: facts alone, as in a dry run
     bool overwrite = false;
@@ -25,7 +27,11 @@ struct PsfRequest {
 
     /// The JSON file of the parameters: psf.tif and psf.h5:/dataset have psf.json beside them.
     std::string side_file() const;
-    RunFiles files() const { return {{output, side_file()}, {}, overwrite}; }
+    RunFiles files() const {
+        std::vector<std::string> inputs;
+        if (!like.empty()) inputs.push_back(like);
+        return {{output, side_file()}, inputs, overwrite};
+    }
 };
 
 }  // namespace convolume::cli

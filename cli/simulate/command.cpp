@@ -65,7 +65,7 @@ io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::Im
 void SimulateSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, *context.timeline);
+    kernels_.load(request_, input_, context);
     check_light(request_, input_.type, kernels_.type());
     grid_ = grid_of(request_, input_);
     output_ = recorded_metadata(request_, input_, grid_->shape());

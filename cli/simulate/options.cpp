@@ -109,8 +109,9 @@ void add_simulate_command(CLI::App& app, Action& action) {
     auto many = std::make_shared<ManyFilesRequest>();
     add_image_arguments(*command, *many,
                         {"PHANTOM", "The specimen: TIFF, NPY or HDF5; one or many"},
-                        {"PSF", "The point spread function: one 3D stack"});
+                        {"PSF", "The point spread function: one 3D stack; without it one is made"});
     add_light(*command, *request);
+    add_made_psf_options(*command, request->made_psf);
     add_camera(*command, request->camera);
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
     add_output(*command, *request);

@@ -86,7 +86,17 @@ double parse_wavelength_um(std::string_view option, std::string_view text) {
     const auto quantity = parse_quantity(text);
     if (!quantity) refuse_length(option, text);
     const double value = quantity->value;
-    if (quantity->unit_um) return value * *quantity->unit_um;
+    if (quantity->unit_um) {
+        const double length_um = value * *quantity->unit_um;
+        // The number with the wrong unit. Other lengths are refused by whoever uses them.
+        const bool nanometers = value >= 200 && value <= 2000,
+                   micrometers = value >= 0.2 && value <= 2;
+        if ((length_um > 10 && nanometers) || (length_um > 0 && length_um < 0.1 && micrometers))
+            throw InvalidArgument(message(option, " is ", length_um,
+                                          " µm, and no light has that wavelength; did you mean ",
+                                          value, nanometers ? "nm?" : "um?"));
+        return length_um;
+    }
     if (value >= 0.2 && value <= 2) return value;
     if (value >= 200 && value <= 2000) return value * 1e-3;
     throw InvalidArgument(message(option, " ", text,

@@ -149,6 +149,15 @@ CONVOLUME_API PsfFacts psf_facts(const PsfOptions& options, const ExecutionConte
 CONVOLUME_API Shape3 psf_size_for(const PsfOptions& options, double share,
                                   const ExecutionContext& context = {});
 
+/// The size for restoring an image of z, y, x pixels with voxels options.voxel. A plane of the
+/// image holds light of others as far away as the PSF's planes hold light: the result has the
+/// planes with more than 5 % of the light of the middle one, at most 2 Z − 1, which is what
+/// widefield PSFs get. y and x hold `share` of the light of each such plane, and are at most 2 Y −
+/// 1 and 2 X − 1, as farther samples meet no pixel. Throws Cancelled, and InvalidArgument, also for
+/// what would take more than 4 GiB.
+CONVOLUME_API Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image,
+                                        double share, const ExecutionContext& context = {});
+
 struct ResampledKernel {
     Volume values;  ///< float64 where the kernel was, else float32
     Index3 center;  ///< the voxel whose middle is where the middle of the kernel's center was

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -185,10 +186,66 @@ TEST_CASE("sizes of Gaussians are those of the formula, about any plane") {
         }
 }
 
+// The outermost planes hold little light, and some planes farther in more than that.
+static void check_lit_planes(PsfOptions options) {
+    options.size = psf_size_for_image(options, {100, 200, 200}, 0.95);
+    INFO(to_string(options.size));
+    options.size.y = options.size.x = 255;
+    const Psf psf = make_psf(options);
+    const auto light = [&](index_t z) {
+        const float* const plane = psf.values.elements<float>() + z * 255 * 255;
+        return std::accumulate(plane, plane + 255 * 255, 0.0);
+    };
+    CHECK(light(0) < 0.06 * light(options.size.z / 2));
+    CHECK(light(options.size.z / 8 + 1) > 0.05 * light(options.size.z / 2));
+}
+
+TEST_CASE(
+    "PSFs of widefield images reach from the first plane to the last, others as far as light") {
+    PsfOptions options;
+    options.objective = {.na = 0.9, .ni = 1.33, .ni0 = 1.33};
+    options.voxel = {0.3, 0.15, 0.2};
+    const Shape3 wide = psf_size_for_image(options, {20, 300, 400}, 0.5);
+    INFO(to_string(wide));
+    CHECK(wide.z == 39);
+    CHECK(wide.y > wide.x);  // its voxels are smaller
+    options.size = wide;
+    options.oversampling = 1;
+    const auto captured = make_psf(options).captured;
+    CHECK(*std::min_element(captured.begin(), captured.end()) > 0.5);
+    options.size.y = options.size.y * 3 / 4 | 1;
+    options.size.x = options.size.x * 3 / 4 | 1;
+    const auto smaller = make_psf(options).captured;
+    CHECK(*std::min_element(smaller.begin(), smaller.end()) < 0.5);
+
+    // Narrow images need no more than reaches from border to border.
+    CHECK(psf_size_for_image(options, {20, 12, 400}, 0.5) == Shape3{39, 23, wide.x});
+    CHECK(psf_size_for_image(options, {1, 64, 64}, 0.5).z == 1);
+    // Where all of it would be too much.
+    CHECK(psf_size_for_image(options, {60, 5, 6}, 0.999) == Shape3{119, 9, 11});
+
+    options.modality = Modality::confocal;
+    options.excitation_um = 0.488;
+    CHECK(psf_size_for_image(options, {2, 300, 400}, 0.95).z == 3);
+    check_lit_planes(options);
+    options.modality = Modality::light_sheet;
+    options.excitation_um.reset();
+    options.sheet_fwhm_um = 3;
+    check_lit_planes(options);
+}
+
 TEST_CASE("sizes that nobody can want are refused") {
     PsfOptions options;
     CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, 0.999999); }), "4 GiB"));
     for (const double share : {0.0, 1.0, -1.0, 2.0, std::nan("")})
         CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, share); }),
                        "of the light is not possible"));
+    CHECK(contains(message_of<InvalidArgument>([&] {
+                       psf_size_for_image(options, {0, 9, 9}, 0.5);
+                   }),
+                   "0 pixels along z"));
+    CHECK(contains(message_of<InvalidArgument>([&] {
+                       psf_size_for_image(options, {1500, 900, 900}, 0.9);
+                   }),
+                   "4 GiB"));
 }

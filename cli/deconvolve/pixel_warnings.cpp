@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/deconvolve/pixel_warnings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "cli/text/format.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+/// Calls f(row, length) for all rows of the volume.
+template <class T, class F>
+void each_row(const ConstImageView& volume, const F& f) {
+    for (index_t z = 0; z < volume.shape.z; ++z)
+        for (index_t y = 0; y < volume.shape.y; ++y)
+            f(static_cast<const T*>(volume.at(z, y, 0)), volume.shape.x);
+}
+
+/// Whether a camera has no larger value: all bits of 8 to 16 are set.
+bool is_camera_maximum(double value) {
+    for (const int bits : {8, 10, 11, 12, 13, 14, 16})
+        if (value == std::ldexp(1.0, bits) - 1) return true;
+    return false;
+}
+
+}  // namespace
+
+template <class T>
+void PixelCheck::add_saturated(const ConstImageView& volume) {
+    T largest = std::numeric_limits<T>::lowest();
+    index_t count = 0;
+    each_row<T>(volume, [&](const T* row, index_t length) {
+        for (index_t x = 0; x < length; ++x) {
+            if (row[x] < largest) continue;
+            count = row[x] == largest ? count + 1 : 1;
+            largest = row[x];
+        }
+    });
+    const auto value = static_cast<double>(largest);
+    const bool full = (std::is_integral_v<T> && largest == std::numeric_limits<T>::max()) ||
+                      is_camera_maximum(value) || (most_ && value >= *most_);
+    if (!full) return;
+    saturated_ += count;
+    saturation_ = std::max(saturation_, value);
+}
+
+/// Regions are squares of a plane: small enough to lie between objects, large enough for a mean.
+template <class T>
+void PixelCheck::add_dark(const ConstImageView& volume) {
+    constexpr index_t edge = 16;
+    const Shape3 shape = volume.shape;
+    const index_t height = std::min(edge, shape.y), width = std::min(edge, shape.x);
+    const auto count = static_cast<double>(height * width);
+    if (count < 16) return;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t top = 0; top + height <= shape.y; top += height)
+            for (index_t left = 0; left + width <= shape.x; left += width) {
+                double sum = 0, squares = 0;
+                for (index_t y = top; y < top + height; ++y) {
+                    const T* const row = static_cast<const T*>(volume.at(z, y, left));
+                    for (index_t x = 0; x < width; ++x) {
+                        const double away = static_cast<double>(row[x]) - *background_;
+                        sum += away;
+                        squares += away * away;
+                    }
+                }
+                const double mean = sum / count;
+                // Values are rounded: an error of 1/12 at least.
+                const double variance = std::max(squares / count - mean * mean, 1.0 / 12);
+                const double errors = -mean / std::sqrt(variance / count);
+                if (errors <= errors_below_) continue;
+                errors_below_ = errors;
+                darkest_ = mean + *background_;
+            }
+}
+
+void PixelCheck::add(const ConstImageView& volume) {
+    type_ = volume.type;
+    pixels_ += element_count(volume.shape);
+    visit_pixel_type(volume.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>) {
+            add_saturated<T>(volume);
+            if (background_ && *background_ > 0) add_dark<T>(volume);
+        }
+    });
+}
+
+std::vector<std::string> PixelCheck::warnings() const {
+    std::vector<std::string> warnings;
+    constexpr index_t few = 10;          // a hot pixel or two are no fault of the exposure
+    constexpr double noticeable = 1e-5;  // of all pixels
+    const double share = static_cast<double>(saturated_) / static_cast<double>(pixels_);
+    if (saturated_ >= few && share >= noticeable)
+        warnings.push_back(message(
+            saturated_, " pixels (", format_number(100 * share, 2), " %) are saturated, at ",
+            format_number(saturation_, 9),
+            ": what is there comes out too dim and too wide; record with less light or a shorter "
+            "exposure"));
+    // Of some ten thousand regions without light, the darkest is four errors below the mean.
+    constexpr double certain = 8;
+    if (errors_below_ > certain)
+        warnings.push_back(message("the background of ", format_number(*background_),
+                                   " is above the image's darkest region, whose mean is ",
+                                   format_number(darkest_),
+                                   ": dim structures vanish; lower --background, or use "
+                                   "--background auto"));
+    return warnings;
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What deconvolve says of images and PSFs that will not give what is hoped for, and that it is
+// silent where nothing is wrong.
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+/// A dark image of noise about `level`, and a PSF as deep as it needs.
+struct Recording : TemporaryFolder {
+    explicit Recording(PixelType type = PixelType::uint16, index_t planes = 3)
+        : pixels({planes, 64, 48}) {
+        metadata.type = type;
+        metadata.voxel_size_um = {0.3, 0.1, 0.1};
+        Random random(test_seed("recording"));
+        const Array noise = random.array(pixels.shape, false);
+        for (std::size_t i = 0; i < pixels.values.size(); ++i)
+            pixels.values[i] = std::round(100 + 10 * noise.values[i].real());
+        psf.metadata.voxel_size_um = metadata.voxel_size_um;
+        psf.metadata.type = PixelType::float32;
+        psf.volumes.push_back(Random(1).array({5, 5, 5}, false, 1));
+        for (Complex& value : psf.volumes[0].values) value = std::abs(value);
+    }
+
+    /// What the run prints.
+    std::string run(const Arguments& more = {}) const {
+        for (const char* name : {"image.tif", "psf.tif"}) std::filesystem::remove(*this / name);
+        write_image(*this / "image.tif", std::vector<Array>{pixels}, metadata);
+        write_image(*this / "psf.tif", psf.volumes, psf.metadata);
+        Arguments arguments{"deconvolve",  "image.tif",    "psf.tif", "-o", "out.tif",
+                            "--overwrite", "--iterations", "1",       "-q"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const CommandResult result = testing::convolume(arguments, *this);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        return result.err;
+    }
+    void set_pixels(int count, double value) {
+        for (int i = 0; i < count; ++i)
+            pixels.values[static_cast<std::size_t>(37 * i + 11)] = value;
+    }
+
+    Array pixels;
+    io::ImageMetadata metadata;
+    ImageFile psf;
+};
+
+}  // namespace
+
+TEST_CASE("there is no warning where nothing is wrong") {
+    CHECK(Recording().run() == "");
+    CHECK(Recording().run({"--background", "100"}) == "");
+    CHECK(Recording(PixelType::float32).run() == "");
+    CHECK(Recording(PixelType::uint8).run() == "");
+}
+
+TEST_CASE("saturated pixels are counted where they are at the most of a type or a camera") {
+    struct Case {
+        PixelType type;
+        double value;
+        bool saturated;
+    };
+    for (const Case& c :
+         {Case{PixelType::uint16, 65535, true}, Case{PixelType::uint16, 4095, true},
+          Case{PixelType::uint16, 16383, true}, Case{PixelType::uint16, 4000, false},
+          Case{PixelType::uint8, 255, true}, Case{PixelType::uint8, 254, false},
+          Case{PixelType::int16, 32767, true}, Case{PixelType::float32, 65535, true},
+          Case{PixelType::float32, 500, false}}) {
+        Recording recording(c.type);
+        recording.set_pixels(12, c.value);
+        const std::string text = recording.run();
+        INFO(to_string(c.type) << ' ' << c.value << ": " << text);
+        CHECK(contains(text, "warning: 12 pixels (0.13 %) are saturated, at " +
+                                 std::to_string(static_cast<int>(c.value)) + ":") == c.saturated);
+    }
+    // A few hot pixels are no fault of the exposure.
+    Recording hot;
+    hot.set_pixels(9, 65535);
+    CHECK(hot.run() == "");
+    // Values below the largest are not at the end of the camera's range.
+    Recording mixed;
+    mixed.set_pixels(30, 4095);
+    mixed.set_pixels(1, 5000);
+    CHECK(mixed.run() == "");
+}
+
+TEST_CASE("a background above the image's darkest region is named with that region's mean") {
+    Recording recording;
+    CHECK(recording.run({"--background", "99"}) == "");
+    const std::string text = recording.run({"--background", "104"});
+    CHECK(contains(text,
+                   "the background of 104 is above the image's darkest region, whose mean is "));
+    CHECK(contains(text, "--background auto"));
+    CHECK(recording.run({"--background", "auto"}) == "");
+    // One dark corner is enough.
+    for (index_t y = 0; y < 16; ++y)
+        for (index_t x = 0; x < 16; ++x) recording.pixels(1, y, x) -= 25;
+    CHECK(contains(recording.run({"--background", "99"}), "darkest region, whose mean is 7"));
+}
+
+TEST_CASE("a voxel size that only one side knows is named with the other side's cure") {
+    Recording recording;
+    recording.metadata.voxel_size_um = {};
+    CHECK(contains(recording.run(),
+                   "the image does not say its own and is taken to have the same; "
+                   "give them by --voxel"));
+    CHECK(recording.run({"--voxel", "300,100,100nm"}) == "");
+    recording.psf.metadata.voxel_size_um = {};
+    CHECK(recording.run() == "");
+    CHECK(contains(recording.run({"--voxel", "300,100,100nm"}),
+                   "the PSF \"psf.tif\" does not say its own"));
+}
+
+TEST_CASE("an image of one plane and a PSF of several do not go together") {
+    Recording recording(PixelType::uint16, 1);
+    CHECK(contains(recording.run(), "the image has one plane, but the PSF \"psf.tif\" has 5"));
+    recording.psf.volumes[0] = Random(2).array({1, 5, 5}, false, 1);
+    for (Complex& value : recording.psf.volumes[0].values) value = std::abs(value);
+    CHECK(recording.run() == "");
+}
+
+TEST_CASE("wavelengths that no microscope uses are named, wrong units are corrected") {
+    const TemporaryFolder folder;
+    const auto err = [&](const char* wavelength) {
+        return testing::convolume({"psf", "--na", "0.5", "--voxel", "300,100,100nm", "--explain",
+                                   "--wavelength", wavelength},
+                                  folder)
+            .err;
+    };
+    CHECK(contains(err("520um"), "did you mean 520nm?"));
+    CHECK(contains(err("0.52nm"), "did you mean 0.52um?"));
+    CHECK(contains(err("0.25um"), "warning: --wavelength is 0.25 µm"));
+    CHECK(contains(err("1.7um"), "warning: --wavelength is 1.7 µm"));
+    CHECK_FALSE(contains(err("520nm"), "warning: --wavelength"));
+}

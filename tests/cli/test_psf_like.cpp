@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// `convolume psf --like`: voxels and size of an image, and what they are good for.
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+const Arguments objective{"--na", "0.9", "--ni", "1.33", "--wavelength", "520nm"};
+
+CommandResult run(Arguments arguments, const TemporaryFolder& folder, const Arguments& more = {}) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    CommandResult result = testing::convolume(arguments, folder);
+    INFO(arguments[0] << ": " << result.err);
+    REQUIRE(result.status == 0);
+    return result;
+}
+
+// What remains to the truth, once brightness is fitted.
+double error_of(const Array& truth, const Array& found) {
+    double both = 0, squares = 0, rest = 0;
+    for (std::size_t i = 0; i < truth.values.size(); ++i) {
+        both += truth.values[i].real() * found.values[i].real();
+        squares += std::norm(found.values[i]);
+    }
+    for (std::size_t i = 0; i < truth.values.size(); ++i)
+        rest += std::norm(truth.values[i] - both / squares * found.values[i]);
+    return rest;
+}
+
+}  // namespace
+
+TEST_CASE("a PSF like an image has its voxels and twice its planes") {
+    const TemporaryFolder folder;
+    run({"phantom", "-o", "image.tif", "--size", "16,40,44", "--voxel", "300,120,110nm"}, folder);
+    const auto made = [&](const Arguments& more) {
+        Arguments arguments{"psf", "--like", "image.tif", "-o", "psf.tif", "--overwrite"};
+        arguments.insert(arguments.end(), objective.begin(), objective.end());
+        run(arguments, folder, more);
+        return read_image(folder / "psf.tif").metadata;
+    };
+    const auto metadata = made({});
+    CHECK(metadata.shape.z == 31);
+    CHECK((metadata.shape.y > 20 && metadata.shape.y <= 79));
+    const double voxel[] = {0.3, 0.12, 0.11};
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        CHECK(std::abs(metadata.voxel_size_um[axis].value_or(0) - voxel[axis]) < 1e-6);
+    CHECK(made({"--capture", "0.3"}).shape.y < metadata.shape.y);
+    CHECK(made({"--size", "5,7,9"}).shape == Shape3{5, 7, 9});
+    CHECK(std::abs(*made({"--voxel", "200,100,100nm"}).voxel_size_um[0] - 0.2) < 1e-6);
+    CHECK(made({"--modality", "confocal", "--excitation", "488nm"}).shape.z < 31);
+
+    // What --size auto asks for does not depend on the image.
+    const Shape3 automatic = made({"--size", "auto"}).shape;
+    CHECK(automatic.z < 31);
+    CHECK(made({"--size", "auto", "--voxel", "300,120,110nm"}).shape == automatic);
+
+    // The side file repeats it without the image.
+    run({"psf", "--from", "psf.json", "-o", "again.tif"}, folder);
+    CHECK(read_text(folder / "again.tif") == read_text(folder / "psf.tif"));
+    // Parameters of a file go with voxels and size of the image.
+    run({"psf", "--from", "psf.json", "--like", "image.tif", "-o", "other.tif"}, folder);
+    CHECK(read_image(folder / "other.tif").metadata.shape == metadata.shape);
+}
+
+TEST_CASE("images without voxel size and images that would be replaced are refused") {
+    const TemporaryFolder folder;
+    Random random(test_seed("psf like"));
+    write_image(folder / "image.npy", random.array({6, 8, 7}, false, 1), PixelType::float32);
+    Arguments arguments{"psf", "--like", "image.npy", "-o", "psf.tif", "-q"};
+    arguments.insert(arguments.end(), objective.begin(), objective.end());
+    CommandResult result = testing::convolume(arguments, folder);
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, "\"image.npy\" does not say its voxel size"));
+    run(arguments, folder, {"--voxel", "300,120,110nm"});
+    CHECK(read_image(folder / "psf.tif").metadata.shape.z == 11);
+
+    arguments[2] = "psf.tif";
+    arguments.insert(arguments.end(), {"--overwrite"});
+    CHECK(testing::convolume(arguments, folder).status == 2);
+    arguments[2] = "none.tif";
+    CHECK(testing::convolume(arguments, folder).status == 66);
+}
+
+TEST_CASE("a widefield image comes back better with a PSF like it than with an automatic one") {
+    const TemporaryFolder folder;
+    run({"phantom", "-o", "specimen.tif", "--kind", "cells", "--size", "32,72,72", "--voxel",
+         "300,150,150nm", "--seed", std::to_string(test_seed("cells"))},
+        folder);
+    const auto psf = [&](const char* output, const Arguments& more) {
+        Arguments arguments{"psf", "-o", output, "--voxel", "300,150,150nm"};
+        arguments.insert(arguments.end(), objective.begin(), objective.end());
+        run(arguments, folder, more);
+    };
+    psf("all.tif", {"--size", "63,143,143"});
+    psf("auto.tif", {"--size", "auto"});
+    psf("like.tif", {"--like", "specimen.tif"});
+    run({"simulate", "specimen.tif", "all.tif", "-o", "image.tif", "--photons", "400", "--offset",
+         "0", "--background", "0"},
+        folder);
+    const Array truth = read_image(folder / "specimen.tif").only();
+    const auto error = [&](const char* name) {
+        run({"deconvolve", "image.tif", name, "-o", "restored.tif", "--iterations", "25",
+             "--overwrite"},
+            folder);
+        return error_of(truth, read_image(folder / "restored.tif").only());
+    };
+    const double with_auto = error("auto.tif"), with_like = error("like.tif");
+    const double with_all = error("all.tif");
+    INFO(with_auto << ' ' << with_like << ' ' << with_all);
+    CHECK(with_like < 0.6 * with_auto);
+    CHECK(with_like < 1.1 * with_all);  // what is farther across hardly matters
+}
