@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums that are truncated to integers, as scipy.ndimage does.
+
+Truncation makes the last bit of a sum visible: 2.9999999 becomes 2. Sums of integers are therefore rounded first, and
+others that are near an integer are summed again, in the order in which SciPy sums.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ._convolve import Boundary
+from ._sums import Array, Resources, convolved
+
+Order = Literal["line", "box"]  # of a sum's terms: as SciPy's filters of one axis, and of several
+
+_NEAR = 1e-13  # of the largest sum that is possible: what two orders of summation can differ by
+_LARGEST_WHOLE = 2.0**45  # whose sums are surely near enough to an integer
+_SAMPLES = 1 << 18  # that are looked at together
+_PADDINGS: dict[Boundary, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
+                                  "constant": "constant"}
+
+
+class Pass(NamedTuple):
+    """A filter: sample i is the sum of weights[j] image[i - j + center], over `divisor`."""
+
+    weights: Array
+    center: Sequence[int]
+    mode: Boundary
+    cval: float
+    divisor: int
+
+
+def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Order, resources: Resources) -> Array:
+    """The filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
+    whole = _is_whole(image) and _is_whole(filter_.weights) and float(filter_.cval).is_integer()
+    sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval,
+                     precision="float64", local_nan=True, resources=resources)
+    largest = _largest(image, filter_)
+    result = np.empty(image.shape, dtype)
+    step = max(1, _SAMPLES // max(1, math.prod(image.shape[1:])))
+    for first in range(0, len(result) if result.ndim else 1, step):
+        part = sums[first:first + step]
+        if whole and largest < _LARGEST_WHOLE:
+            np.rint(part, out=part)
+        elif filter_.divisor == 1:
+            _sum_again(part, first, image, filter_, order, _NEAR * largest)
+        if filter_.divisor != 1:
+            part /= filter_.divisor
+        result[first:first + step] = _wrapped(part, dtype)
+    return result
+
+
+def _is_whole(array: Array) -> bool:
+    return array.dtype.kind in "biu" or bool((np.rint(array) == array).all())
+
+
+def _largest(image: Array, filter_: Pass) -> float:
+    """What no sum exceeds."""
+    sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval))
+    return sample * float(np.abs(filter_.weights.astype(np.float64)).sum())
+
+
+def _wrapped(sums: Array, dtype: np.dtype[Any]) -> Array:
+    np.trunc(sums, out=sums)
+    if dtype.kind == "b":
+        return sums != 0
+    with np.errstate(invalid="ignore"):
+        if dtype.kind == "u" and dtype.itemsize == 8:
+            return np.where(sums < 0, sums.astype(np.int64).view(np.uint64), sums.astype(np.uint64))
+        return sums.astype(np.int64).astype(dtype)
+
+
+def _sum_again(part: Array, first: int, image: Array, filter_: Pass, order: Order, near: float) -> None:
+    """Replaces the sums that are near an integer other than 0; `part` begins at index `first` of the image's axis 0."""
+    with np.errstate(invalid="ignore"):
+        where = np.nonzero((np.abs(part - np.rint(part)) <= near) & (np.abs(part) > 0.5))
+    if not len(where[0]):
+        return
+    index = (where[0] + first, *where[1:])
+    samples = _Samples(image, filter_, index)
+    total: Array | float = 0.0
+    for term in (_line_terms if order == "line" else _box_terms)(samples, filter_):
+        total = total + term
+    part[where] = total
+
+
+class _Samples:
+    """The image's samples around some of its places, with what lies outside the image."""
+
+    def __init__(self, image: Array, filter_: Pass, index: tuple[Array, ...]) -> None:
+        self._image = image
+        self._index = index
+        self._cval = filter_.cval
+        self._before = [k - 1 - c for k, c in zip(filter_.weights.shape, filter_.center)]
+        self._sources: list[Array] = []
+        for n, before, c in zip(image.shape, self._before, filter_.center):
+            options: dict[str, Any] = {"constant_values": -1} if filter_.mode == "constant" else {}
+            self._sources.append(np.pad(np.arange(n), (before, c), mode=_PADDINGS[filter_.mode], **options))
+
+    def at(self, offset: Sequence[int]) -> Array:
+        """The samples at `offset` from the first one that the filter reaches."""
+        places = tuple(source[index + o] for source, index, o in zip(self._sources, self._index, offset))
+        values = self._image[places].astype(np.float64)
+        outside = np.logical_or.reduce([place < 0 for place in places])
+        return np.where(outside, self._cval, values) if outside.any() else values
+
+
+def _box_terms(samples: _Samples, filter_: Pass) -> Iterator[Array]:
+    flipped = np.flip(filter_.weights).astype(np.float64)
+    for offset in zip(*np.nonzero(np.abs(flipped) > np.finfo(np.float64).eps)):
+        yield flipped[offset] * samples.at([int(o) for o in offset])
+
+
+def _line_terms(samples: _Samples, filter_: Pass) -> Iterator[Array]:
+    """Of symmetric and antisymmetric filters the middle, then pairs from outside in; of others the last one first."""
+    axis = int(np.argmax(filter_.weights.shape))
+    flipped = np.flip(filter_.weights).astype(np.float64).ravel()
+    length, half = len(flipped), len(flipped) // 2
+
+    def at(place: int) -> Array:
+        return samples.at([place if a == axis else 0 for a in range(filter_.weights.ndim)])
+
+    tolerance = np.finfo(np.float64).eps
+    for sign in (1, -1):
+        if length % 2 and (np.abs(flipped[half + 1:] - sign * flipped[:half][::-1]) <= tolerance).all():
+            yield at(half) * flipped[half]
+            for place in range(half):
+                yield (at(place) + sign * at(length - 1 - place)) * flipped[place]
+            return
+    yield at(length - 1) * flipped[-1]
+    for place in range(length - 1):
+        yield at(place) * flipped[place]
