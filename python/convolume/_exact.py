@@ -10,23 +10,24 @@ from ._convolve import Mode
 from ._errors import InvalidArgument
 from ._sums import Array, Resources, convolved
 
+Summed = Literal["auto", "direct"]
+
 _DIGIT = 16  # bits
 # Errors of a result are within this many units of rounding of |image| |kernel|, Euclidean norms.
 _ERRORS = {"float32": 64 * 2.0**-24, "float64": 64 * 2.0**-53}
 _LARGEST_ERROR = 0.25
 
 
-def exact_sums(image: Array, kernel: Array, dtype: np.dtype[Any], mode: Mode, method: Literal["auto", "direct"],
+def exact_sums(image: Array, kernel: Array, dtype: np.dtype[Any], mode: Mode, method: Summed,
                resources: Resources) -> Array:
-    """The convolution of integers or booleans, modulo the range of the type `dtype`; of booleans, whether it is not 0."""
+    """The convolution of integers or booleans, modulo the range of the type `dtype`; of booleans, whether any is."""
     sums = _whole_sums(image, kernel, mode, method, resources)
     if sums is None:
         sums = _digit_sums(image, kernel, mode, method, resources)
     return sums != 0 if dtype.kind == "b" else sums.astype(dtype)
 
 
-def _whole_sums(image: Array, kernel: Array, mode: Mode, method: Literal["auto", "direct"],
-                resources: Resources) -> Array | None:
+def _whole_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array | None:
     """As int64, if sums in a floating-point type are near enough to integers."""
     size = _norm(image) * _norm(kernel)
     precision: Literal["float32", "float64"]
@@ -37,7 +38,7 @@ def _whole_sums(image: Array, kernel: Array, mode: Mode, method: Literal["auto",
     return None
 
 
-def _digit_sums(image: Array, kernel: Array, mode: Mode, method: Literal["auto", "direct"], resources: Resources) -> Array:
+def _digit_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array:
     """As uint64, modulo 2**64: sums of the numbers' digits of 16 bits, times the digits' weights."""
     images, kernels = ([_digit(array, place) for place in range(64 // _DIGIT)] for array in (image, kernel))
     total: Array | None = None
@@ -51,7 +52,7 @@ def _digit_sums(image: Array, kernel: Array, mode: Mode, method: Literal["auto",
     return total
 
 
-def _split_sums(image: Array, kernel: Array, mode: Mode, method: Literal["auto", "direct"], resources: Resources) -> Array:
+def _split_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array:
     """As uint64; of bytes, where digits of 16 bits are too many for float64."""
     sums = _whole_sums(image, kernel, mode, method, resources)
     if sums is not None:

@@ -11,13 +11,14 @@ import numpy as np
 from ._convolve import Boundary
 from ._errors import InvalidArgument
 from ._sums import Array, Resources, convolved
-from ._truncated import Order, Pass, truncated_sums
+from ._truncated import Order, Pass, buffer_for, truncated_sums
 
 _BOUNDARIES: dict[str, Boundary] = {
     "reflect": "reflect", "grid-mirror": "reflect", "constant": "constant", "grid-constant": "constant",
     "nearest": "nearest", "mirror": "mirror", "wrap": "wrap", "grid-wrap": "wrap"}
-# Kernels of a product of 3 axes are convolved at once, but for these lengths: there the first axis by itself is faster.
-_FIRST_AXIS_APART = range(12, 34)
+# Filters along 3 axes are one convolution with their product, but for these lengths and types: there the first axis
+# by itself and then both others are faster.
+_FIRST_AXIS_APART = {"float32": range(10, 32), "float64": range(32)}
 
 
 def boundary(mode: Any) -> Boundary:
@@ -95,30 +96,34 @@ def target(output: Any, image: Array, complex_result: bool) -> Target:
     return Target(array.dtype, array)
 
 
-def _precision(image: Array, weights: Array, dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
+def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
     """That of sums which are stored as `dtype`."""
     return "float32" if dtype.char in "efF" else "float64"
 
 
 def filtered(image: Array, weights: Array, center: Sequence[int], mode: Boundary, cval: complex, result: Target,
-             order: Order, resources: Resources, divisor: int = 1) -> Array:
-    """Sample i is the sum of weights[j] image[i - j + center], over `divisor`, in the type of `result`."""
+             order: Order, resources: Resources, divisor: int = 1, buffer: Array | None = None) -> Array:
+    """Sample i is the sum of weights[j] image[i - j + center], over `divisor`, in the type of `result`.
+
+    `buffer` is memory for :func:`truncated_sums`.
+    """
     dtype = result.dtype
     if image.size == 0:
         return np.zeros(image.shape, dtype)
     if mode != "constant":
         cval = 0.0
-    if isinstance(cval, (complex, np.complexfloating)) and image.dtype.kind != "c" and np.iscomplexobj(cval):
+    if np.iscomplexobj(cval) and image.dtype.kind != "c":
         raise InvalidArgument("cval is complex where the input is real")
     if dtype.kind in "biu":
-        return truncated_sums(image, Pass(weights, center, mode, float(cval.real), divisor), dtype, order, resources)
+        one = Pass(weights, center, mode, float(cval.real), divisor)
+        return truncated_sums(image, one, dtype, order, resources, buffer)
     taps = weights / divisor if divisor != 1 else weights
-    precision = _precision(image, weights, dtype)
+    precision = _precision(dtype)
     if not np.isfinite(cval):
         return _beside_infinite(image, taps, center, complex(cval), precision, resources).astype(dtype, copy=False)
     if np.iscomplexobj(cval) and complex(cval).imag != 0:
-        sums = convolved(image - np.asarray(cval, image.dtype), taps, center=center, precision=precision, local_nan=True,
-                         resources=resources)
+        above = image - np.asarray(cval, image.dtype)
+        sums = convolved(above, taps, center=center, precision=precision, local_nan=True, resources=resources)
         return np.asarray(sums + cval * taps.sum(), dtype)
     return convolved(image, taps, center=center, boundary=mode, cval=float(np.real(cval)), precision=precision,
                      local_nan=True, out=result.buffer(image), resources=resources).astype(dtype, copy=False)
@@ -152,25 +157,26 @@ def separable(image: Array, passes: Sequence[AxisPass], cval: complex, result: T
     if not passes:
         return result.deliver(image)
     current = image
+    buffer = buffer_for(image) if result.dtype.kind in "biu" and len(passes) > 1 else None
     groups = _groups(passes, image.size, cval, result.dtype)
     for number, group in enumerate(groups):
         weights, center = _product(group, image.ndim)
-        last = number == len(groups) - 1
-        current = filtered(current, weights, center, group[0].mode, cval, result if last else Target(result.dtype, None),
-                           "line", resources, math.prod(one.divisor for one in group))
+        goal = result if number == len(groups) - 1 else Target(result.dtype, None)
+        current = filtered(current, weights, center, group[0].mode, cval, goal, "line", resources,
+                           math.prod(one.divisor for one in group), buffer)
     return result.deliver(current)
 
 
 def _groups(passes: Sequence[AxisPass], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisPass]]:
     """Passes that are computed as one convolution with their product."""
-    several = [list(passes)] if len(passes) < 3 else [[passes[0]], list(passes[1:3]), *([one] for one in passes[3:])]
-    if len(passes) == 3 and max(len(one.weights) for one in passes) not in _FIRST_AXIS_APART:
-        several = [list(passes)]
     alike = len({one.mode for one in passes}) == 1 and (passes[0].mode != "constant" or cval == 0)
     taps = math.prod(len(one.weights) for one in passes)
     if dtype.kind in "biu" or not alike or taps > max(4096, samples // 8):
         return [[one] for one in passes]
-    return several
+    longest = max(len(one.weights) for one in passes)
+    if len(passes) < 3 or len(passes) == 3 and longest not in _FIRST_AXIS_APART[_precision(dtype)]:
+        return [list(passes)]
+    return [[passes[0]], list(passes[1:3]), *([one] for one in passes[3:])]
 
 
 def _product(passes: Sequence[AxisPass], dimensions: int) -> tuple[Array, list[int]]:

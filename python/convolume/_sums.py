@@ -90,8 +90,9 @@ def convolved(image: Array, kernel: Array, *, operation: Literal["convolve", "co
     -------
     array, float32, float64, complex64 or complex128
     """
-    if sum(k > 1 for k in kernel.shape) > _MOST_AXES:
-        raise InvalidArgument(f"the kernel reaches along {sum(k > 1 for k in kernel.shape)} axes: 1 to 3 can be convolved")
+    reached = sum(k > 1 for k in kernel.shape)
+    if reached > _MOST_AXES:
+        raise InvalidArgument(f"the kernel reaches along {reached} axes: 1 to 3 can be convolved")
     pixels, taps = _computable(image), _computable(kernel)
     if center is None:
         center = [(k - 1) // 2 for k in taps.shape]

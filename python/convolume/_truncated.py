@@ -18,7 +18,7 @@ Order = Literal["line", "box"]  # of a sum's terms: as SciPy's filters of one ax
 
 _NEAR = 1e-13  # of the largest sum that is possible: what two orders of summation can differ by
 _LARGEST_WHOLE = 2.0**45  # whose sums are surely near enough to an integer
-_SAMPLES = 1 << 18  # that are looked at together
+_SAMPLES = 1 << 14  # that are looked at together, in the cache
 _PADDINGS: dict[Boundary, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
                                   "constant": "constant"}
 
@@ -33,19 +33,20 @@ class Pass(NamedTuple):
     divisor: int
 
 
-def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Order, resources: Resources) -> Array:
+def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Order, resources: Resources,
+                   buffer: Array | None = None) -> Array:
     """The filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
     whole = _is_whole(image) and _is_whole(filter_.weights) and float(filter_.cval).is_integer()
-    sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval,
-                     precision="float64", local_nan=True, resources=resources)
     largest = _largest(image, filter_)
+    sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval,
+                     precision="float64", local_nan=True, out=buffer, resources=resources)
     result = np.empty(image.shape, dtype)
     step = max(1, _SAMPLES // max(1, math.prod(image.shape[1:])))
-    for first in range(0, len(result) if result.ndim else 1, step):
+    for first in range(0, len(result), step):
         part = sums[first:first + step]
         if whole and largest < _LARGEST_WHOLE:
             np.rint(part, out=part)
-        elif filter_.divisor == 1:
+        elif filter_.divisor == 1 and _any_near(part, _NEAR * largest):
             _sum_again(part, first, image, filter_, order, _NEAR * largest)
         if filter_.divisor != 1:
             part /= filter_.divisor
@@ -53,8 +54,20 @@ def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Ord
     return result
 
 
+def buffer_for(image: Array) -> Array:
+    """Memory that several calls of :func:`truncated_sums` can share."""
+    return np.empty(image.shape)
+
+
+def _any_near(sums: Array, near: float) -> bool:
+    distance = np.rint(sums)
+    np.subtract(sums, distance, out=distance)
+    np.abs(distance, out=distance)
+    return not distance.min() > near  # NaN counts
+
+
 def _is_whole(array: Array) -> bool:
-    return array.dtype.kind in "biu" or bool((np.rint(array) == array).all())
+    return array.dtype.kind in "biu" or bool(np.equal(np.rint(array), array).all())
 
 
 def _largest(image: Array, filter_: Pass) -> float:
@@ -64,13 +77,11 @@ def _largest(image: Array, filter_: Pass) -> float:
 
 
 def _wrapped(sums: Array, dtype: np.dtype[Any]) -> Array:
-    np.trunc(sums, out=sums)
-    if dtype.kind == "b":
-        return sums != 0
     with np.errstate(invalid="ignore"):
         if dtype.kind == "u" and dtype.itemsize == 8:
             return np.where(sums < 0, sums.astype(np.int64).view(np.uint64), sums.astype(np.uint64))
-        return sums.astype(np.int64).astype(dtype)
+        whole: Array = sums.astype(np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32)
+    return whole != 0 if dtype.kind == "b" else whole.astype(dtype)
 
 
 def _sum_again(part: Array, first: int, image: Array, filter_: Pass, order: Order, near: float) -> None:

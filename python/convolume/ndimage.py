@@ -134,7 +134,7 @@ def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mod
     >>> from convolume.ndimage import convolve1d
     >>> convolve1d([[2., 8., 0.], [4., 1., 9.]], [1, 3], axis=0, device="cpu")
     array([[10., 25.,  9.],
-           [16., 4., 36.]])
+           [16.,  4., 36.]])
     """
     return _line(input, weights, axis, output, mode, cval, origin, True,
                  Resources(device, workers, max_host_mem, max_gpu_mem))
@@ -211,7 +211,8 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     found = _checked_axis(axis, image.ndim)
     result = target(output, image, image.dtype.kind == "c")
     one = _gaussian_pass(found, sigma, order, mode, truncate, radius)
-    return give_back(separable(image, [one], cval, result, Resources(device, workers, max_host_mem, max_gpu_mem)), input)
+    resources = Resources(device, workers, max_host_mem, max_gpu_mem)
+    return give_back(separable(image, [one], cval, result, resources), input)
 
 
 def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Sequence[int] = 0, output: Any = None,
@@ -268,7 +269,8 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
         (sigma, "sigma"), (order, "order"), (mode, "mode"), (radius, "radius"))))
     passes = [_gaussian_pass(axis, sd, derivative, edge, truncate, reach)
               for axis, sd, derivative, edge, reach in parameters if sd > 1e-15]
-    return give_back(separable(image, passes, cval, result, Resources(device, workers, max_host_mem, max_gpu_mem)), input)
+    resources = Resources(device, workers, max_host_mem, max_gpu_mem)
+    return give_back(separable(image, passes, cval, result, resources), input)
 
 
 def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
@@ -302,7 +304,8 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     image = numbers(input, "input")
     result = target(output, image, image.dtype.kind == "c")
     one = _uniform_pass(_checked_axis(axis, image.ndim), size, origin, mode)
-    return give_back(separable(image, [one], cval, result, Resources(device, workers, max_host_mem, max_gpu_mem)), input)
+    resources = Resources(device, workers, max_host_mem, max_gpu_mem)
+    return give_back(separable(image, [one], cval, result, resources), input)
 
 
 def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None, mode: Modes = "reflect",
@@ -339,9 +342,9 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
     >>> import numpy as np
     >>> from convolume.ndimage import uniform_filter
     >>> uniform_filter(np.arange(12.).reshape(3, 4), 3, mode="nearest", device="cpu").round(3)
-    array([[ 1.667,  2.333,  3.333,  4.   ],
-           [ 4.333,  5.   ,  6.   ,  6.667],
-           [ 7.   ,  7.667,  8.667,  9.333]])
+    array([[1.667, 2.333, 3.333, 4.   ],
+           [4.333, 5.   , 6.   , 6.667],
+           [7.   , 7.667, 8.667, 9.333]])
     """
     image = numbers(input, "input")
     result = target(output, image, image.dtype.kind == "c")
@@ -349,7 +352,8 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
     parameters = zip(found, *(each(value, len(found), what) for value, what in (
         (size, "size"), (origin, "origin"), (mode, "mode"))))
     passes = [_uniform_pass(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters if extent > 1]
-    return give_back(separable(image, passes, cval, result, Resources(device, workers, max_host_mem, max_gpu_mem)), input)
+    resources = Resources(device, workers, max_host_mem, max_gpu_mem)
+    return give_back(separable(image, passes, cval, result, resources), input)
 
 
 def _checked_axis(axis: int, dimensions: int) -> int:
@@ -373,8 +377,8 @@ def _box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin
     result = target(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)
     if taps.ndim != len(found) or taps.size == 0:
-        raise InvalidArgument(f"weights of shape {taps.shape} where {len(found)} axes are filtered: they need as many, of "
-                              "extent 1 at least")
+        raise InvalidArgument(f"weights of shape {taps.shape} where {len(found)} axes are filtered: they need as many, "
+                              "of extent 1 at least")
     edge = boundary(mode)
     center = [_center(length, shift) for length, shift in zip(taps.shape, each(origin, len(found), "origin"))]
     if not convolution:
@@ -422,11 +426,11 @@ def _gaussian_pass(axis: int, sigma: float, order: int, mode: str, truncate: flo
 def _gaussian(sigma: float, order: int, radius: int) -> Array:
     """Samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1."""
     x = np.arange(-radius, radius + 1)
-    gaussian = np.exp(-0.5 / (sigma * sigma) * x ** 2)
+    gaussian: Array = np.exp(-0.5 / (sigma * sigma) * x ** 2)
     gaussian = gaussian / gaussian.sum()
     if order == 0:
         return gaussian
-    factor = np.polynomial.Polynomial([1.0])  # of the Gaussian in its derivative
+    factor: Any = np.polynomial.Polynomial([1.0])  # of the Gaussian in its derivative
     slope = np.polynomial.Polynomial([0.0, -1.0 / (sigma * sigma)])
     for _ in range(order):
         factor = factor.deriv() + slope * factor

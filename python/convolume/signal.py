@@ -6,11 +6,11 @@ Along 1 to 3 axes; other axes are a batch. All functions also take, by keyword, 
 
 What differs from scipy.signal:
 
-- Integers are summed exactly, modulo the type's range, by every method.
+- Integers and booleans are summed exactly, modulo the type's range, by every method.
 - float16 is computed in float32, long double in float64. The types of results are SciPy's.
 - NaN and infinities in the larger input spread as far as the method in use spreads them: method "direct" keeps them
   where sums contain them, others may spread one over everything. In the smaller input they are an error.
-- Errors are :class:`convolume.InvalidArgument` and others of convolume; those that are ValueErrors in SciPy are here, too.
+- Errors are :class:`convolume.InvalidArgument` and others of convolume. ValueErrors of SciPy are ValueErrors here.
 """
 
 import itertools
@@ -170,8 +170,8 @@ def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", 
     array([ 5, 11, 17,  3,  0])
     """
     first, second = numbers(in1, "in1"), numbers(in2, "in2")
-    result = _typed(first, np.conj(np.flip(second)), mode, method,
-                    Resources(device, workers, max_host_mem, max_gpu_mem))
+    flipped = np.flip(second) if second.dtype.kind != "c" else np.conj(np.flip(second))
+    result = _typed(first, flipped, mode, method, Resources(device, workers, max_host_mem, max_gpu_mem))
     return give_back(result, in1) if isinstance(result, np.ndarray) else result
 
 
@@ -192,8 +192,8 @@ def _larger_first(in1: Array, in2: Array, mode: Mode, axes: Sequence[int]) -> tu
         return in1, in2
     if all(in2.shape[axis] >= in1.shape[axis] for axis in axes):
         return in2, in1
-    raise InvalidArgument(f"neither of the shapes {in1.shape} and {in2.shape} is at least as large along every axis that "
-                          "is convolved, as mode 'valid' needs")
+    raise InvalidArgument(f"neither of the shapes {in1.shape} and {in2.shape} is at least as large along every axis "
+                          "that is convolved, as mode 'valid' needs")
 
 
 def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources: Resources) -> Any:
@@ -235,7 +235,7 @@ def _longer_axes(in1: Array, in2: Array, axes: list[int]) -> list[int]:
     chosen = [axis for axis in axes if in1.shape[axis] != 1 and in2.shape[axis] != 1]
     for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)):
         if axis not in chosen and n != k and 1 not in (n, k):
-            raise InvalidArgument(f"the shapes {in1.shape} and {in2.shape} differ along axis {axis}, which is not convolved")
+            raise InvalidArgument(f"the shapes {in1.shape} and {in2.shape} differ along axis {axis}, a batch's axis")
     return chosen
 
 
@@ -269,7 +269,8 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
         image = in1[tuple(slice(None) if n == 1 else one for n, one in zip(in1.shape, part))]
         sums = convolved(image, in2[tuple(part)], mode=mode, precision=_precision(dtype), resources=resources)
         if result is None:
-            result = np.empty([in2.shape[axis] if axis in looped else n for axis, n in enumerate(sums.shape)], sums.dtype)
+            shape = [in2.shape[axis] if axis in looped else n for axis, n in enumerate(sums.shape)]
+            result = np.empty(shape, sums.dtype)
         result[tuple(part)] = sums
     assert result is not None  # the inputs are not empty
     return result
