@@ -155,7 +155,7 @@ class AxisPass(NamedTuple):
 def separable(image: Array, passes: Sequence[AxisPass], cval: complex, result: Target, resources: Resources) -> Array:
     """One pass after the other, each stored in the result's type: as scipy.ndimage."""
     if not passes:
-        return result.deliver(image)
+        return result.deliver(image.copy())
     current = image
     buffer = buffer_for(image) if result.dtype.kind in "biu" and len(passes) > 1 else None
     groups = _groups(passes, image.size, cval, result.dtype)

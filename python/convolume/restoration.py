@@ -186,14 +186,13 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     if response.shape != regular.shape:
         response = transfer(response)
     spectrum = forward(pixels.astype(dtype, copy=False), **options)
+    if not response.shape == regular.shape == spectrum.shape:
+        raise InvalidArgument(f"transfer functions of shapes {response.shape} and {regular.shape} where the image's is "
+                              f"{spectrum.shape}: all must be equal")
     power = np.abs(response) ** 2
     power += balance * np.abs(regular) ** 2
-    try:
-        spectrum *= np.conj(response)
-        spectrum /= power
-    except ValueError:
-        raise InvalidArgument(f"transfer functions of shapes {response.shape} and {regular.shape} where the image's is "
-                              f"{spectrum.shape}: all must be equal") from None
+    spectrum *= np.conj(response)
+    spectrum /= power
     result = fft.irfftn(spectrum, pixels.shape, **options) if is_real else fft.ifftn(spectrum, **options)
     if clip:
         if is_real:
