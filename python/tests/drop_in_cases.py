@@ -32,8 +32,8 @@ def random_array(shape, dtype, seed, layout="C"):
 layouts = st.sampled_from(["C", "C", "F", "strided"])
 
 
-def assert_same(ours, theirs, single=False, tolerance=None):
-    """Type and shape equal, integers too, floating-point numbers within their precision of the largest."""
+def assert_same(ours, theirs, single=False, tolerance=None, scale=1.0):
+    """Type and shape equal, integers too, floating-point numbers within their precision of `scale` or the largest."""
     theirs = np.asarray(theirs)
     assert type(ours) is np.ndarray or np.isscalar(ours)
     ours = np.asarray(ours)
@@ -43,4 +43,4 @@ def assert_same(ours, theirs, single=False, tolerance=None):
     elif theirs.size:
         if tolerance is None:
             tolerance = 2e-3 if theirs.dtype.char == "e" else 1e-5 if single or theirs.dtype.char in "fF" else 1e-12
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(1, float(np.abs(theirs).max())))
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(scale, float(np.abs(theirs).max())))
