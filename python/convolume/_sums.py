@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolution of arrays with any number of axes, for the drop-ins of other libraries' functions."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ._arrays import TYPES, _from_others, readable
+from ._convolve import Boundary, Convolver, Method, Mode
+from ._errors import BadData, InvalidArgument
+from ._run import Device
+
+Array = np.ndarray[Any, Any]
+ByteSize = int | str | None
+_MOST_AXES = 3
+
+
+class Resources(NamedTuple):
+    """Where and with what memory a function computes."""
+
+    device: Device = "auto"
+    workers: int | None = None
+    max_host_mem: ByteSize = None
+    max_gpu_mem: ByteSize = None
+
+
+def numbers(array: Any, what: str) -> Array:
+    """`array` as a NumPy array of booleans or numbers, of its own type in the machine's byte order."""
+    if isinstance(array, np.ma.MaskedArray):
+        readable(array, what)  # refuses masked samples
+        found: Array = array.data
+    else:
+        found = array if isinstance(array, np.ndarray) else _from_others(array, what)
+    if found.dtype.kind not in "buifc":
+        raise InvalidArgument(f"{what} is of type {found.dtype}: it must hold numbers")
+    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+
+
+def _computable(array: Array) -> Array:
+    """Of a type that the library reads; what exceeds it is rounded to float64."""
+    if array.dtype in TYPES or array.dtype.kind == "b" or array.dtype.char == "e":
+        return readable(array, "the array")
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+class _Axes(NamedTuple):
+    """The same problem with fewer axes: neighboring axes of a batch are one."""
+
+    image: tuple[int, ...]
+    kernel: tuple[int, ...]
+    center: tuple[int, ...]
+
+
+def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) -> _Axes:
+    axes: list[tuple[int, int, int]] = []
+    for n, k, c in zip(image, kernel, center):
+        if k == 1 and axes and axes[-1][1] == 1:
+            axes[-1] = (axes[-1][0] * n, 1, 0)
+        else:
+            axes.append((n, k, c))
+    several = [axis for axis in axes if axis[:2] != (1, 1)] or [(1, 1, 0)]
+    return _Axes(*zip(*several))
+
+
+def _results(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
+    """The shape of a convolution."""
+    return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
+
+
+def convolved(image: Array, kernel: Array, *, operation: Literal["convolve", "correlate"] = "convolve",
+              mode: Mode = "same", boundary: Boundary = "zero", cval: float = 0.0, center: Sequence[int] | None = None,
+              precision: Literal["float32", "float64"], method: Method = "auto", local_nan: bool = False,
+              out: Array | None = None, resources: Resources) -> Array:
+    """The convolution or correlation along all axes where the kernel is longer than 1; the others are a batch.
+
+    Parameters
+    ----------
+    image, kernel : arrays of numbers with as many axes, no extent 0
+    center : sequence of ints, optional
+        The kernel's index that stands for no shift, for mode "same"; by default (k - 1) // 2.
+    local_nan : bool
+        Keep NaN and infinities where direct sums have them, at the time of direct sums.
+    out : array, optional
+        C-contiguous, of the result's shape and of a type that the library writes.
+
+    Returns
+    -------
+    array, float32, float64, complex64 or complex128
+    """
+    reached = sum(k > 1 for k in kernel.shape)
+    if reached > _MOST_AXES:
+        raise InvalidArgument(f"the kernel reaches along {reached} axes: 1 to 3 can be convolved")
+    pixels, taps = _computable(image), _computable(kernel)
+    if center is None:
+        center = [(k - 1) // 2 for k in taps.shape]
+    if out is None:
+        kind = "complex" if pixels.dtype.kind == "c" or taps.dtype.kind == "c" else "float"
+        bits = (64 if precision == "float64" else 32) * (2 if kind == "complex" else 1)
+        out = np.empty(_results(pixels.shape, taps.shape, mode), np.dtype(f"{kind}{bits}"))
+    if not np.isfinite(taps).all():
+        raise BadData("the kernel holds NaN or infinities: repair it")
+    if not taps.any():
+        out[...] = 0
+        return out
+    axes = _merged(pixels.shape, taps.shape, center)
+    few = pixels.reshape(axes.image)
+    results = out.reshape(_results(axes.image, axes.kernel, mode))
+    batch = sorted((n, axis) for axis, (n, k) in enumerate(zip(axes.image, axes.kernel)) if k == 1)
+    looped = sorted(axis for _, axis in batch[:max(0, len(axes.image) - _MOST_AXES)])
+    kept = [axis for axis in range(len(axes.image)) if axis not in looped]
+    images = math.prod(axes.image[axis] for axis in looped)
+
+    def planned(method: Method, nan: Literal["error", "propagate"]) -> Convolver:
+        return Convolver([axes.image[axis] for axis in kept], taps.reshape([axes.kernel[axis] for axis in kept]),
+                         dtype=pixels.dtype, mode=mode, boundary=boundary, cval=cval, operation=operation,
+                         origin=[axes.center[axis] for axis in kept], precision=precision, method=method, nan=nan,
+                         executions=images, **resources._asdict())
+
+    def execute(convolver: Convolver) -> None:
+        for index in itertools.product(*(range(axes.image[axis]) for axis in looped)):
+            where: list[Any] = [slice(None)] * len(axes.image)
+            for axis, number in zip(looped, index):
+                where[axis] = number
+            convolver(few[tuple(where)], results[tuple(where)])
+
+    convolver = planned(method, "error")
+    try:
+        execute(convolver)
+    except BadData:  # NaN or infinities in the image
+        execute(planned("direct" if local_nan else method, "propagate"))
+    return out

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drop-ins for functions of skimage.restoration: the same parameters, defaults and estimates.
+
+They also take, by keyword, where they compute (`device`, `workers`) and with what memory (`max_host_mem`,
+`max_gpu_mem`): see :class:`convolume.Run`. Defaults are the originals', and some surprise: read them below.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ._arrays import give_back
+from ._convolve import Convolver
+from ._errors import BadData, InvalidArgument, Unavailable
+from ._run import Device, _threads
+from ._sums import Array, ByteSize, Resources, numbers
+
+__all__ = ["richardson_lucy", "wiener"]
+
+_SAMPLES = 1 << 16  # of which steps between convolutions are made at once, so that they stay in the cache
+
+
+def richardson_lucy(image: Any, psf: Any, num_iter: int = 50, clip: bool = True, filter_epsilon: float | None = None, *,
+                    device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
+                    max_gpu_mem: ByteSize = None) -> Any:
+    """Deconvolution by Richardson and Lucy's iteration, as skimage.restoration.richardson_lucy.
+
+    As there, the first estimate is 0.5 everywhere, nothing is assumed to be outside the image (zeros), the PSF is not
+    normalized, its center is sample (k - 1) // 2 of each extent k in both of an iteration's convolutions, and the
+    result is clipped to -1 ... 1: pass ``clip=False`` for images with larger values.
+
+    Parameters
+    ----------
+    image : array of real numbers
+        1 to 3 axes longer than 1.
+    psf : array of real numbers
+        As many axes, any extents.
+    num_iter : int
+        Iterations.
+    clip : bool
+        Clip the result to -1 ... 1.
+    filter_epsilon : float, optional
+        The ratio of the image to its estimate is 0 where the estimate is below.
+    device, workers, max_host_mem, max_gpu_mem
+        As of :class:`convolume.Run`.
+
+    Returns
+    -------
+    array, of the image's shape
+        float32 for images of float32 and float16, else float64.
+
+    Raises
+    ------
+    InvalidArgument
+        Shapes that do not fit, complex numbers (a ValueError).
+    BadData
+        A PSF of zeros, or with NaN (a ValueError).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convolume.restoration import richardson_lucy
+    >>> blurred = np.array([0, 0.1, 0.2, 0.1, 0])
+    >>> richardson_lucy(blurred, np.array([0.25, 0.5, 0.25]), 20, device="cpu").round(2)
+    array([0. , 0. , 0.4, 0. , 0. ])
+    """
+    pixels, taps = numbers(image, "image"), numbers(psf, "psf")
+    if pixels.dtype.kind == "c" or taps.dtype.kind == "c":
+        raise InvalidArgument("the image or the PSF is complex: this iteration is for real numbers")
+    if pixels.ndim != taps.ndim:
+        raise InvalidArgument(f"the image has {pixels.ndim} dimensions and the PSF {taps.ndim}: both must have as many")
+    dtype = _float_type(pixels)
+    if pixels.size == 0:
+        return give_back(np.empty(pixels.shape, dtype), image)
+    kept = [axis for axis in range(pixels.ndim) if (pixels.shape[axis], taps.shape[axis]) != (1, 1)] or [0]
+    if len(kept) > 3 or pixels.ndim == 0:
+        raise InvalidArgument(f"{pixels.ndim} dimensions: images of 1 to 3 can be restored")
+    if not taps.any() or not np.isfinite(taps).all():
+        raise BadData("the PSF is zero everywhere, or holds NaN or infinities")
+    observed = np.ascontiguousarray(pixels, dtype).reshape([pixels.shape[axis] for axis in kept])
+    estimate = _richardson_lucy(observed, taps.astype(dtype).reshape([taps.shape[axis] for axis in kept]), num_iter,
+                                filter_epsilon, Resources(device, workers, max_host_mem, max_gpu_mem))
+    if clip:
+        np.clip(estimate, -1, 1, out=estimate)
+    return give_back(estimate.reshape(pixels.shape), image)
+
+
+def _richardson_lucy(observed: Array, psf: Array, iterations: int, least: float | None, resources: Resources) -> Array:
+    estimate = np.full_like(observed, 0.5)
+    if iterations < 1:
+        return estimate
+    precision: Literal["float32", "float64"] = "float32" if observed.dtype == np.float32 else "float64"
+    blur, back = (Convolver(observed.shape, kernel, dtype=observed.dtype, origin="scipy", precision=precision,
+                            nan="propagate", executions=iterations, **resources._asdict())
+                  for kernel in (psf, np.flip(psf)))
+    blurred, correction = np.empty_like(observed), np.empty_like(observed)
+    for _ in range(iterations):
+        blur(estimate, blurred)
+        _ratio(observed, blurred, least)
+        back(blurred, correction)
+        np.multiply(estimate, correction, out=estimate)
+    return estimate
+
+
+def _ratio(observed: Array, blurred: Array, least: float | None) -> None:
+    """Of the image to its estimate, in the estimate's place."""
+    flat, image = blurred.reshape(-1), observed.reshape(-1)
+    for first in range(0, len(flat), _SAMPLES):
+        part = flat[first:first + _SAMPLES]
+        part += 1e-12  # against divisions by 0
+        low = part < least if least else None
+        np.divide(image[first:first + _SAMPLES], part, out=part)
+        if low is not None:
+            part[low] = 0
+
+
+def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool = True, clip: bool = True, *,
+           device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
+           max_gpu_mem: ByteSize = None) -> Any:
+    """Deconvolution by a regularized inverse filter, as skimage.restoration.wiener.
+
+    A division of discrete Fourier transforms: the image counts as periodic, so borders wrap around. It is computed
+    on the CPU by scipy.fft. As in the original the result is clipped to -1 ... 1: pass ``clip=False`` for images with
+    larger values. A PSF of the shape of the transform of `reg` counts as a transfer function, and of complex `psf` and
+    `reg` only the real part is used.
+
+    Parameters
+    ----------
+    image : array of real numbers
+        Any number of axes.
+    psf : array
+        As many axes and no larger; its center is sample k // 2 of each extent k. Or a transfer function.
+    balance : float
+        Weight of the regularization, 0 for none.
+    reg : array, optional
+        What is to be small in the result: a kernel of real numbers, or a complex transfer function. The Laplacian
+        (2 per axis in the center, -1 at its neighbors) by default.
+    is_real : bool
+        Transfer functions hold half of the frequencies, as of numpy.fft.rfftn.
+    clip : bool
+        Clip the result to -1 ... 1.
+    device, workers, max_host_mem, max_gpu_mem
+        As of :class:`convolume.Run`; only `workers` changes how this function works, and "gpu" is refused.
+
+    Returns
+    -------
+    array, of the image's shape
+        float32 for images of float32 and float16, else float64; complex if `is_real` is false.
+
+    Raises
+    ------
+    InvalidArgument
+        Shapes that do not fit (a ValueError).
+    Unavailable
+        SciPy is not installed, or a GPU is asked for (a RuntimeError).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convolume.restoration import wiener
+    >>> blurred = np.array([[0, 0, 0, 0], [0, 0.2, 0.1, 0], [0, 0.1, 0, 0], [0, 0, 0, 0]])
+    >>> wiener(blurred, np.array([[0, 1, 0], [1, 2, 1], [0, 1, 0]]) / 6, 0.01).shape
+    (4, 4)
+    """
+    if device not in ("auto", "cpu"):
+        raise Unavailable("this filter is computed on the CPU: pass device='auto' or 'cpu'")
+    fft = _scipy_fft()
+    pixels, taps = numbers(image, "image"), numbers(psf, "psf")
+    if pixels.dtype.kind == "c":
+        raise InvalidArgument("the image is complex: this filter is for real numbers")
+    dtype = _float_type(pixels)
+    penalty = _laplacian(pixels.ndim) if reg is None else numbers(reg, "reg")
+    axes = range(pixels.ndim)
+    options: dict[str, Any] = {"axes": axes, "workers": _threads(workers) or -1}
+    forward = fft.rfftn if is_real else fft.fftn
+
+    def transfer(kernel: Array) -> Array:
+        if kernel.ndim != pixels.ndim or any(k > n for k, n in zip(kernel.shape, pixels.shape)):
+            raise InvalidArgument(f"a kernel of shape {kernel.shape} does not fit into the image's {pixels.shape}")
+        padded = np.zeros(pixels.shape, _float_type(kernel))
+        padded[tuple(slice(0, k) for k in kernel.shape)] = kernel
+        return np.asarray(forward(np.roll(padded, [-(k // 2) for k in kernel.shape], list(axes)), **options))
+
+    regular = (penalty if penalty.dtype.kind == "c" else transfer(penalty)).real.astype(dtype, copy=False)
+    response = taps.real.astype(dtype, copy=False)
+    if response.shape != regular.shape:
+        response = transfer(response)
+    spectrum = forward(pixels.astype(dtype, copy=False), **options)
+    if not response.shape == regular.shape == spectrum.shape:
+        raise InvalidArgument(f"transfer functions of shapes {response.shape} and {regular.shape} where the image's is "
+                              f"{spectrum.shape}: all must be equal")
+    power = np.abs(response) ** 2
+    power += balance * np.abs(regular) ** 2
+    spectrum *= np.conj(response)
+    spectrum /= power
+    result = fft.irfftn(spectrum, pixels.shape, **options) if is_real else fft.ifftn(spectrum, **options)
+    if clip:
+        if is_real:
+            np.clip(result, -1, 1, out=result)
+        else:  # complex numbers are ordered by their real parts
+            result[result > 1] = 1
+            result[result < -1] = -1
+    return give_back(result, image)
+
+
+def _float_type(array: Array) -> np.dtype[Any]:
+    """scikit-image's type for computing with real numbers."""
+    return np.dtype("f" if array.dtype.char in "ef" else "d")
+
+
+def _laplacian(dimensions: int) -> Array:
+    kernel = np.zeros([3] * dimensions)
+    kernel[(1,) * dimensions] = 2 * dimensions
+    for axis in range(dimensions):
+        for neighbor in (0, 2):
+            kernel[tuple(neighbor if other == axis else 1 for other in range(dimensions))] = -1
+    return kernel
+
+
+def _scipy_fft() -> Any:
+    try:
+        import scipy.fft  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise Unavailable("wiener computes by scipy.fft, and SciPy is not installed: pip install scipy") from None
+    return scipy.fft

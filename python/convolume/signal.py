@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drop-ins for functions of scipy.signal: the same parameters, defaults, shapes, centers and types of results.
+
+Along 1 to 3 axes; other axes are a batch. All functions also take, by keyword, where they compute (`device`,
+`workers`) and with what memory (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
+
+What differs from scipy.signal:
+
+- Integers and booleans are summed exactly, modulo the type's range, by every method.
+- float16 is computed in float32, long double in float64. The types of results are SciPy's.
+- NaN and infinities in the larger input spread as far as the method in use spreads them: method "direct" keeps them
+  where sums contain them, others may spread one over everything. In the smaller input they are an error.
+- Errors are :class:`convolume.InvalidArgument` and others of convolume. ValueErrors of SciPy are ValueErrors here.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Literal, TypeGuard
+
+import numpy as np
+
+from ._arrays import give_back
+from ._convolve import Mode
+from ._errors import InvalidArgument
+from ._exact import exact_sums
+from ._run import Device
+from ._sums import Array, ByteSize, Resources, convolved, numbers
+
+__all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
+
+Axes = int | Sequence[int] | None
+Method = Literal["auto", "direct", "fft"]
+
+
+def fftconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, device: Device = "auto",
+                workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
+    """The convolution of two arrays, in floating point, as scipy.signal.fftconvolve.
+
+    Whichever method is predicted to be fastest is taken, not always a Fourier method.
+
+    Parameters
+    ----------
+    in1, in2 : arrays
+        As many axes in both. Along axes that are not convolved, extents are equal or one is 1 (broadcast).
+    mode : {"full", "same", "valid"}
+        Size along the convolved axes, of extents n of `in1` and k of `in2`: n + k - 1, n (the center of "full", which
+        starts at its sample (k - 1) // 2), or abs(n - k) + 1.
+    axes : int or sequence of ints, optional
+        Those convolved, all by default; 1 to 3, not counting those where an extent is 1.
+    device, workers, max_host_mem, max_gpu_mem
+        As of :class:`convolume.Run`.
+
+    Returns
+    -------
+    array
+        float32 or complex64 if both inputs are of 4 or fewer bytes a real number and not integers, else float64 or
+        complex128. Of the inputs' own type if no axis is left to convolve. An empty input gives an empty array.
+
+    Raises
+    ------
+    InvalidArgument
+        Shapes, modes or axes that do not fit (a ValueError).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from convolume.signal import fftconvolve
+    >>> fftconvolve([1., 2., 3.], [1., 1.], device="cpu")
+    array([1., 3., 5., 3.])
+    >>> fftconvolve(np.ones((2, 3)), [[1., 1.]], "same", axes=1, device="cpu")
+    array([[1., 2., 2.],
+           [1., 2., 2.]])
+    """
+    return _frequency_style(in1, in2, mode, axes, Resources(device, workers, max_host_mem, max_gpu_mem))
+
+
+def oaconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, device: Device = "auto",
+               workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
+    """The convolution of two arrays, in floating point, as scipy.signal.oaconvolve.
+
+    It is :func:`fftconvolve`, which divides data by itself where that is faster.
+
+    Parameters
+    ----------
+    in1, in2, mode, axes, device, workers, max_host_mem, max_gpu_mem
+        As of :func:`fftconvolve`.
+
+    Returns
+    -------
+    array
+        As of :func:`fftconvolve`.
+
+    Raises
+    ------
+    InvalidArgument
+        Shapes, modes or axes that do not fit (a ValueError).
+
+    Examples
+    --------
+    >>> from convolume.signal import oaconvolve
+    >>> oaconvolve([1., 2., 3., 4.], [1., 1.], "valid", device="cpu")
+    array([3., 5., 7.])
+    """
+    return _frequency_style(in1, in2, mode, axes, Resources(device, workers, max_host_mem, max_gpu_mem))
+
+
+def convolve(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *, device: Device = "auto",
+             workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
+    """The convolution of two arrays, in their own type, as scipy.signal.convolve.
+
+    Parameters
+    ----------
+    in1, in2 : arrays
+        As many axes in both, of which both are longer than 1 along 3 at most.
+    mode : {"full", "same", "valid"}
+        As of :func:`fftconvolve`.
+    method : {"auto", "direct", "fft"}
+        "direct" forces sums in the order of their terms. "auto" and "fft" take what is predicted to be fastest.
+    device, workers, max_host_mem, max_gpu_mem
+        As of :class:`convolume.Run`.
+
+    Returns
+    -------
+    array
+        Of NumPy's common type of both inputs. Integers are exact, modulo the type's range; booleans tell whether any
+        product is true.
+
+    Raises
+    ------
+    InvalidArgument
+        Shapes, modes or methods that do not fit, and empty 1D inputs (a ValueError).
+
+    Examples
+    --------
+    >>> from convolume.signal import convolve
+    >>> convolve([1, 2, 3], [0, 1, 5], device="cpu")
+    array([ 0,  1,  7, 13, 15])
+    """
+    first, second = numbers(in1, "in1"), numbers(in2, "in2")
+    result = _typed(first, second, mode, method, Resources(device, workers, max_host_mem, max_gpu_mem))
+    return give_back(result, in1) if isinstance(result, np.ndarray) else result
+
+
+def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *, device: Device = "auto",
+              workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
+    """The correlation of two arrays, in their own type, as scipy.signal.correlate.
+
+    It is the convolution of `in1` with `in2` flipped and conjugated: in mode "full" and in 1D, sample i is the sum of
+    in1[j] conj(in2[j - i + k - 1]), k the extent of `in2`.
+
+    Parameters
+    ----------
+    in1, in2, mode, method, device, workers, max_host_mem, max_gpu_mem
+        As of :func:`convolve`.
+
+    Returns
+    -------
+    array
+        As of :func:`convolve`.
+
+    Raises
+    ------
+    InvalidArgument
+        As of :func:`convolve`.
+
+    Examples
+    --------
+    >>> from convolume.signal import correlate
+    >>> correlate([1, 2, 3], [0, 1, 5], device="cpu")
+    array([ 5, 11, 17,  3,  0])
+    """
+    first, second = numbers(in1, "in1"), numbers(in2, "in2")
+    flipped = np.flip(second) if second.dtype.kind != "c" else np.conj(np.flip(second))
+    result = _typed(first, flipped, mode, method, Resources(device, workers, max_host_mem, max_gpu_mem))
+    return give_back(result, in1) if isinstance(result, np.ndarray) else result
+
+
+def _check_mode(mode: str) -> TypeGuard[Mode]:
+    if mode not in ("full", "same", "valid"):
+        raise InvalidArgument(f"there is no mode '{mode}': write 'full', 'same' or 'valid'")
+    return True
+
+
+def _check_dimensions(in1: Array, in2: Array) -> None:
+    if in1.ndim != in2.ndim:
+        raise InvalidArgument(f"in1 has {in1.ndim} dimensions and in2 {in2.ndim}: both must have as many")
+
+
+def _larger_first(in1: Array, in2: Array, mode: Mode, axes: Sequence[int]) -> tuple[Array, Array]:
+    """Exchanged for mode "valid" where the second is the larger one, along these axes."""
+    if mode != "valid" or all(in1.shape[axis] >= in2.shape[axis] for axis in axes):
+        return in1, in2
+    if all(in2.shape[axis] >= in1.shape[axis] for axis in axes):
+        return in2, in1
+    raise InvalidArgument(f"neither of the shapes {in1.shape} and {in2.shape} is at least as large along every axis "
+                          "that is convolved, as mode 'valid' needs")
+
+
+def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources: Resources) -> Any:
+    in1, in2 = numbers(first, "in1"), numbers(second, "in2")
+    if in1.ndim == in2.ndim == 0:
+        return in1 * in2
+    _check_dimensions(in1, in2)
+    if in1.size == 0 or in2.size == 0:
+        return give_back(np.empty(0), first)
+    chosen = _longer_axes(in1, in2, _listed(axes, in1.ndim))
+    _check_mode(mode)
+    in1, in2 = _larger_first(in1, in2, mode, chosen)
+    if mode == "same":  # the center of what is broadcast, too
+        in2 = in2[tuple(slice((k - 1) // 2, (k - 1) // 2 + 1) if n == 1 and axis not in chosen else slice(None)
+                        for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)))]
+    if not chosen:
+        return give_back(in1 * in2, first)
+    dtype = np.result_type(_transformed(in1.dtype), _transformed(in2.dtype))
+    result = _broadcast(in1, in2, mode, chosen, dtype, resources)
+    return give_back(result.astype(dtype, copy=False), first)
+
+
+def _listed(axes: Axes, dimensions: int) -> list[int]:
+    if axes is None:
+        return list(range(dimensions))
+    given = [axes] if isinstance(axes, (int, np.integer)) else list(axes)
+    if not given:
+        raise InvalidArgument("axes are given and empty: name one at least")
+    if any(not -dimensions <= axis < dimensions for axis in given):
+        raise InvalidArgument(f"axes {tuple(given)} exceed the {dimensions} dimensions of the inputs")
+    found = [int(axis) % dimensions for axis in given]
+    if len(set(found)) != len(found):
+        raise InvalidArgument(f"axes {tuple(given)} name one axis twice")
+    return found
+
+
+def _longer_axes(in1: Array, in2: Array, axes: list[int]) -> list[int]:
+    """Those of `axes` where both are longer than 1; the others must broadcast."""
+    chosen = [axis for axis in axes if in1.shape[axis] != 1 and in2.shape[axis] != 1]
+    for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)):
+        if axis not in chosen and n != k and 1 not in (n, k):
+            raise InvalidArgument(f"the shapes {in1.shape} and {in2.shape} differ along axis {axis}, a batch's axis")
+    return chosen
+
+
+def _transformed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of a Fourier transform's real numbers: that of SciPy's results."""
+    if dtype.kind in "biu":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if dtype.char == "e" else dtype
+
+
+def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
+    return "float32" if dtype.char in "efF" else "float64"
+
+
+def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.dtype[Any],
+               resources: Resources) -> Array:
+    """The convolution along the chosen axes, with one kernel for all of a batch or one for each."""
+    others = [axis for axis in range(in1.ndim) if axis not in chosen]
+    if mode == "full":  # either may be the kernel: the one without a batch, else the smaller one
+        single1, single2 = (all(array.shape[axis] == 1 for axis in others) for array in (in1, in2))
+        if (single1, -in1.size) > (single2, -in2.size):
+            in1, in2 = in2, in1
+    looped = [axis for axis in others if in2.shape[axis] > 1]
+    if not looped:
+        return convolved(in1, in2, mode=mode, precision=_precision(dtype), resources=resources)
+    result: Array | None = None
+    for index in itertools.product(*(range(in2.shape[axis]) for axis in looped)):
+        part: list[slice] = [slice(None)] * in1.ndim
+        for axis, number in zip(looped, index):
+            part[axis] = slice(number, number + 1)
+        image = in1[tuple(slice(None) if n == 1 else one for n, one in zip(in1.shape, part))]
+        sums = convolved(image, in2[tuple(part)], mode=mode, precision=_precision(dtype), resources=resources)
+        if result is None:
+            shape = [in2.shape[axis] if axis in looped else n for axis, n in enumerate(sums.shape)]
+            result = np.empty(shape, sums.dtype)
+        result[tuple(part)] = sums
+    assert result is not None  # the inputs are not empty
+    return result
+
+
+def _typed(in1: Array, in2: Array, mode: Mode, method: Method, resources: Resources) -> Any:
+    """The convolution in the common type of both."""
+    if in1.ndim == in2.ndim == 0:
+        return in1 * in2
+    _check_dimensions(in1, in2)
+    _check_mode(mode)
+    if method not in ("auto", "direct", "fft"):
+        raise InvalidArgument(f"there is no method '{method}': write 'auto', 'direct' or 'fft'")
+    in1, in2 = _larger_first(in1, in2, mode, range(in1.ndim))
+    dtype = np.result_type(in1, in2)
+    if in1.size == 0 or in2.size == 0:
+        if in1.ndim == 1:
+            raise InvalidArgument("an empty input: a 1D convolution needs one sample at least of both")
+        extra = {"full": 1, "same": 0, "valid": -1}[mode]
+        return np.zeros([max(0, n + extra * (k - 1)) for n, k in zip(in1.shape, in2.shape)], dtype)
+    if mode == "full" and in1.size < in2.size:
+        in1, in2 = in2, in1
+    summed: Literal["auto", "direct"] = "direct" if method == "direct" else "auto"
+    if dtype.kind in "biu":
+        return exact_sums(in1, in2, dtype, mode, summed, resources)
+    result = convolved(in1, in2, mode=mode, precision=_precision(dtype), method=summed, local_nan=method == "direct",
+                       resources=resources)
+    return result.astype(dtype, copy=False)

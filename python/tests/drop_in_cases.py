@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random arrays for the tests of drop-ins, and how near a result must be to the original's."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+FLOATS = ("float64", "float32", ">f4", ">f8")
+COMPLEX = ("complex64", "complex128")
+INTEGERS = ("uint8", "int8", "uint16", "int16", "int32", "int64")
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_array(shape, dtype, seed, layout="C"):
+    """Values of some tens in the type `dtype`; the layout "strided" has gaps and reversed axes."""
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    full = tuple(2 * n for n in shape) if layout == "strided" else tuple(shape)
+    values = rng.normal(0, 1, full) if dtype.kind in "fc" else rng.normal(10, 40, full)
+    if dtype.kind == "c":
+        values = values + 1j * rng.normal(0, 1, full)
+    if dtype.kind == "u":
+        values = np.abs(values)
+    if dtype.kind in "iu":
+        values = np.clip(values, max(-120, np.iinfo(dtype).min), min(250, np.iinfo(dtype).max))
+    array = np.asarray(values > 10 if dtype.kind == "b" else values.astype(dtype))
+    if layout == "strided":
+        return array[tuple(slice(None, None, -2) for _ in shape)]
+    return np.asfortranarray(array) if layout == "F" else array
+
+
+layouts = st.sampled_from(["C", "C", "F", "strided"])
+
+
+def assert_same(ours, theirs, single=False, tolerance=None, scale=1.0):
+    """Type and shape equal, integers too, floating-point numbers within their precision of `scale` or the largest."""
+    theirs = np.asarray(theirs)
+    assert type(ours) is np.ndarray or np.isscalar(ours)
+    ours = np.asarray(ours)
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    if theirs.dtype.kind in "biu":
+        np.testing.assert_array_equal(ours, theirs)
+    elif theirs.size:
+        if tolerance is None:
+            tolerance = 2e-3 if theirs.dtype.char == "e" else 1e-5 if single or theirs.dtype.char in "fF" else 1e-12
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(scale, float(np.abs(theirs).max())))

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""convolume.ndimage beside scipy.ndimage."""
+
+import inspect
+
+import convolume
+import numpy as np
+import pytest
+from convolume import ndimage as ours
+from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, random_array, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage as theirs
+
+NAMES = ("convolve", "correlate", "convolve1d", "correlate1d", "gaussian_filter", "gaussian_filter1d", "uniform_filter",
+         "uniform_filter1d")
+modes = st.sampled_from(["reflect", "constant", "nearest", "mirror", "wrap", "grid-mirror", "grid-constant",
+                         "grid-wrap"])
+types = st.sampled_from((*FLOATS, *COMPLEX, *INTEGERS))
+cvals = st.sampled_from([0.0, 3.0, 7.0])
+shapes = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple)
+
+
+def compare(name, image, *arguments, **options):
+    """Of both, relative to the largest sum: terms cancel."""
+    largest = np.abs(np.asarray(image, complex)).max(initial=10)
+    if name.startswith(("convolve", "correlate")):
+        largest *= np.abs(arguments[0]).sum()
+    elif name == "gaussian_filter":  # second derivatives along 3 axes
+        largest *= max(1, 1 / (np.min(arguments[0]) or 1)) ** 6
+    assert_same(getattr(ours, name)(image, *arguments, device="cpu", workers=1, **options),
+                getattr(theirs, name)(image, *arguments, **options), scale=largest)
+
+
+def origins(data, lengths):
+    return [data.draw(st.integers(-(n // 2), (n - 1) // 2)) for n in lengths]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters(name):
+    expected = list(inspect.signature(getattr(theirs, name)).parameters.values())
+    found = list(inspect.signature(getattr(ours, name)).parameters.values())
+    assert [(one.name, one.default, one.kind) for one in expected] \
+        == [(one.name, one.default, one.kind) for one in found[:len(expected)]]
+    assert {one.name for one in found[len(expected):]} == {"device", "workers", "max_host_mem", "max_gpu_mem"}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.sampled_from(["convolve", "correlate"]), shapes, types, modes, cvals,
+       st.sampled_from(["float64", "float64", "int64", "complex128"]), layouts, seeds)
+def test_weights(data, name, shape, dtype, mode, cval, weight_type, layout, seed):
+    lengths = data.draw(st.tuples(*[st.integers(1, 6)] * len(shape)))
+    weights = random_array(lengths, weight_type, seed + 1)
+    image = random_array(shape, dtype, seed, layout)
+    compare(name, image, weights, mode=mode, cval=cval, origin=origins(data, lengths))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.sampled_from(["convolve1d", "correlate1d"]), shapes, types, modes, cvals, st.integers(1, 20),
+       layouts, seeds)
+def test_weights_along_an_axis(data, name, shape, dtype, mode, cval, length, layout, seed):
+    weights = random_array((length,), data.draw(st.sampled_from(["float64", "complex128", "int64"])), seed + 1)
+    weights = data.draw(st.sampled_from([weights, weights + weights[::-1], weights - weights[::-1]]))
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    compare(name, random_array(shape, dtype, seed, layout), weights, axis, mode=mode, cval=cval,
+            origin=origins(data, [length])[0])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), shapes, types, cvals, layouts, seeds)
+def test_gaussians(data, shape, dtype, cval, layout, seed):
+    each = [st.floats(0.2, 2.5), st.integers(0, 2) if np.dtype(dtype).kind in "fc" else st.just(0), modes]
+    sigma, order, mode = (data.draw(st.tuples(*[one] * len(shape)) | one) for one in each)
+    compare("gaussian_filter", random_array(shape, dtype, seed, layout), sigma, order, mode=mode, cval=cval)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), shapes, types, cvals, layouts, seeds)
+def test_means(data, shape, dtype, cval, layout, seed):
+    size = data.draw(st.tuples(*[st.integers(1, 6)] * len(shape)))
+    mode = data.draw(st.tuples(*[modes] * len(shape)) | modes)
+    compare("uniform_filter", random_array(shape, dtype, seed, layout), size, mode=mode, cval=cval,
+            origin=origins(data, size))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), types, seeds)
+def test_some_axes_of_four(data, dtype, seed):
+    image = random_array((3, 5, 4, 6), dtype, seed)
+    axes = tuple(data.draw(st.lists(st.integers(-4, 3), min_size=1, max_size=3, unique_by=lambda axis: axis % 4)))
+    compare("gaussian_filter", image, 0.8, axes=axes)
+    compare("uniform_filter", image, 3, axes=axes)
+    axes = tuple(sorted(axis % 4 for axis in axes))
+    compare("convolve", image, random_array((2, 3, 1)[:len(axes)], "float64", seed), axes=axes)
+
+
+def test_all_of_four_axes_by_separable_filters():
+    image = random_array((5, 4, 6, 3), "float64", 1)
+    compare("gaussian_filter", image, [0.5, 1, 2, 0.7])
+    compare("uniform_filter", image, 3)
+
+
+@pytest.mark.parametrize("name, arguments", [("gaussian_filter", (2.0,)), ("gaussian_filter", (1.0, 1)),
+                                             ("gaussian_filter", (7.0,)), ("uniform_filter", (7,))])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "uint16"])
+def test_larger_ones(name, arguments, dtype):
+    image = random_array((40, 50, 60), dtype, 1)
+    if np.dtype(dtype).kind == "u":
+        image[:20] = 200  # constant: sums that are near to an integer or are one
+        image[20:25] = 0
+    compare(name, image, *arguments)
+
+
+@pytest.mark.parametrize("output", ["uint8", "int16", "uint32", "int64", "uint64", "bool", "float32", "float64"])
+def test_output_types(output):
+    image = np.array([200.5, -3.75, 0.25, 300.25, -200.0, 1 - 2.0**-20, -0.5, 7.0])  # whose sums are exact
+    for name, arguments in (("correlate", ([0.0, 1.0, 0.0],)), ("correlate1d", ([1.0],)), ("uniform_filter1d", (1,))):
+        expected = getattr(theirs, name)(image, *arguments, output=np.dtype(output))
+        found = getattr(ours, name)(image, *arguments, output=np.dtype(output), device="cpu")
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_output_arrays():
+    image = random_array((6, 7), "float64", 1)
+    for dtype in ("float64", "float32", "int16", ">f8"):
+        for out in (np.empty((6, 7), dtype), np.empty((7, 6), dtype).T, np.empty((12, 14), dtype)[::2, ::2]):
+            found = ours.gaussian_filter(image, 1, output=out, device="cpu")
+            assert found is out
+            np.testing.assert_allclose(out, theirs.gaussian_filter(image, 1, output=np.empty_like(out)), atol=1e-6)
+    for call in (lambda m, x: m.gaussian_filter(x, 1.5, output=x),
+                 lambda m, x: m.convolve(x, np.ones((3, 3)), output=x)):
+        first, second = image.copy(), image.copy()
+        call(theirs, first)
+        call(ours, second)
+        np.testing.assert_allclose(second, first, atol=1e-12)
+
+
+def test_nan_and_infinities():
+    image = random_array((20, 30), "float64", 1)
+    image[7, 9] = np.nan
+    for call in (lambda m: m.gaussian_filter(image, 1), lambda m: m.convolve(image, np.ones((3, 4)))):
+        np.testing.assert_array_equal(np.isnan(call(ours)), np.isnan(call(theirs)))
+    whole = np.nan_to_num(image)
+    for cval in (np.nan, np.inf, -np.inf):
+        for call in (lambda m, c: m.convolve(whole, [[1, 2], [3, -1]], mode="constant", cval=c),
+                     lambda m, c: m.gaussian_filter(whole, 1, mode="constant", cval=c)):
+            with np.errstate(invalid="ignore"):
+                np.testing.assert_allclose(call(ours, cval), call(theirs, cval), atol=1e-12)
+
+
+def test_complex_cval():
+    image, weights = random_array((9,), "complex128", 1), random_array((4,), "complex128", 2)
+    compare("convolve", image, weights, mode="constant", cval=2 - 3j)
+    with pytest.raises(convolume.InvalidArgument, match="cval is complex"):
+        ours.convolve(np.ones(3), [1.0], mode="constant", cval=1j)
+
+
+def test_published_examples():
+    """Small results that SciPy's users know."""
+    image = np.array([[1, 2, 0, 0], [5, 3, 0, 4], [0, 0, 0, 7], [9, 3, 0, 0]])
+    kernel = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0]])
+    assert ours.convolve(image, kernel, mode="constant", cval=0.0, device="cpu").tolist() \
+        == [[11, 10, 7, 4], [10, 3, 11, 11], [15, 12, 14, 7], [12, 3, 7, 0]]
+    assert ours.convolve(image, kernel, mode="constant", cval=1.0, device="cpu").tolist() \
+        == [[13, 11, 8, 7], [11, 3, 11, 14], [16, 12, 14, 10], [15, 6, 10, 5]]
+    small = np.array([[2, 0, 1], [1, 0, 0], [0, 0, 0]])
+    column = np.array([[0, 1, 0]] * 5)
+    assert ours.convolve(small, column, mode="nearest", device="cpu").tolist() == [[7, 0, 3], [5, 0, 2], [3, 0, 1]]
+    line = [2, 8, 0, 4, 1, 9, 9, 0]
+    assert ours.correlate1d(line, weights=[1, 3], device="cpu").tolist() == [8, 26, 8, 12, 7, 28, 36, 9]
+    assert ours.convolve1d(line, weights=[1, 3], device="cpu").tolist() == [14, 24, 4, 13, 12, 36, 27, 0]
+    assert ours.uniform_filter1d(line, size=3, device="cpu").tolist() == [4, 3, 4, 1, 4, 6, 6, 3]
+    assert ours.gaussian_filter1d([1.0, 2.0, 3.0, 4.0, 5.0], 4, device="cpu") \
+        == pytest.approx([2.91948343, 2.95023502, 3.0, 3.04976498, 3.08051657])
+    assert ours.gaussian_filter(np.arange(50, step=2).reshape(5, 5), sigma=1, device="cpu")[3].tolist() \
+        == [29, 31, 33, 34, 36]
+
+
+def test_empty_inputs_scalars_and_nothing_to_do():
+    for name, arguments in (("convolve", (np.ones((1, 2)),)), ("gaussian_filter", (1.0,)), ("uniform_filter", (3,))):
+        compare(name, np.ones((0, 4)), *arguments)
+    compare("gaussian_filter", np.array(3.0), 2.0)
+    compare("gaussian_filter", np.arange(5.0), 0.0)
+    compare("uniform_filter", np.arange(5), 1, output=np.float32)
+    assert ours.convolve(np.ones(4), [0.0, 0.0], device="cpu").tolist() == [0.0] * 4
+    kept = np.arange(5.0)
+    assert not np.may_share_memory(ours.gaussian_filter(kept, 0), kept)
+
+
+def test_types_that_only_we_have():
+    half = random_array((8, 9), "float16", 1)
+    found = ours.gaussian_filter(half, 1, device="cpu")
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, theirs.gaussian_filter(half.astype(float), 1), atol=2e-3)
+    mask = np.array([0, 1, 1, 1, 0, 0], bool)
+    assert ours.convolve(mask, [1, 1], device="cpu").tolist() == theirs.convolve(mask, [1, 1]).tolist()
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: ours.convolve(np.ones(3), [1.0], mode="symmetric"), "no mode 'symmetric'"),
+    (lambda: ours.convolve(np.ones(3), [1.0, 1.0], origin=1), "the origin 1 leaves 2 weights: it must be -1 to 0"),
+    (lambda: ours.convolve(np.ones((3, 3)), [1.0]), "2 axes are filtered"),
+    (lambda: ours.convolve(np.ones((3, 3)), [1.0], axes=2), "exceed the 2 dimensions"),
+    (lambda: ours.convolve(np.ones((2,) * 4), np.ones((2,) * 4)), "reaches along 4 axes: 1 to 3"),
+    (lambda: ours.correlate1d(np.ones(3), []), "at least"),
+    (lambda: ours.correlate1d(np.ones(3), [1.0], axis=1), "axis 1 exceeds the 1 dimensions"),
+    (lambda: ours.gaussian_filter(np.ones((3, 3)), (1, 2, 3)), "sigma has 3 entries where 2 axes"),
+    (lambda: ours.gaussian_filter(np.ones(3), 1, order=-1), "order -1"),
+    (lambda: ours.gaussian_filter(np.ones(3), 1, radius=1.5), "radius 1.5"),
+    (lambda: ours.gaussian_filter(np.ones(3), 1, output=np.empty(4)), r"shape \(4,\) and the input \(3,\)"),
+    (lambda: ours.uniform_filter1d(np.ones(3), 0), "a size of 0"),
+    (lambda: ours.uniform_filter(np.ones(3), 3, origin=2), "the origin 2 leaves"),
+    (lambda: ours.convolve(np.ones(3, complex), [1.0], output=np.empty(3)), "results are complex"),
+])
+def test_errors(call, message):
+    with pytest.raises(convolume.InvalidArgument, match=message):
+        call()
