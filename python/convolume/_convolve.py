@@ -22,10 +22,9 @@ Method = Literal["auto", "in-core", "dif", "tiled", "direct"]
 Nan = Literal["error", "zero", "propagate"]
 Precision = Literal["float32", "float64"]
 
-# Other libraries' words for the same boundaries, and the library's own for a constant.
-_BOUNDARIES = {"constant": "constant:0", "fill": "constant:0", "edge": "nearest", "symm": "reflect",
-               "symmetric": "reflect", "grid-wrap": "wrap", "circular": "wrap", "grid-mirror": "reflect",
-               "grid-constant": "constant:0"}
+# Other libraries' words for the same boundaries.
+_BOUNDARIES = {"fill": "constant", "edge": "nearest", "symm": "reflect", "symmetric": "reflect",
+               "grid-wrap": "wrap", "circular": "wrap", "grid-mirror": "reflect", "grid-constant": "constant"}
 
 
 def _triple(shape: Sequence[int]) -> tuple[int, int, int]:

@@ -30,10 +30,17 @@ PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages(page, tmp_path, monkeypatch):
-    """The Python of a page runs from its first line to its last."""
+    """The Python of a page runs from its first line to its last; sessions print what they show."""
     if not page.exists():
         pytest.skip("the pages are not beside the tests")
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
-        exec(compile(block, str(page), "exec"), names)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    assert blocks
+    for number, block in enumerate(blocks):
+        if ">>>" in block:
+            session = doctest.DocTestParser().get_doctest(block, names, f"{page.name}, block {number}", str(page), 0)
+            assert doctest.DocTestRunner().run(session, clear_globs=False).failed == 0
+            names = session.globs
+        else:
+            exec(compile(block, str(page), "exec"), names)

@@ -3,14 +3,15 @@
 
 import inspect
 
-import convolume
 import numpy as np
 import pytest
-from convolume import ndimage as ours
 from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, random_array, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage as theirs
+
+import convolume
+from convolume import ndimage as ours
 
 NAMES = ("convolve", "correlate", "convolve1d", "correlate1d", "gaussian_filter", "gaussian_filter1d", "uniform_filter",
          "uniform_filter1d")

@@ -3,14 +3,15 @@
 
 import inspect
 
-import convolume
 import numpy as np
 import pytest
-from convolume import restoration as ours
 from drop_in_cases import assert_same, random_array, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from skimage import restoration as theirs
+
+import convolume
+from convolume import restoration as ours
 
 types = st.sampled_from(["float64", "float32", "float16", ">f4", "uint8", "int32"])
 

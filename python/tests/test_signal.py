@@ -5,14 +5,15 @@ import functools
 import inspect
 import warnings
 
-import convolume
 import numpy as np
 import pytest
-from convolume import signal as ours
 from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, random_array, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal as theirs
+
+import convolume
+from convolume import signal as ours
 
 NAMES = ("convolve", "correlate", "fftconvolve", "oaconvolve")
 SINGLE = ("float32", ">f4", "complex64", "float16")
