@@ -215,3 +215,12 @@ def test_types_that_only_we_have():
 def test_errors(call, message):
     with pytest.raises(convolume.InvalidArgument, match=message):
         call()
+
+
+@pytest.mark.parametrize("mode", ["reflect", "constant", "wrap"])
+def test_areas_of_one_value_in_integers(mode):
+    """Whose sums are all near an integer."""
+    image = np.full((30, 60, 50), 100, np.uint8)
+    image[8:20, 10:50, 20:30], image[22:, 40:, :25] = 37, 255
+    compare("gaussian_filter", image, 1.0, mode=mode, cval=100)
+    compare("convolve", image, np.random.default_rng(1).dirichlet(np.ones(24)).reshape(3, 4, 2), mode=mode, cval=9)
