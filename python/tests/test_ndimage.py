@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import ndimage as theirs
 
 import convolume
+from convolume import _truncated
 from convolume import ndimage as ours
+from convolume._neighborhoods import boundary
 
 NAMES = ("convolve", "correlate", "convolve1d", "correlate1d", "gaussian_filter", "gaussian_filter1d", "uniform_filter",
          "uniform_filter1d")
@@ -216,3 +218,27 @@ def test_types_that_only_we_have():
 def test_errors(call, message):
     with pytest.raises(convolume.InvalidArgument, match=message):
         call()
+
+
+@pytest.mark.parametrize("mode", ["reflect", "constant", "wrap"])
+def test_areas_of_one_value_in_integers(mode):
+    """Whose sums are all near an integer."""
+    image = np.full((30, 60, 50), 100, np.uint8)
+    image[8:20, 10:50, 20:30], image[22:, 40:, :25] = 37, 255
+    compare("gaussian_filter", image, 1.0, mode=mode, cval=100)
+    compare("convolve", image, np.random.default_rng(1).dirichlet(np.ones(24)).reshape(3, 4, 2), mode=mode, cval=9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), shapes, modes, seeds)
+def test_where_windows_are_constant(data, shape, mode, seed):
+    """Found as by the smallest and the largest sample of each window."""
+    lengths = data.draw(st.tuples(*[st.integers(1, 4)] * len(shape)))
+    image = (np.random.default_rng(seed).random(shape) < 0.9).astype(float)
+    shift = origins(data, lengths)
+    center = [k - 1 - k // 2 - o for k, o in zip(lengths, shift)]
+    one = _truncated.Pass(np.ones(lengths), center, boundary(mode), 0.0, 1)
+    found = _truncated._constant_around(image, one, _truncated._SumsInOrder(image, one, "box")._sources)
+    least = theirs.minimum_filter(image, size=lengths, mode=mode, cval=-5, origin=shift)
+    most = theirs.maximum_filter(image, size=lengths, mode=mode, cval=5, origin=shift)  # constant windows lie inside
+    np.testing.assert_array_equal(found, least == most)
