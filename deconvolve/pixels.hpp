@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "convolume/deconvolver.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/volume.hpp"
 
@@ -13,6 +14,7 @@ struct LoadedImage {
     double mean = 0;              ///< of what was loaded
     double background = 0;        ///< as asked or estimated
     index_t negative_pixels = 0;  ///< that were set to 0
+    PhotonScale photons;          ///< as asked or estimated, where photons are drawn
 };
 
 /// Throws BadData where the image is complex or not finite.

@@ -23,17 +23,18 @@ inline constexpr int held_out_halvings = 3;
 /// Finds the number of iterations with some photons set apart, then takes as many with all.
 template <class Arrays>
 Outcome run_held_out(Arrays& arrays, const Problem& problem, const LoadedImage& image,
-                     const PhotonScale& photons, IterationProgress& progress) {
+                     IterationProgress& progress) {
     const index_t pixels = element_count(problem.image);
     float* const data = arrays.image(0);
     float* const held = arrays.image(2);
     constexpr float share = 1.0F / (1 << held_out_halvings);
     arrays.for_each(pixels,
-                    SetApart{data, held, held_out_halvings, static_cast<float>(photons.gain),
-                             static_cast<float>(photons.offset), 1, Thinning::hold_out});
+                    SetApart{data, held, held_out_halvings, static_cast<float>(image.photons.gain),
+                             static_cast<float>(image.photons.offset), 1, Thinning::hold_out});
     LoadedImage rest = image;
     rest.mean *= 1 - share;
     rest.background *= 1 - share;
+    rest.photons.offset *= 1 - share;
     const int most = problem.options.iterations;
     progress.begin(0, 0.5, most);
     const Outcome search =
@@ -44,7 +45,6 @@ Outcome run_held_out(Arrays& arrays, const Problem& problem, const LoadedImage& 
     progress.begin(0.5, 1, best);
     Outcome outcome = RichardsonLucy<Arrays>(arrays, problem, image).run(progress, best);
     outcome.report.searched = search.report.iterations;
-    outcome.report.photons = photons;
     return outcome;
 }
 
@@ -66,13 +66,14 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
 
     IterationProgress progress(context, on_iteration, problem.options.iterations);
     Outcome outcome;
-    if (problem.options.hold_out) {
-        PhotonScale photons;
+    if (problem.draws_photons()) {
         if (problem.options.photons)
-            photons = *problem.options.photons;
+            loaded.photons = *problem.options.photons;
         else if (const auto seen = estimate_photon_scale(image, arrays.threads()))
-            photons = *seen;
-        outcome = run_held_out(arrays, problem, loaded, photons, progress);
+            loaded.photons = *seen;
+    }
+    if (problem.options.hold_out) {
+        outcome = run_held_out(arrays, problem, loaded, progress);
     } else if (poisson) {
         outcome = RichardsonLucy<Arrays>(arrays, problem, loaded)
                       .run(progress, problem.options.iterations);
@@ -81,6 +82,7 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
     }
     DeconvolveReport& report = outcome.report;
     report.background = background;
+    report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;
     store_result(result, problem.object, problem.image_at, Arrays::staging, arrays.threads(),
                  report.executed, [&](float* values, index_t first, index_t count) {

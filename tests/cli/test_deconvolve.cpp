@@ -85,6 +85,7 @@ TEST_CASE("deconvolve: every option changes the answer") {
                                   {"--method", "wiener"},
                                   {"--method", "shb"},
                                   {"--method", "wb"},
+                                  {"--method", "rlgc"},
                                   {"--acceleration", "none"},
                                   {"--background", "50"},
                                   {"--background", "auto"},
@@ -204,6 +205,7 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to --method rl-tv;");
     check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to --method wiener;");
     check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to --method shb;");
+    check({"--consensus", "0.5"}, 2, "not apply to --method rl;");
     check({"--unmatched", "2"}, 2, "not apply to --method rl;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
     Array broken = inputs.image;

@@ -89,7 +89,8 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
     options.iterations = 8;
     for (const auto method :
          {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener,
-          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth}) {
+          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth,
+          DeconvolveMethod::gradient_consensus}) {
         options.method = method;
         const Deconvolved one = deconvolved(sample.image, sample.psf, options, cpu_only(1));
         const Deconvolved three = deconvolved(sample.image, sample.psf, options, cpu_only(3));
@@ -163,7 +164,7 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         };
         const ExecutionContext context;
         deconvolve::IterationProgress progress(context, on_iteration, options.iterations);
-        const deconvolve::LoadedImage loaded{20, 0, 0};
+        const deconvolve::LoadedImage loaded{20, 0, 0, {}};
         const auto outcome = deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded)
                                  .run(progress, options.iterations);
         INFO("spoiled " << spoiled);
