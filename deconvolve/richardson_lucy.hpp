@@ -77,6 +77,13 @@ class RichardsonLucy {
         arrays.blur_back(model_, weight_);
         const double start = std::max(image.mean - image.background, 1e-3 * image.mean);
         arrays.for_each(voxels_, Fill{estimate_, static_cast<float>(start)});
+        if (image.load_start) {
+            image.load_start(estimate_,
+                             static_cast<float>(start / static_cast<double>(image.start_scale)));
+            const auto least = static_cast<float>(1e-3 * start);
+            arrays.for_each(voxels_,
+                            Begin{estimate_, weight_, least_weight, image.start_scale, least});
+        }
         int next = 3;
         if (problem.seeks_consensus()) {
             agreement_ = arrays.object(next++);
@@ -121,7 +128,7 @@ class RichardsonLucy {
                            std::sqrt(fit.held_out / static_cast<double>(pixels_))};
             if (agreement_ != nullptr) report.last.consenting = consenting();
             report.iterations = k;
-            progress.finished(report.last);
+            progress.finished(report.last, estimate_);
             if (held_.data != nullptr) {
                 if (fit.held_out < least_held) {
                     least_held = fit.held_out;

@@ -11,6 +11,7 @@
 
 #include <chrono>
 
+#include "convolume/error.hpp"
 #include "deconvolve/photon_scale.hpp"
 #include "deconvolve/thinning.hpp"
 #include "deconvolve/wiener.hpp"
@@ -35,6 +36,7 @@ Outcome run_held_out(Arrays& arrays, const Problem& problem, const LoadedImage& 
     rest.mean *= 1 - share;
     rest.background *= 1 - share;
     rest.photons.offset *= 1 - share;
+    rest.start_scale = 1 - share;
     const int most = problem.options.iterations;
     progress.begin(0, 0.5, most);
     const Outcome search =
@@ -51,7 +53,7 @@ Outcome run_held_out(Arrays& arrays, const Problem& problem, const LoadedImage& 
 template <class Arrays>
 DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageView& image,
                      const ImageView& result, const ExecutionContext& context,
-                     const std::function<void(const Iteration&)>& on_iteration) {
+                     const DeconvolveRun& along) {
     const auto begin = std::chrono::steady_clock::now();
     const bool poisson = problem.options.method != DeconvolveMethod::wiener;
     check_image(image, arrays.threads());
@@ -64,7 +66,34 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
                                     });
     loaded.background = background;
 
-    IterationProgress progress(context, on_iteration, problem.options.iterations);
+    if (along.start.data != nullptr) {
+        check_image(along.start, arrays.threads());
+        loaded.load_start = [&](float* estimate, float outside) {
+            load_start(along.start, problem.object, problem.image_at, outside, Arrays::staging,
+                       [&](const float* values, index_t first, index_t count) {
+                           arrays.write(values, estimate, first, count);
+                       });
+        };
+    }
+    const auto store = [&](const float* estimate, const ImageView& target,
+                           ExecutionReport& clamped) {
+        const Index3 at = target.shape == problem.object ? Index3{} : problem.image_at;
+        store_result(target, problem.object, at, Arrays::staging, arrays.threads(), clamped,
+                     [&](float* values, index_t first, index_t count) {
+                         arrays.read(values, estimate, first, count);
+                     });
+    };
+    IterationProgress progress(
+        context, along, problem.options.iterations,
+        [&](const float* estimate, const ImageView& target) {
+            if (target.shape != problem.object && target.shape != problem.image)
+                throw InvalidArgument(message("an estimate is read in the image's shape ",
+                                              to_string(problem.image), " or the object's ",
+                                              to_string(problem.object), ", not in ",
+                                              to_string(target.shape), " (z×y×x)"));
+            ExecutionReport clamped;
+            store(estimate, target, clamped);
+        });
     Outcome outcome;
     if (problem.draws_photons()) {
         if (problem.options.photons)
@@ -84,10 +113,7 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
     report.background = background;
     report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;
-    store_result(result, problem.object, problem.image_at, Arrays::staging, arrays.threads(),
-                 report.executed, [&](float* values, index_t first, index_t count) {
-                     arrays.read(values, outcome.estimate, first, count);
-                 });
+    store(outcome.estimate, result, report.executed);
     report.executed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report;

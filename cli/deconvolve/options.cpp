@@ -97,6 +97,13 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     add_parsed(app, "--unmatched", options.unmatched, parse_positive<int>, "N",
                "Iterations of wb with its back projector, before those of rl (default 2)")
         ->group(group);
+    app.add_option("--start", request.start,
+                   "An image to begin with, such as an earlier result (default: a constant)")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_flag("--warm-start", request.warm_start,
+                 "Each time point begins with the result of the one before")
+        ->group(group);
     add_kernel_options(app, group, request.kernel_options);
     add_channel_kernel_option(app, group, request);
     add_selection_options(app, group, request.selection);
@@ -128,6 +135,10 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
         refuse_idle(command, "--noise-to-signal", name);
     if (!is_wb) refuse_idle(command, "--unmatched", name);
     if (is_wb && command.count("--iterations") == 0) options.iterations = options.unmatched;
+    if (method == DeconvolveMethod::wiener) {
+        refuse_idle(command, "--start", name);
+        refuse_idle(command, "--warm-start", name);
+    }
     if (method == DeconvolveMethod::wiener || method == DeconvolveMethod::scaled_heavy_ball)
         refuse_idle(command, "--acceleration", name);
     const bool is_rlgc = method == DeconvolveMethod::gradient_consensus;

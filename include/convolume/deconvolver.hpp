@@ -118,6 +118,20 @@ struct Iteration {
     double consenting = 0;   ///< of rlgc: the share of voxels that took the step
 };
 
+/// Stores the estimate as it is after an iteration in a view of the image's shape and any real
+/// type, or in one of the shape of DeconvolvePlan::object. Only while the callback runs.
+using EstimateReader = std::function<void(const ImageView&)>;
+
+/// What goes along with one execution.
+struct DeconvolveRun {
+    /// The estimate to begin with, of any real type: of the image's shape (around it a constant),
+    /// or of DeconvolvePlan::object. Voxels not above 0 begin with a thousandth of the mean. No
+    /// data: a constant. Not of wiener. Momentum begins anew: a plain iteration goes on as if it
+    /// had not been interrupted, from an estimate of the object's shape.
+    ConstImageView start{};
+    std::function<void(const Iteration&, const EstimateReader&)> on_iteration;  ///< may be empty
+};
+
 struct DeconvolveReport {
     int iterations = 0;  ///< done
     Iteration last;
@@ -168,6 +182,10 @@ class CONVOLUME_API Deconvolver {
     DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
                              const ExecutionContext& context = {},
                              const std::function<void(const Iteration&)>& on_iteration = {}) const;
+
+    /// The same, from an estimate that is given, or with a look at each.
+    DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
+                             const DeconvolveRun& run, const ExecutionContext& context = {}) const;
 
   private:
     struct Impl;
