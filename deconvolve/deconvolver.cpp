@@ -76,6 +76,17 @@ index_t Deconvolver::negative_psf_samples() const {
 DeconvolveReport Deconvolver::execute(
     const ConstImageView& image, const ImageView& result, const ExecutionContext& context,
     const std::function<void(const Iteration&)>& on_iteration) const {
+    DeconvolveRun run;
+    if (on_iteration)
+        run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+            on_iteration(iteration);
+        };
+    return execute(image, result, run, context);
+}
+
+DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageView& result,
+                                      const DeconvolveRun& run,
+                                      const ExecutionContext& context) const {
     const auto expect = [&](const char* what, const ConstImageView& view) {
         if (view.shape != impl_->problem.image)
             throw InvalidArgument(message("the ", what, " has the shape ", to_string(view.shape),
@@ -90,9 +101,18 @@ DeconvolveReport Deconvolver::execute(
     if (image.data == nullptr || result.data == nullptr)
         throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
                                       " points to no memory (null): allocate it first"));
+    if (run.start.data != nullptr) {
+        if (impl_->problem.options.method == DeconvolveMethod::wiener)
+            throw InvalidArgument(
+                "wiener solves an equation and begins with nothing: leave the "
+                "initial estimate out, or choose another method");
+        if (run.start.shape != impl_->problem.object) expect("initial estimate", run.start);
+        if (is_complex(run.start.type))
+            throw BadData("the initial estimate is complex: give its real part");
+    }
     // The loop's arrays serve one execution at a time.
     const std::lock_guard lock(impl_->execution_mutex);
-    return impl_->runner->execute(impl_->problem, image, result, context, on_iteration);
+    return impl_->runner->execute(impl_->problem, image, result, context, run);
 }
 
 }  // namespace convolume

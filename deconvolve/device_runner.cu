@@ -73,11 +73,11 @@ class DeviceRunner final : public Runner {
 
     DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                              const ImageView& result, const ExecutionContext& context,
-                             const std::function<void(const Iteration&)>& on_iteration) override {
+                             const DeconvolveRun& along) override {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return run(*arrays_, problem, image, result, context, on_iteration);
+        return run(*arrays_, problem, image, result, context, along);
     }
 
   private:

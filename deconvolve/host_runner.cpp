@@ -62,11 +62,11 @@ class HostRunner final : public Runner {
 
     DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                              const ImageView& result, const ExecutionContext& context,
-                             const std::function<void(const Iteration&)>& on_iteration) override {
+                             const DeconvolveRun& along) override {
         if (!arrays_)
             arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
         arrays_->use(context);
-        return run(*arrays_, problem, image, result, context, on_iteration);
+        return run(*arrays_, problem, image, result, context, along);
     }
 
   private:

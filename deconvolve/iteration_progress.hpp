@@ -2,15 +2,20 @@
 #pragma once
 // Reports the progress of iterations to the caller, and stops when the caller asks for it.
 
+#include <utility>
+
 #include "convolume/deconvolver.hpp"
 
 namespace convolume::deconvolve {
 
 class IterationProgress {
   public:
-    IterationProgress(const ExecutionContext& context,
-                      const std::function<void(const Iteration&)>& on_iteration, int iterations)
-        : context_(context), on_iteration_(on_iteration), iterations_(iterations) {}
+    using ReadArray = std::function<void(const float* estimate, const ImageView& target)>;
+
+    /// `read` stores an estimate of the loop's arrays in a view.
+    IterationProgress(const ExecutionContext& context, const DeconvolveRun& run, int iterations,
+                      ReadArray read = {})
+        : context_(context), run_(run), iterations_(iterations), read_(std::move(read)) {}
 
     /// Iterations from now on are this share of the whole, and no more than `iterations`.
     void begin(double from, double to, int iterations) {
@@ -26,16 +31,18 @@ class IterationProgress {
         if (context_.progress)
             context_.progress(from_ + (to_ - from_) * (done_ + fraction) / iterations_);
     }
-    void finished(const Iteration& iteration) {
+    void finished(const Iteration& iteration, const float* estimate) {
         done_ = iteration.number;
-        if (on_iteration_) on_iteration_(iteration);
+        if (run_.on_iteration)
+            run_.on_iteration(iteration, [&](const ImageView& target) { read_(estimate, target); });
         at(0);
     }
 
   private:
     const ExecutionContext& context_;
-    const std::function<void(const Iteration&)>& on_iteration_;
+    const DeconvolveRun& run_;
     int iterations_;
+    ReadArray read_;
     int done_ = 0;
     double from_ = 0;
     double to_ = 1;

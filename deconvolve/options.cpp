@@ -12,11 +12,12 @@ namespace convolume {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, DeconvolveMethod>, 5> methods{
+constexpr std::array<std::pair<const char*, DeconvolveMethod>, 6> methods{
     {{"rl", DeconvolveMethod::richardson_lucy},
      {"rl-tv", DeconvolveMethod::richardson_lucy_tv},
      {"shb", DeconvolveMethod::scaled_heavy_ball},
      {"wb", DeconvolveMethod::wiener_butterworth},
+     {"rlgc", DeconvolveMethod::gradient_consensus},
      {"wiener", DeconvolveMethod::wiener}}};
 
 }  // namespace

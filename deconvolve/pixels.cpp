@@ -77,6 +77,24 @@ LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory
     return loaded;
 }
 
+void load_start(const ConstImageView& start, const Shape3& object, const Index3& at, float outside,
+                HostMemory memory,
+                const std::function<void(const float*, index_t, index_t)>& write) {
+    const Index3 first = start.shape == object ? Index3{} : at;
+    const pixels::RowGather gather(identity_indices(start.shape.x));
+    Volume plane({1, object.y, object.x}, PixelType::float32, memory);
+    float* const values = plane.elements<float>();
+    for (index_t z = 0; z < object.z; ++z) {
+        std::fill_n(values, object.y * object.x, outside);
+        const index_t source = z - first.z;
+        if (source >= 0 && source < start.shape.z)
+            for (index_t y = 0; y < start.shape.y; ++y)
+                pixels::load_row(start, source, y, gather, {},
+                                 values + (y + first.y) * object.x + first.x);
+        write(values, z * object.y * object.x, object.y * object.x);
+    }
+}
+
 void store_result(const ImageView& result, const Shape3& object, const Index3& at,
                   HostMemory memory, int threads, ExecutionReport& report,
                   const std::function<void(float*, index_t, index_t)>& read) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "convolume/deconvolver.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/volume.hpp"
 
@@ -13,6 +14,10 @@ struct LoadedImage {
     double mean = 0;              ///< of what was loaded
     double background = 0;        ///< as asked or estimated
     index_t negative_pixels = 0;  ///< that were set to 0
+    PhotonScale photons;          ///< as asked or estimated, where photons are drawn
+    /// Fills an array with the estimate that was given; empty where none was.
+    std::function<void(float* estimate, float outside)> load_start;
+    float start_scale = 1;
 };
 
 /// Throws BadData where the image is complex or not finite.
@@ -26,6 +31,13 @@ double estimate_background(const ConstImageView& image);
 /// depend on `threads`.
 LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory, int threads,
                        const std::function<void(const float*, index_t, index_t)>& write);
+
+/// Calls `write(values, first, count)` for runs of the object's voxels in C order: those of
+/// `start`, which is of the object's shape, or stands in it from `at` on and continues by its
+/// nearest voxels.
+void load_start(const ConstImageView& start, const Shape3& object, const Index3& at, float outside,
+                HostMemory memory,
+                const std::function<void(const float*, index_t, index_t)>& write);
 
 /// Fills `result` from the object's voxels from `at` on; `read(values, first, count)` fetches a run
 /// of them in C order. Clamped values go into the report.

@@ -37,6 +37,7 @@ void check_options(const DeconvolveOptions& options) {
                                       "the image and to it"));
     check_number("weight of the total variation", options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
+    check_number("consensus", options.consensus, true);
     if (options.unmatched < 0)
         throw InvalidArgument(message(options.unmatched,
                                       " steps with the unmatched back projector "
@@ -143,6 +144,10 @@ ArrayCounts array_counts(const DeconvolveOptions& options) {
     if (momentum != Momentum::none) ++counts.object;           // the estimate before
     if (momentum == Momentum::biggs_andrews) ++counts.object;  // the last change
     if (options.hold_out) ++counts.image;
+    if (options.method == DeconvolveMethod::gradient_consensus) {
+        ++counts.object;  // where the halves agree
+        ++counts.image;   // the other half
+    }
     return counts;
 }
 

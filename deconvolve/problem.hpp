@@ -19,6 +19,8 @@ struct Problem {
     bool has_unmatched() const {
         return options.method == DeconvolveMethod::wiener_butterworth && options.unmatched > 0;
     }
+    bool seeks_consensus() const { return options.method == DeconvolveMethod::gradient_consensus; }
+    bool draws_photons() const { return options.hold_out || seeks_consensus(); }
     /// Options of the convolution from object to image, and of its adjoint.
     Options blur(Operation operation) const;
 };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "deconvolve/consensus.hpp"
 #include "deconvolve/iteration_progress.hpp"
 #include "deconvolve/pixels.hpp"
 #include "deconvolve/problem.hpp"
@@ -24,6 +25,8 @@ struct HeldOut {
 };
 /// So many iterations in a row without a better prediction are the end.
 inline constexpr int patience = 4;
+/// So many steps in a row without consensus are the end of rlgc: single draws disagree by chance.
+inline constexpr int long_dispute = 5;
 
 /// The estimate is one of the set's object arrays.
 struct Outcome {
@@ -64,7 +67,9 @@ class RichardsonLucy {
                          : 0),
           background_(static_cast<float>(image.background)),
           floor_(static_cast<float>(std::max(1e-6 * image.mean, 1e-30))),
-          variation_(variation_of(problem, image.mean)) {
+          variation_(variation_of(problem, image.mean)),
+          gain_(static_cast<float>(image.photons.gain)),
+          offset_(static_cast<float>(image.photons.offset)) {
         estimate_ = arrays.object(0);
         correction_ = arrays.object(1);
         weight_ = arrays.object(2);
@@ -72,11 +77,23 @@ class RichardsonLucy {
         arrays.blur_back(model_, weight_);
         const double start = std::max(image.mean - image.background, 1e-3 * image.mean);
         arrays.for_each(voxels_, Fill{estimate_, static_cast<float>(start)});
+        if (image.load_start) {
+            image.load_start(estimate_,
+                             static_cast<float>(start / static_cast<double>(image.start_scale)));
+            const auto least = static_cast<float>(1e-3 * start);
+            arrays.for_each(voxels_,
+                            Begin{estimate_, weight_, least_weight, image.start_scale, least});
+        }
+        int next = 3;
+        if (problem.seeks_consensus()) {
+            agreement_ = arrays.object(next++);
+            other_ = arrays.image(problem.options.hold_out ? 3 : 2);
+        }
         if (momentum_ == Momentum::none) return;
-        previous_ = arrays.object(3);
+        previous_ = arrays.object(next++);
         arrays.for_each(voxels_, Copy{estimate_, previous_});
         if (momentum_ != Momentum::biggs_andrews) return;
-        change_ = arrays.object(4);
+        change_ = arrays.object(next);
         arrays.for_each(voxels_, Fill{change_, 0});
     }
 
@@ -84,9 +101,11 @@ class RichardsonLucy {
         Outcome outcome;
         DeconvolveReport& report = outcome.report;
         double before = 0;
+        int disputed = 0;  // steps in a row without consensus
         double least_held = std::numeric_limits<double>::infinity();
         for (int k = 1; k <= iterations; ++k) {
             const float* const point = starting_point(k);
+            draw_ = static_cast<std::uint32_t>(k);
             Fit fit = compare(point);
             if (change_ != nullptr && factor_ > 0 && fit.objective() > before * (1 + rounding)) {
                 restart();
@@ -107,8 +126,9 @@ class RichardsonLucy {
                            0,
                            held_.data != nullptr,
                            std::sqrt(fit.held_out / static_cast<double>(pixels_))};
+            if (agreement_ != nullptr) report.last.consenting = consenting();
             report.iterations = k;
-            progress.finished(report.last);
+            progress.finished(report.last, estimate_);
             if (held_.data != nullptr) {
                 if (fit.held_out < least_held) {
                     least_held = fit.held_out;
@@ -116,6 +136,10 @@ class RichardsonLucy {
                 }
                 if (k - 1 - outcome.best >= patience) break;
             }
+            disputed = agreement_ != nullptr && report.last.consenting < problem_.options.consensus
+                           ? disputed + 1
+                           : 0;
+            if (disputed == long_dispute) break;
             const double gain = before - fit.objective();
             const std::optional<double>& stop = problem_.options.stop;
             if (stop && k > unmatched_ + 1 && gain < *stop * before) break;
@@ -155,7 +179,12 @@ class RichardsonLucy {
                 arrays_.sum(pixels_, RatioHeldOut{ratio, held_.data, held_.share});
             fit.misfit = misfits.first;
             fit.held_out = misfits.second;
-        } else {
+            // The model has become the ratio; halves need it once more.
+            if (agreement_ != nullptr) arrays_.blur(point, model_);
+        }
+        if (agreement_ != nullptr) {
+            fit.misfit = arrays_.sum(pixels_, HalfRatios{ratio, other_, gain_, offset_, draw_});
+        } else if (held_.data == nullptr) {
             fit.misfit = arrays_.sum(pixels_, ratio);
         }
         if (tv_weight_ > 0)
@@ -179,10 +208,22 @@ class RichardsonLucy {
     void step(const float* point) {
         arrays_.blur_back(model_, correction_);
         const Step plain{point, correction_, weight_, least_weight};
+        if (agreement_ != nullptr) {
+            arrays_.blur_back(other_, agreement_);
+            arrays_.for_each(voxels_, Agreement{correction_, agreement_, weight_, least_weight});
+            arrays_.blur(agreement_, model_);
+            arrays_.blur_back(model_, agreement_);
+            take(voxels_, ConsensusStep{plain, agreement_});
+            return;
+        }
         if (tv_weight_ > 0)
             take<Grid>(variation_, SmoothStep{plain, variation_, tv_weight_});
         else
             take(voxels_, plain);
+    }
+
+    double consenting() const {
+        return arrays_.sum(voxels_, Consenting{agreement_}) / static_cast<double>(voxels_);
     }
 
     // Of all voxels: a count, or the grid where steps look at neighbors.
@@ -221,9 +262,14 @@ class RichardsonLucy {
     float* estimate_ = nullptr;
     float* correction_ = nullptr;
     float* weight_ = nullptr;
-    float* previous_ = nullptr;  ///< the estimate before, then the point ahead
-    float* change_ = nullptr;    ///< of Biggs and Andrews: what the last step added to its point
-    float factor_ = 0;           ///< of the extrapolation
+    float* previous_ = nullptr;   ///< the estimate before, then the point ahead
+    float* agreement_ = nullptr;  ///< of rlgc: below 0 where the halves disagree
+    float* other_ = nullptr;      ///< of rlgc: ratios of the second half
+    float gain_ = 1;              ///< photons of a value
+    float offset_ = 0;
+    std::uint32_t draw_ = 0;
+    float* change_ = nullptr;  ///< of Biggs and Andrews: what the last step added to its point
+    float factor_ = 0;         ///< of the extrapolation
 };
 
 }  // namespace convolume::deconvolve

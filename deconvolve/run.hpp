@@ -11,6 +11,7 @@
 
 #include <chrono>
 
+#include "convolume/error.hpp"
 #include "deconvolve/photon_scale.hpp"
 #include "deconvolve/thinning.hpp"
 #include "deconvolve/wiener.hpp"
@@ -23,17 +24,19 @@ inline constexpr int held_out_halvings = 3;
 /// Finds the number of iterations with some photons set apart, then takes as many with all.
 template <class Arrays>
 Outcome run_held_out(Arrays& arrays, const Problem& problem, const LoadedImage& image,
-                     const PhotonScale& photons, IterationProgress& progress) {
+                     IterationProgress& progress) {
     const index_t pixels = element_count(problem.image);
     float* const data = arrays.image(0);
     float* const held = arrays.image(2);
     constexpr float share = 1.0F / (1 << held_out_halvings);
     arrays.for_each(pixels,
-                    SetApart{data, held, held_out_halvings, static_cast<float>(photons.gain),
-                             static_cast<float>(photons.offset), 1, Thinning::hold_out});
+                    SetApart{data, held, held_out_halvings, static_cast<float>(image.photons.gain),
+                             static_cast<float>(image.photons.offset), 1, Thinning::hold_out});
     LoadedImage rest = image;
     rest.mean *= 1 - share;
     rest.background *= 1 - share;
+    rest.photons.offset *= 1 - share;
+    rest.start_scale = 1 - share;
     const int most = problem.options.iterations;
     progress.begin(0, 0.5, most);
     const Outcome search =
@@ -44,14 +47,13 @@ Outcome run_held_out(Arrays& arrays, const Problem& problem, const LoadedImage& 
     progress.begin(0.5, 1, best);
     Outcome outcome = RichardsonLucy<Arrays>(arrays, problem, image).run(progress, best);
     outcome.report.searched = search.report.iterations;
-    outcome.report.photons = photons;
     return outcome;
 }
 
 template <class Arrays>
 DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageView& image,
                      const ImageView& result, const ExecutionContext& context,
-                     const std::function<void(const Iteration&)>& on_iteration) {
+                     const DeconvolveRun& along) {
     const auto begin = std::chrono::steady_clock::now();
     const bool poisson = problem.options.method != DeconvolveMethod::wiener;
     check_image(image, arrays.threads());
@@ -64,15 +66,43 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
                                     });
     loaded.background = background;
 
-    IterationProgress progress(context, on_iteration, problem.options.iterations);
+    if (along.start.data != nullptr) {
+        check_image(along.start, arrays.threads());
+        loaded.load_start = [&](float* estimate, float outside) {
+            load_start(along.start, problem.object, problem.image_at, outside, Arrays::staging,
+                       [&](const float* values, index_t first, index_t count) {
+                           arrays.write(values, estimate, first, count);
+                       });
+        };
+    }
+    const auto store = [&](const float* estimate, const ImageView& target,
+                           ExecutionReport& clamped) {
+        const Index3 at = target.shape == problem.object ? Index3{} : problem.image_at;
+        store_result(target, problem.object, at, Arrays::staging, arrays.threads(), clamped,
+                     [&](float* values, index_t first, index_t count) {
+                         arrays.read(values, estimate, first, count);
+                     });
+    };
+    IterationProgress progress(
+        context, along, problem.options.iterations,
+        [&](const float* estimate, const ImageView& target) {
+            if (target.shape != problem.object && target.shape != problem.image)
+                throw InvalidArgument(message("an estimate is read in the image's shape ",
+                                              to_string(problem.image), " or the object's ",
+                                              to_string(problem.object), ", not in ",
+                                              to_string(target.shape), " (z×y×x)"));
+            ExecutionReport clamped;
+            store(estimate, target, clamped);
+        });
     Outcome outcome;
-    if (problem.options.hold_out) {
-        PhotonScale photons;
+    if (problem.draws_photons()) {
         if (problem.options.photons)
-            photons = *problem.options.photons;
+            loaded.photons = *problem.options.photons;
         else if (const auto seen = estimate_photon_scale(image, arrays.threads()))
-            photons = *seen;
-        outcome = run_held_out(arrays, problem, loaded, photons, progress);
+            loaded.photons = *seen;
+    }
+    if (problem.options.hold_out) {
+        outcome = run_held_out(arrays, problem, loaded, progress);
     } else if (poisson) {
         outcome = RichardsonLucy<Arrays>(arrays, problem, loaded)
                       .run(progress, problem.options.iterations);
@@ -81,11 +111,9 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
     }
     DeconvolveReport& report = outcome.report;
     report.background = background;
+    report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;
-    store_result(result, problem.object, problem.image_at, Arrays::staging, arrays.threads(),
-                 report.executed, [&](float* values, index_t first, index_t count) {
-                     arrays.read(values, outcome.estimate, first, count);
-                 });
+    store(outcome.estimate, result, report.executed);
     report.executed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report;

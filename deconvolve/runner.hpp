@@ -13,7 +13,7 @@ class Runner {
     virtual const DeconvolvePlan& plan() const = 0;
     virtual DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
                                      const ImageView& result, const ExecutionContext& context,
-                                     const std::function<void(const Iteration&)>& on_iteration) = 0;
+                                     const DeconvolveRun& along) = 0;
 };
 
 /// Throws OutOfMemory where arrays and convolutions do not fit the host's memory.

@@ -14,6 +14,19 @@ struct Fill {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
 };
 
+/// An estimate that was given: scaled, and above 0 wherever light can be, since what is 0 stays 0.
+struct Begin {
+    float* estimate;
+    const float* weight;
+    float least_weight;
+    float scale;
+    float least;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        const float value = scale * estimate[i];
+        estimate[i] = weight[i] < least_weight ? 0 : value > 0 ? value : least;
+    }
+};
+
 struct Copy {
     const float* source;
     float* target;

@@ -44,7 +44,7 @@ Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& 
                         NextDirection{direction, residual, static_cast<float>(left / before)});
         report.last = {k, iterations, 0, std::sqrt(left / whole), false, 0};
         report.iterations = k;
-        progress.finished(report.last);
+        progress.finished(report.last, solution);
         if (report.last.residual <= problem.options.stop.value_or(usual_stop)) break;
     }
     return outcome;

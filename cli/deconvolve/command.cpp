@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/deconvolve/command.hpp"
 
+#include <cstring>
+#include <utility>
+
 #include "cli/deconvolve/psf_warnings.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/files/volumes.hpp"
@@ -14,6 +17,7 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
     kernels_.load(request_, input_, context);
     if (is_complex(input_.type))
         throw BadData("the image is complex: give its intensity, which is real");
+    if (!request_.start.empty()) open_start();
     output_ = input_;
     output_.scaling.reset();
     result_ = {.scaled = request_.scale_output};
@@ -24,6 +28,32 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
     if (is_complex(output_.type))
         throw InvalidArgument(message("the result is real and is not written as ",
                                       to_string(output_.type), "; choose another --output-type"));
+}
+
+void DeconvolveSteps::open_start() {
+    start_reader_ = io::open_image(request_.start);
+    const io::ImageMetadata& start = start_reader_->metadata();
+    const bool alike = start.frames == input_.frames && start.channels == input_.channels;
+    if (start.shape != input_.shape || !(alike || start.frames * start.channels == 1))
+        throw InvalidArgument(message(
+            request_.start, " is ", to_string(start.shape), " (z×y×x) with ", start.channels,
+            " channels and ", start.frames, " time points, but the image is ",
+            to_string(input_.shape), " with ", input_.channels, " and ", input_.frames,
+            ": --start takes an image of the same extents, or one volume for all"));
+    start_ = Volume(start.shape, start.type);
+}
+
+ConstImageView DeconvolveSteps::start_of_next() {
+    const auto number = static_cast<index_t>(volumes_.size());
+    const auto channel = static_cast<std::size_t>(number % input_.channels);
+    if (request_.warm_start && number >= input_.channels) return last_results_[channel].view();
+    if (!start_reader_) return {};
+    const io::ImageMetadata& start = start_reader_->metadata();
+    const bool single = start.frames * start.channels == 1;
+    if (!single || number == 0)
+        start_reader_->read(single ? 0 : number / start.channels,
+                            single ? 0 : number % start.channels, start_.view());
+    return std::as_const(start_).view();
 }
 
 void DeconvolveSteps::plan(const ExecutionContext&) {
@@ -54,6 +84,8 @@ void DeconvolveSteps::plan_memory(index_t limit) {
         result_.place = ScratchImage::Place::memory;
         left -= bytes_of(result);
     }
+    if (start_reader_) left -= start_.bytes();
+    if (request_.warm_start) left -= input_.channels * bytes_of({output_.shape, result_.computed});
     overlapped_ =
         bytes_of({input_.shape, input_.type}) + bytes_of({output_.shape, result_.computed}) <= left;
 }
@@ -76,8 +108,17 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
                              const ExecutionContext& volume_context) {
         pixels_->add(input);
         const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
-        volumes_.push_back(
-            kernels_.solver(channel).execute(input, output, volume_context, on_iteration));
+        DeconvolveRun run;
+        run.start = start_of_next();
+        run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+            on_iteration(iteration);
+        };
+        volumes_.push_back(kernels_.solver(channel).execute(input, output, run, volume_context));
+        if (!request_.warm_start) return;
+        last_results_.resize(static_cast<std::size_t>(input_.channels));
+        Volume& last = last_results_[static_cast<std::size_t>(channel)];
+        if (last.shape() != output.shape) last = Volume(output.shape, output.type);
+        std::memcpy(last.view().data, output.data, static_cast<std::size_t>(last.bytes()));
     };
     pixels_.emplace(request_.options.background, std::nullopt);
     writer_ = write_result(

@@ -42,7 +42,14 @@ class DeconvolveSteps : public ImageSteps {
     ExecutionReport executed() const;
     void plan_memory(index_t limit);
 
+    void open_start();
+    /// What the volume that comes next begins with; no data: nothing.
+    ConstImageView start_of_next();
+
     const DeconvolveRequest request_;
+    std::unique_ptr<io::ImageReader> start_reader_;  ///< of --start
+    Volume start_;                                   ///< of --start, one volume
+    std::vector<Volume> last_results_;               ///< of --warm-start, each channel's
     Kernels kernels_;
     ResultPlan result_;
     bool overlapped_ = false;  ///< memory holds the next volume and the last one too

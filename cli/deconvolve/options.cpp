@@ -40,13 +40,15 @@ CLI::Option* add_photon_option(CLI::App& app, const char* name, DeconvolveOption
 void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
-    add_parsed(app, "--method", options.method, parse_deconvolve_method, "rl|rl-tv|shb|wb|wiener",
+    add_parsed(app, "--method", options.method, parse_deconvolve_method,
+               "rl|rl-tv|shb|wb|rlgc|wiener",
                "Richardson-Lucy (rl, the default), with total variation (rl-tv), as a scaled heavy "
-               "ball (shb), with a Wiener-Butterworth back projector (wb), or Wiener")
+               "ball (shb), with a Wiener-Butterworth back projector (wb), gradient consensus "
+               "(rlgc), or Wiener")
         ->group(group);
     add_parsed(app, "--iterations", options.iterations, parse_positive<int>, "N",
-               "Maximum number of iterations (default 30; of wb those of --unmatched; with --stop "
-               "auto 200)")
+               "Maximum number of iterations (default 30; of wb those of --unmatched; with "
+               "--stop auto 200)")
         ->group(group);
     app.add_option_function<std::string>(
            "--stop",
@@ -59,13 +61,15 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
            "this (default: never; wiener: 0.001)")
         ->type_name("auto|X")
         ->group(group);
-    add_photon_option(app, "--gain", options, &PhotonScale::gain,
-                      "Photons for each unit of the image, for --stop auto (default: seen from the "
-                      "noise)")
+    add_photon_option(
+        app, "--gain", options, &PhotonScale::gain,
+        "Photons for each unit of the image, for --stop auto and rlgc (default: seen from the "
+        "noise)")
         ->group(group);
-    add_photon_option(app, "--offset", options, &PhotonScale::offset,
-                      "Value of a pixel without photons, for --stop auto (default: seen from the "
-                      "noise)")
+    add_photon_option(
+        app, "--offset", options, &PhotonScale::offset,
+        "Value of a pixel without photons, for --stop auto and rlgc (default: seen from the "
+        "noise)")
         ->group(group);
     add_parsed(app, "--acceleration", options.acceleration, parse_acceleration,
                "biggs-andrews|none", "Acceleration of rl and rl-tv (default biggs-andrews)")
@@ -86,8 +90,19 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
                "Noise-to-signal power ratio for wiener and wb (default 0.01)")
         ->group(group);
+    add_parsed(
+        app, "--consensus", options.consensus, parse_number, "X",
+        "rlgc ends when less than this share of voxels agree, five times in a row (default 0.55)")
+        ->group(group);
     add_parsed(app, "--unmatched", options.unmatched, parse_positive<int>, "N",
                "Iterations of wb with its back projector, before those of rl (default 2)")
+        ->group(group);
+    app.add_option("--start", request.start,
+                   "An image to begin with, such as an earlier result (default: a constant)")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_flag("--warm-start", request.warm_start,
+                 "Each time point begins with the result of the one before")
         ->group(group);
     add_kernel_options(app, group, request.kernel_options);
     add_channel_kernel_option(app, group, request);
@@ -120,10 +135,17 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
         refuse_idle(command, "--noise-to-signal", name);
     if (!is_wb) refuse_idle(command, "--unmatched", name);
     if (is_wb && command.count("--iterations") == 0) options.iterations = options.unmatched;
+    if (method == DeconvolveMethod::wiener) {
+        refuse_idle(command, "--start", name);
+        refuse_idle(command, "--warm-start", name);
+    }
     if (method == DeconvolveMethod::wiener || method == DeconvolveMethod::scaled_heavy_ball)
         refuse_idle(command, "--acceleration", name);
-    if (!options.hold_out && options.photons)
-        throw InvalidArgument("--gain and --offset apply to --stop auto only; leave them out");
+    const bool is_rlgc = method == DeconvolveMethod::gradient_consensus;
+    if (!is_rlgc) refuse_idle(command, "--consensus", name);
+    if (!options.hold_out && !is_rlgc && options.photons)
+        throw InvalidArgument(
+            "--gain and --offset apply to --stop auto and --method rlgc only; leave them out");
     if (options.hold_out && command.count("--iterations") == 0) options.iterations = most_searched;
 }
 

@@ -63,6 +63,9 @@ std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) 
         message("iteration ", iteration.number, " of ", iteration.of,
                 linear ? ", residual " : ", log-likelihood ",
                 format_number(linear ? iteration.residual : iteration.likelihood));
+    if (method == DeconvolveMethod::gradient_consensus && !iteration.searching)
+        return message(text, ", ", format_number(100 * iteration.consenting, 3),
+                       " % of voxels agree");
     if (!iteration.searching) return text;
     return message("search, ", text, ", held-out photons missed by ",
                    format_number(iteration.held_out));
@@ -127,6 +130,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"edges", edges_name(options)},
                       {"tv", options.tv_weight},
                       {"noise_to_signal", options.noise_to_signal},
+                      {"consensus", options.consensus},
                       {"unmatched", options.unmatched},
                       {"stop", nullptr},
                       {"background", "auto"}};
@@ -144,9 +148,13 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                                                  {"restarts", volume.restarts},
                                                  {"background", volume.background},
                                                  {"negative_pixels", volume.negative_pixels}});
-            if (volume.searched == 0) continue;
+            const bool is_rlgc = options.method == DeconvolveMethod::gradient_consensus;
+            if (volume.searched == 0 && !is_rlgc) continue;
             auto& json_of_volume = json["report"]["volumes"].back();
-            json_of_volume["searched"] = volume.searched;
+            if (is_rlgc)
+                json_of_volume["consenting"] = volume.last.consenting;
+            else
+                json_of_volume["searched"] = volume.searched;
             json_of_volume["gain"] = volume.photons.gain;
             json_of_volume["offset"] = volume.photons.offset;
         }

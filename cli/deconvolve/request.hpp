@@ -3,6 +3,7 @@
 // What `convolume deconvolve` was asked to do.
 
 #include <string>
+#include <vector>
 
 #include "cli/images/image_request.hpp"
 #include "convolume/deconvolver.hpp"
@@ -13,6 +14,15 @@ struct DeconvolveRequest : ImageRequest {
     DeconvolveOptions options;
     std::string output_type;  ///< a type's name, "same", or empty for float32
     bool scale_output = false;
+    std::string start;        ///< an image to begin with; empty for none
+    bool warm_start = false;  ///< each time point begins with the result of the last one
+
+    std::vector<std::string> inputs() const {
+        std::vector<std::string> all = ImageRequest::inputs();
+        if (!start.empty()) all.push_back(start);
+        return all;
+    }
+    RunFiles files() const { return {{run.timeline, output}, inputs(), create.overwrite}; }
 };
 
 }  // namespace convolume::cli

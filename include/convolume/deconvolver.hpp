@@ -42,6 +42,12 @@ enum class DeconvolveMethod {
     /// is
     /// taken for 1. Unmatched steps are fast and need not raise the likelihood: 1 to 3 are usual.
     wiener_butterworth,
+    /// Richardson-Lucy gradient consensus: in each step the photons are divided at random into two
+    /// halves, each with a correction cᵢ of its own, and only voxels take the step where AᵀA((c₁ -
+    /// 1)(c₂ - 1)) is not negative: where the halves agree nearby. Manton and York, doi
+    /// 10.5281/zenodo.10278919 (2023). Ends where hardly more voxels agree than by
+    /// chance, see `consensus`.
+    gradient_consensus,
     /// Least squares with a penalty, linear: (AᵀA + K) x = Aᵀ(y - b), by conjugate gradients
     /// (Hestenes
     /// and Stiefel 1952). With a wrap boundary this is Wiener's filter for white noise.
@@ -64,14 +70,17 @@ struct PhotonScale {
 struct DeconvolveOptions {
     DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     int iterations = 30;
-    Acceleration acceleration = Acceleration::biggs_andrews;  ///< of rl, rl-tv and wb
+    Acceleration acceleration = Acceleration::biggs_andrews;  ///< not of shb and wiener
     std::optional<Boundary> boundary;      ///< nothing: extend; `constant` is refused
     KernelCenter center{};                 ///< the PSF's sample that stands for no shift
     std::optional<double> background = 0;  ///< b; nothing: estimated from each image
     double tv_weight = 0.002;              ///< w of richardson_lucy_tv
     VoxelSize voxel{1, 1, 1};              ///< the gradient's spacing
     double noise_to_signal = 0.01;         ///< K of wiener and wb, where the PSF sums to 1
-    int unmatched = 2;                     ///< of wb: so many steps with its back projector
+    /// Of rlgc: ends after five steps in a row that less than this share of the voxels took.
+    /// Chance makes half of them agree.
+    double consensus = 0.55;
+    int unmatched = 2;  ///< of wb: so many steps with its back projector
     /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction; of
     /// wiener, when the residual is at most this. Nothing: never; of wiener 0.001.
     std::optional<double> stop;
@@ -81,15 +90,15 @@ struct DeconvolveOptions {
     /// Then the image with all its photons takes as many iterations as were best. Not of wiener,
     /// and not with `stop`.
     bool hold_out = false;
-    /// For drawing photons: whole photons are drawn one by one, what is left of a value is divided
-    /// in proportion. Nothing: seen from each image's noise; 1 and 0 where it does not grow with
-    /// brightness.
+    /// For drawing photons (hold_out and rlgc): whole photons are drawn one by one, what is left of
+    /// a value is divided in proportion. Nothing: seen from each image's noise; 1 and 0 where it
+    /// does not grow with brightness.
     std::optional<PhotonScale> photons;
     std::optional<index_t> max_host_bytes;  ///< as Options::max_host_bytes, arrays included
 };
 
-/// "rl", "rl-tv", "shb", "wb", "wiener"; "none", "biggs-andrews"; "extend" or a boundary. Parsers
-/// throw InvalidArgument that lists the choices.
+/// "rl", "rl-tv", "shb", "wb", "rlgc", "wiener"; "none", "biggs-andrews"; "extend" or a boundary.
+/// Parsers throw InvalidArgument that lists the choices.
 CONVOLUME_API const char* to_string(DeconvolveMethod);
 CONVOLUME_API const char* to_string(Acceleration);
 CONVOLUME_API DeconvolveMethod parse_deconvolve_method(std::string_view);
@@ -106,6 +115,21 @@ struct Iteration {
     double residual = 0;     ///< of wiener: what is left of the right-hand side, relative L2
     bool searching = false;  ///< with hold_out: this is one of those that find the number
     double held_out = 0;     ///< then: root mean square of what is set apart minus its prediction
+    double consenting = 0;   ///< of rlgc: the share of voxels that took the step
+};
+
+/// Stores the estimate as it is after an iteration in a view of the image's shape and any real
+/// type, or in one of the shape of DeconvolvePlan::object. Only while the callback runs.
+using EstimateReader = std::function<void(const ImageView&)>;
+
+/// What goes along with one execution.
+struct DeconvolveRun {
+    /// The estimate to begin with, of any real type: of the image's shape (around it a constant),
+    /// or of DeconvolvePlan::object. Voxels not above 0 begin with a thousandth of the mean. No
+    /// data: a constant. Not of wiener. Momentum begins anew: a plain iteration goes on as if it
+    /// had not been interrupted, from an estimate of the object's shape.
+    ConstImageView start{};
+    std::function<void(const Iteration&, const EstimateReader&)> on_iteration;  ///< may be empty
 };
 
 struct DeconvolveReport {
@@ -114,7 +138,7 @@ struct DeconvolveReport {
     int restarts = 0;             ///< steps without extrapolation that acceleration had to take
     double background = 0;        ///< used
     int searched = 0;             ///< with hold_out: iterations that found the number
-    PhotonScale photons;          ///< with hold_out: used
+    PhotonScale photons;          ///< with hold_out and of rlgc: used
     index_t negative_pixels = 0;  ///< of the image, read as 0 (not by wiener)
     ExecutionReport executed;     ///< seconds; clamped results
 };
@@ -158,6 +182,10 @@ class CONVOLUME_API Deconvolver {
     DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
                              const ExecutionContext& context = {},
                              const std::function<void(const Iteration&)>& on_iteration = {}) const;
+
+    /// The same, from an estimate that is given, or with a look at each.
+    DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
+                             const DeconvolveRun& run, const ExecutionContext& context = {}) const;
 
   private:
     struct Impl;

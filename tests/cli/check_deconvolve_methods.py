@@ -111,6 +111,56 @@ def check_wiener_butterworth():
             "wb", "--unmatched", "3", "--noise-to-signal", "0.02", "--acceleration", "none"), BOUND)
 
 
+def philox(counter, key):
+    """Philox4x32-10 of arrays of counters (4) and a key (2): four words each."""
+    c = [np.broadcast_to(np.asarray(v, np.uint64), counter[2].shape).copy() for v in counter]
+    low = np.uint64(0xFFFFFFFF)
+    k0, k1 = key
+    for _ in range(10):
+        a = np.uint64(0xD2511F53) * c[0]
+        b = np.uint64(0xCD9E8D57) * c[2]
+        c = [(b >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), b & low, (a >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), a & low]
+        k0, k1 = (k0 + 0x9E3779B9) % 2 ** 32, (k1 + 0xBB67AE85) % 2 ** 32
+    return c
+
+
+def half_of(counts, seed):
+    """What each of up to 1024 photons' own random bit takes."""
+    pixel = np.arange(counts.size, dtype=np.uint64)
+    left = counts.ravel().astype(np.int64)
+    taken = np.zeros(counts.size, np.int64)
+    for word in range(int(-(-left.max() // 32))):
+        if word % 4 == 0:
+            words = philox([word // 4, 17, pixel, np.uint64(0)], (seed, 0))
+        mask = (np.uint64(1) << np.clip(left, 0, 32).astype(np.uint64)) - np.uint64(1)
+        taken += sum((((words[word % 4] & mask) >> np.uint64(b)) & np.uint64(1)).astype(np.int64) for b in range(32))
+        left -= 32
+    return taken.reshape(counts.shape)
+
+
+def check_gradient_consensus():
+    for case in CASES:
+        problem = Problem(*case)
+        problem.y = np.minimum(problem.y, 1000)
+        np.save("y.npy", problem.y.astype("u2"))
+        problem.start[:] = problem.y.mean() - problem.background
+        lit = problem.weight >= LEAST_WEIGHT
+        w = np.where(lit, problem.weight, 1)
+        x = problem.start
+        disputed = 0
+        for k in range(1, ITERATIONS + 1):
+            model = problem.model(x)
+            half = half_of(problem.y, k)
+            a, b = (problem.blur.back(2 * part / model) for part in (half, problem.y - half))
+            agreement = np.where(lit, (a / w - 1) * (b / w - 1), 0)
+            agreement = problem.blur.back(problem.blur.forward(agreement))
+            x = np.where(agreement < 0, x, problem.corrected(x, (a + b) / 2))
+            disputed += np.sum(agreement < 0)
+        got = problem.restored("rlgc", "--acceleration", "none", "--gain", "1", "--consensus", "0")
+        close("rlgc " + problem.name, problem.image(x), got, BOUND)
+        check(disputed > 0, "rlgc: all voxels agree always")
+
+
 def psnr(truth, x):
     """In dB, with the brightness that fits best."""
     x = x * (truth * x).sum() / (x * x).sum()
@@ -138,6 +188,8 @@ def check_held_out():
             reached = psnr(truth[inside], restored("--stop", "auto", *options, *more))
             check(reached > max(all_psnr) - 0.3, f"--stop auto at {photons} photons {more}:", reached, "dB, best",
                   max(all_psnr))
+        reached = psnr(truth[inside], restored("--method", "rlgc", "--stop", "auto", *options))
+        check(reached > max(all_psnr) - 0.3, f"rlgc at {photons} photons:", reached, "dB, best of rl", max(all_psnr))
 
 
-run_parts((check_scaled_heavy_ball, check_wiener_butterworth, check_held_out))
+run_parts((check_scaled_heavy_ball, check_wiener_butterworth, check_gradient_consensus, check_held_out))

@@ -87,6 +87,7 @@ TEST_CASE("deconvolve: every option changes the answer") {
                                   {"--method", "wiener"},
                                   {"--method", "shb"},
                                   {"--method", "wb"},
+                                  {"--method", "rlgc"},
                                   {"--acceleration", "none"},
                                   {"--background", "50"},
                                   {"--background", "auto"},
@@ -206,6 +207,7 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--noise-to-signal", "0.1", "--method", "rl-tv"}, 2, "not apply to --method rl-tv;");
     check({"--acceleration", "none", "--method", "wiener"}, 2, "not apply to --method wiener;");
     check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to --method shb;");
+    check({"--consensus", "0.5"}, 2, "not apply to --method rl;");
     check({"--unmatched", "2"}, 2, "not apply to --method rl;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
     Array broken = inputs.image;
@@ -216,6 +218,40 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--iterations", "2"}, 65, "zero");
     const auto names = inputs.names();
     CHECK(std::find(names.begin(), names.end(), "never.tif") == names.end());
+}
+
+TEST_CASE("deconvolve: a run begins with an image, and time points with the last result") {
+    const Inputs inputs;
+    const Arguments usual{"-q",      "--iterations", "4", "--acceleration", "none", "--edges",
+                          "reflect", "--method",     "rl"};
+    const auto with = [&](Arguments more) {
+        more.insert(more.end(), usual.begin(), usual.end());
+        return more;
+    };
+    Arguments eight = usual;
+    eight[2] = std::string{"8"};
+    const Array whole = inputs.result(eight);
+    REQUIRE(inputs.run(usual, "half.tif").status == 0);
+    // A plain iteration goes on as if it had not been interrupted.
+    CHECK(inputs.result(with({"--start", "half.tif"})).values == whole.values);
+
+    io::ImageMetadata metadata;
+    metadata.frames = 2;
+    metadata.type = PixelType::float32;
+    write_image(inputs / "frames.tif", {inputs.image, inputs.image}, metadata);
+    Arguments series = with({"deconvolve", "frames.tif", "psf.tif", "-o", "series.tif"});
+    series.push_back("--warm-start");
+    const CommandResult done = testing::convolume(series, inputs);
+    INFO(done.err);
+    REQUIRE(done.status == 0);
+    const ImageFile got = read_image(inputs / "series.tif");
+    CHECK(got.volumes[0].values != whole.values);
+    CHECK(got.volumes[1].values == whole.values);
+
+    const CommandResult refused = inputs.run({"--start", "psf.tif", "-q"}, "never.tif");
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.err, "psf.tif is 3×5×5"));
+    CHECK(inputs.run({"--start", "half.tif", "-q", "--method", "wiener"}, "never.tif").status == 2);
 }
 
 TEST_CASE("deconvolve: Ctrl-C leaves nothing") {

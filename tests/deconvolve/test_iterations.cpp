@@ -89,7 +89,8 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
     options.iterations = 8;
     for (const auto method :
          {DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::wiener,
-          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth}) {
+          DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth,
+          DeconvolveMethod::gradient_consensus}) {
         options.method = method;
         const Deconvolved one = deconvolved(sample.image, sample.psf, options, cpu_only(1));
         const Deconvolved three = deconvolved(sample.image, sample.psf, options, cpu_only(3));
@@ -140,6 +141,55 @@ TEST_CASE("deconvolve: iterations are on_iteration, and can be stopped") {
     CHECK(to_array(result.view()).values == again.values);
 }
 
+TEST_CASE("deconvolve: estimates are read between iterations, and gone on from") {
+    const Sample sample;
+    const Volume image = to_volume(sample.image, PixelType::uint8);
+    const Volume psf = to_volume(sample.psf, PixelType::float32);
+    DeconvolveOptions options;
+    options.acceleration = Acceleration::none;
+    const auto solver = [&](int iterations) {
+        options.iterations = iterations;
+        return Deconvolver(sample.image.shape, psf.view(), options, cpu_only());
+    };
+    const Deconvolver nine = solver(9);
+    Volume whole(sample.image.shape, PixelType::float32);
+    Volume fourth(nine.plan().object, PixelType::float32);
+    Volume last(sample.image.shape, PixelType::float32);
+    Volume wrong({1, 2, 3}, PixelType::float32);
+    DeconvolveRun run;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+        if (iteration.number == 4) read(fourth.view());
+        if (iteration.number == 9) read(last.view());
+        CHECK_THROWS_AS(read(wrong.view()), InvalidArgument);
+    };
+    nine.execute(image.view(), whole.view(), run);
+    CHECK(to_array(last.view()).values == to_array(whole.view()).values);
+    DeconvolveRun rest;
+    rest.start = fourth.view();
+    Volume resumed(sample.image.shape, PixelType::float32);
+    solver(5).execute(image.view(), resumed.view(), rest);
+    CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
+
+    // Where the object ends with the image, an estimate of the image's shape is all there is.
+    options.boundary = Boundary{BoundaryKind::reflect};
+    double last_seen = 0;
+    const Deconvolver bounded = solver(9);
+    bounded.execute(image.view(), last.view(), {},
+                    [&](const Iteration& iteration) { last_seen = iteration.likelihood; });
+    double first = 0;
+    DeconvolveRun warm;
+    warm.start = last.view();
+    warm.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+        if (iteration.number == 1) first = iteration.likelihood;
+    };
+    bounded.execute(image.view(), resumed.view(), warm);
+    CHECK(first > last_seen);
+    warm.start = wrong.view();
+    CHECK_THROWS_AS(nine.execute(image.view(), resumed.view(), warm), InvalidArgument);
+    options.method = DeconvolveMethod::wiener;
+    CHECK_THROWS_AS(solver(2).execute(image.view(), resumed.view(), rest), InvalidArgument);
+}
+
 TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
     const Sample sample;
     DeconvolveOptions options;
@@ -158,12 +208,13 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         const Volume image = to_volume(sample.image, PixelType::float32);
         arrays.write(image.elements<float>(), arrays.image(0), 0, sample.image.count());
         std::vector<double> likelihoods;
-        const std::function<void(const Iteration&)> on_iteration = [&](const Iteration& iteration) {
+        DeconvolveRun run;
+        run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
             likelihoods.push_back(iteration.likelihood);
         };
         const ExecutionContext context;
-        deconvolve::IterationProgress progress(context, on_iteration, options.iterations);
-        const deconvolve::LoadedImage loaded{20, 0, 0};
+        deconvolve::IterationProgress progress(context, run, options.iterations);
+        const deconvolve::LoadedImage loaded{20, 0, 0, {}, {}, 1};
         const auto outcome = deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded)
                                  .run(progress, options.iterations);
         INFO("spoiled " << spoiled);

@@ -58,7 +58,7 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     for (const auto method :
          {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
           DeconvolveMethod::wiener, DeconvolveMethod::scaled_heavy_ball,
-          DeconvolveMethod::wiener_butterworth}) {
+          DeconvolveMethod::wiener_butterworth, DeconvolveMethod::gradient_consensus}) {
         options.method = method;
         const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
         const Deconvolver resident(specimen.recorded.shape, taps.view(), options, gpu_only());

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What gradient consensus does to every element: corrections of two halves of the photons, and
+// steps only where they agree.
+
+#include "deconvolve/stages.hpp"
+#include "deconvolve/thinning.hpp"
+
+namespace convolume::deconvolve {
+
+/// The data are divided into halves, drawn anew for every `seed`. Each is divided by half of the
+/// model: the first in the model's place, the second in `other`. The sum is the misfit of the data.
+struct HalfRatios {
+    Ratio ratio;
+    float* other;
+    float gain;
+    float offset;
+    std::uint32_t seed;
+    CONVOLUME_DEVICE double operator()(index_t i) const {
+        const float y = ratio.data[i];
+        const float m = ratio.expected(i);
+        PixelBits bits(seed, Thinning::halves, i);
+        const float part = taken_value(y, 1, gain, offset, bits);
+        ratio.model[i] = 2 * part / m;
+        other[i] = 2 * (y - part) / m;
+        return static_cast<double>(misfit(y, m, y / m));
+    }
+};
+
+/// first <- the correction of all data; second <- (c1 - 1)(c2 - 1) of the halves' corrections.
+struct Agreement {
+    float* first;
+    float* second;
+    const float* weight;
+    float least_weight;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        const float a = first[i];
+        const float b = second[i];
+        const float w = weight[i];
+        first[i] = 0.5F * (a + b);
+        second[i] = w < least_weight ? 0 : (a / w - 1) * (b / w - 1);
+    }
+};
+
+/// The step where the halves agree; elsewhere the point stays.
+struct ConsensusStep {
+    Step step;
+    const float* agreement;
+    CONVOLUME_DEVICE float operator()(index_t i) const {
+        if (!(agreement[i] < 0)) return step(i);
+        step.correction[i] = step.point[i];
+        return 0;
+    }
+};
+
+/// How many voxels agree.
+struct Consenting {
+    const float* agreement;
+    CONVOLUME_DEVICE double operator()(index_t i) const { return agreement[i] < 0 ? 0 : 1; }
+};
+
+}  // namespace convolume::deconvolve
