@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/deconvolve/command.hpp"
 
+#include <cmath>
+
 #include "cli/deconvolve/psf_warnings.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/files/volumes.hpp"
@@ -79,7 +81,10 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         volumes_.push_back(
             kernels_.solver(channel).execute(input, output, volume_context, on_iteration));
     };
-    pixels_.emplace(request_.options.background, std::nullopt);
+    std::optional<double> most;
+    if (input_.microscope.significant_bits)
+        most = std::ldexp(1.0, *input_.microscope.significant_bits) - 1;
+    pixels_.emplace(request_.options.background, most);
     writer_ = write_result(
         request_.output, result_, request_.create, output_, context,
         [&](ImageSink& sink) { for_each_volume(*reader_, sink, overlapped_, context, restore); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/psf/microscope_options.hpp"
 
+#include "cli/psf/objectives.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
@@ -22,6 +23,19 @@ std::string checked_modality(const char*, const std::string& text) {
 }  // namespace
 
 void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
+    // Before --na and --ni, which then go before it.
+    app.add_option_function<std::string>(
+           "--objective",
+           [&typed](const std::string& text) {
+               if (text == "list") throw CLI::CallForVersion(list_of_objectives(), 0);
+               const NamedObjective objective = parse_objective("--objective", text);
+               typed["na"] = objective.na;
+               typed["ni"] = objective.ni;
+           },
+           "NA and immersion medium by the objective's name, e.g. \"60x/1.4 oil\"; list prints "
+           "common ones")
+        ->type_name("NAME|list")
+        ->group(group);
     const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
     add("--model", "model", checked_model, "gaussian|born-wolf|gibson-lanni|vectorial",
         "PSF model (default vectorial)");
