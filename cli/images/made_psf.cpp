@@ -72,7 +72,7 @@ MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
     for (const auto& [key, option, what] :
          {std::tuple{"na", "--na", "numerical aperture"},
           {"wavelength_um", "--wavelength", "wavelength of emission"}})
-        if (!parameters.contains(key))
+        if (!parameters.contains(key) && needs(parameters, key))
             throw InvalidArgument(message("no PSF was named for \"", image.path,
                                           "\", and none can be made without the ", what, "; give ",
                                           option, ", or name the PSF's file after the image"));

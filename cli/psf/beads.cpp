@@ -24,8 +24,10 @@ using Json = nlohmann::ordered_json;
 /// allows.
 Shape3 usual_size(const PsfOptions& model, const Shape3& stack) {
     const Objective& lens = model.objective;
-    const double across = 5 * 0.61 * model.wavelength_um / lens.na;
-    const double along = 4 * lens.ni * model.wavelength_um / (lens.na * lens.na);
+    const double wavelength =
+        model.modality == Modality::two_photon ? *model.excitation_um : model.wavelength_um;
+    const double across = 5 * 0.61 * wavelength / lens.na;
+    const double along = 4 * lens.ni * wavelength / (lens.na * lens.na);
     Shape3 size;
     for (int axis = 0; axis < 3; ++axis) {
         const double half = std::ceil((axis == 0 ? along : across) / model.voxel[axis]);
@@ -85,7 +87,8 @@ void BeadPsfSteps::open(const ExecutionContext&) {
     if (sized)
         size_ = {parameters["size"][0].get<index_t>(), parameters["size"][1].get<index_t>(),
                  parameters["size"][2].get<index_t>()};
-    if (parameters.contains("na") && parameters.contains("wavelength_um")) {
+    if (parameters.contains("na") &&
+        (parameters.contains("wavelength_um") || !needs(parameters, "wavelength_um"))) {
         parameters["size"] = {1, 1, 1};
         model_ = psf_options_of(std::move(parameters), "the command line");
         refuse_idle_layers(*model_, request_.typed);

@@ -47,7 +47,7 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     if (request.brightest) parameters.erase("focus_um");
     for (const auto& [key, option] :
          {std::pair{"na", "--na"}, {"wavelength_um", "--wavelength"}, {"voxel_um", "--voxel"}})
-        if (!from_file && !parameters.contains(key))
+        if (!from_file && !parameters.contains(key) && needs(parameters, key))
             throw InvalidArgument(message(
                 option, " was not given, but every PSF needs it; add it, or use --from FILE"));
     const bool automatic = request.auto_size || !parameters.contains("size");

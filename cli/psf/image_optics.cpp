@@ -16,9 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Modalities by OME's AcquisitionMode. Of others nothing is known.
-constexpr std::array<std::pair<const char*, const char*>, 3> modalities{
+constexpr std::array<std::pair<const char*, const char*>, 4> modalities{
     {{"WideField", "widefield"},
      {"LaserScanningConfocalMicroscopy", "confocal"},
+     {"MultiPhotonMicroscopy", "two-photon"},
      {"SPIM", "light-sheet"}}};
 
 /// Wavelengths in a wrong unit are as good as none.
@@ -86,14 +87,17 @@ ImageOptics optics_of(const io::ImageMetadata& image, index_t channel, const Jso
     for (const auto& [mode, modality] : modalities)
         if (of_channel.acquisition_mode == mode)
             collected.add("modality", std::string(modality), modality);
-    if (is_light(of_channel.emission_um))
+    const bool two_photon = collected.value("modality") == "two-photon";
+    if (is_light(of_channel.emission_um) && !two_photon)
         collected.add("wavelength_um", *of_channel.emission_um,
                       "emission " + nm(*of_channel.emission_um));
-    if (collected.value("modality") != "confocal") return collected.take();
+    const bool confocal = collected.value("modality") == "confocal";
+    if (!confocal && !two_photon) return collected.take();
     if (is_light(of_channel.excitation_um))
         collected.add("excitation_um", *of_channel.excitation_um,
                       "excitation " + nm(*of_channel.excitation_um));
-    if (of_channel.pinhole_um) add_pinhole(microscope, *of_channel.pinhole_um, collected);
+    if (confocal && of_channel.pinhole_um)
+        add_pinhole(microscope, *of_channel.pinhole_um, collected);
     return collected.take();
 }
 

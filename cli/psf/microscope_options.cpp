@@ -39,11 +39,11 @@ void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
     const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
     add("--model", "model", checked_model, "gaussian|born-wolf|gibson-lanni|vectorial",
         "PSF model (default vectorial)");
-    add("--modality", "modality", checked_modality, "widefield|confocal|light-sheet",
+    add("--modality", "modality", checked_modality, "widefield|confocal|light-sheet|two-photon",
         "Kind of microscope (default widefield)");
     add("--na", "na", parse_number, "NA", "Numerical aperture");
     add("--excitation", "excitation_um", parse_wavelength_um, "LENGTH",
-        "Excitation wavelength (confocal)");
+        "Excitation wavelength (confocal, two-photon)");
     add("--pinhole", "pinhole_au", parse_number, "AU",
         "Diameter of the pinhole in Airy units, 1.22 wavelength/NA (confocal, default 1)");
     add("--sheet", "sheet_fwhm_um", parse_length_um, "LENGTH",
