@@ -70,6 +70,59 @@ void read_scaling(const pugi::xml_node& root, ImageMetadata& metadata) {
     }
 }
 
+std::optional<double> positive(const pugi::xml_node& node, const char* name) {
+    const auto value = parse_number(node.attribute(name).value());
+    return value && *value > 0 ? value : std::nullopt;
+}
+
+/// A length whose unit is an attribute of its own, with OME's default.
+std::optional<double> positive_um(const pugi::xml_node& node, const std::string& name,
+                                  const char* default_unit) {
+    const auto value = positive(node, name.c_str());
+    const auto micrometers =
+        micrometers_per(node.attribute((name + "Unit").c_str()).as_string(default_unit));
+    if (!value || !micrometers) return std::nullopt;
+    return *value * *micrometers;
+}
+
+/// The objective that the image names, or the only one there is.
+pugi::xml_node objective_of(const pugi::xml_node& root, const pugi::xml_node& settings) {
+    const std::string_view id = settings.attribute("ID").value();
+    pugi::xml_node only;
+    int count = 0;
+    for (const pugi::xml_node& instrument : root.children()) {
+        if (local_name(instrument) != "Instrument") continue;
+        for (const pugi::xml_node& objective : instrument.children()) {
+            if (local_name(objective) != "Objective") continue;
+            if (!id.empty() && id == objective.attribute("ID").value()) return objective;
+            only = objective;
+            ++count;
+        }
+    }
+    return count == 1 && id.empty() ? only : pugi::xml_node();
+}
+
+void read_microscope(const pugi::xml_node& root, const pugi::xml_node& pixels,
+                     MicroscopeMetadata& microscope) {
+    const pugi::xml_node settings = child(child(root, "Image"), "ObjectiveSettings");
+    const pugi::xml_node objective = objective_of(root, settings);
+    microscope.na = positive(objective, "LensNA");
+    microscope.immersion = objective.attribute("Immersion").value();
+    microscope.refractive_index = positive(settings, "RefractiveIndex");
+    microscope.magnification = positive(objective, "CalibratedMagnification");
+    if (!microscope.magnification)
+        microscope.magnification = positive(objective, "NominalMagnification");
+    if (const index_t bits = whole_number(pixels, "SignificantBits", 0); bits > 0 && bits <= 32)
+        microscope.significant_bits = static_cast<int>(bits);
+    for (const pugi::xml_node& channel : pixels.children()) {
+        if (local_name(channel) != "Channel") continue;
+        microscope.channels.push_back({positive_um(channel, "EmissionWavelength", "nm"),
+                                       positive_um(channel, "ExcitationWavelength", "nm"),
+                                       positive_um(channel, "PinholeSize", "µm"),
+                                       channel.attribute("AcquisitionMode").value()});
+    }
+}
+
 /// Whether a TiffData element speaks of another file than `path`.
 bool is_elsewhere(const pugi::xml_node& data, const std::string& path) {
     const std::string file = child(data, "UUID").attribute("FileName").value();
@@ -171,6 +224,7 @@ OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t p
 
     read_calibration(pixels, metadata);
     read_scaling(root, metadata);
+    read_microscope(root, pixels, metadata.microscope);
     bool named = false;
     for (const pugi::xml_node& channel : pixels.children()) {
         if (local_name(channel) != "Channel") continue;

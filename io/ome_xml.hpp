@@ -21,10 +21,9 @@ struct OmeImage {
     index_t width = 0;
 };
 
-/// Reads the first image and sets voxel sizes, frame interval, channel names and the scaling of
-/// values. `pages` is the
-/// number of pages in the file, `samples` those of one page; `path` names the file in messages and
-/// among the files of a series. Throws BadData.
+/// Reads the first image and sets voxel sizes, frame interval, channel names, the microscope and
+/// the scaling of values. `pages` is the number of pages in the file, `samples` those of one page;
+/// `path` names the file in messages and among the files of a series. Throws BadData.
 OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t pages,
                       index_t samples, ImageMetadata& metadata);
 

@@ -58,19 +58,21 @@ void refuse_unused(const std::optional<double>& value, const char* what, const c
 
 void check_illumination(const PsfOptions& options) {
     const bool confocal = options.modality == Modality::confocal;
-    const char* const name = confocal                                  ? "confocal"
-                             : options.modality == Modality::widefield ? "widefield"
-                                                                       : "light sheet";
-    if (confocal) {
+    const char* const name = to_string(options.modality);
+    if (confocal || options.modality == Modality::two_photon) {
         if (!options.excitation_um)
-            throw InvalidArgument(
-                "a confocal PSF needs the wavelength of excitation, and none was given: give it");
+            throw InvalidArgument(message("a ", name,
+                                          " PSF needs the wavelength of excitation, and none was "
+                                          "given: give it"));
         check_range("the wavelength of excitation", *options.excitation_um, 0.1, 10);
+    } else {
+        refuse_unused(options.excitation_um, "a wavelength of excitation", name);
+    }
+    if (confocal) {
         if (const double pinhole = options.pinhole_au.value_or(1); !(pinhole > 0 && pinhole <= 100))
             throw InvalidArgument(message("the pinhole is ", pinhole,
                                           " Airy units wide: give more than 0 and up to 100"));
     } else {
-        refuse_unused(options.excitation_um, "a wavelength of excitation", name);
         refuse_unused(options.pinhole_au, "a pinhole", name);
     }
     if (options.modality != Modality::light_sheet) {
@@ -113,6 +115,7 @@ void check_lens(const PsfOptions& options) {
 double nyquist_um(const PsfOptions& options, int axis) {
     const Objective& lens = options.objective;
     double waves = 1 / options.wavelength_um;
+    if (options.modality == Modality::two_photon) waves = 2 / *options.excitation_um;
     if (options.modality == Modality::confocal) waves += 1 / *options.excitation_um;
     if (axis > 0) return 1 / (4 * lens.na * waves);
     double cutoff = (lens.ni - std::sqrt(lens.ni * lens.ni - lens.na * lens.na)) * waves;

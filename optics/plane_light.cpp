@@ -24,7 +24,9 @@ double cut_angle(double half, double radius) {
 double farthest_light_um(const PsfOptions& options, const std::vector<double>& z_um) {
     double farthest = 0;
     for (const double z : z_um) farthest = std::max(farthest, ray_radius_um(options, z, 0.99));
-    const double unit = options.wavelength_um / options.objective.na;
+    const double wavelength =
+        std::max(options.wavelength_um, options.excitation_um.value_or(options.wavelength_um));
+    const double unit = wavelength / options.objective.na;
     return 1.1 * farthest + 4 * unit + 2 * pinhole_radius_um(options);
 }
 
@@ -50,9 +52,9 @@ double PlaneLight::share_of(double half_y_um, double half_x_um) const {
 std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector<double>& z_um,
                                     double radius_um, int threads,
                                     const ExecutionContext& context) {
-    const bool confocal = options.modality == Modality::confocal;
-    const double reach =
-        confocal ? std::max(radius_um, farthest_light_um(options, z_um)) : radius_um;
+    const bool summed =
+        options.modality == Modality::confocal || options.modality == Modality::two_photon;
+    const double reach = summed ? std::max(radius_um, farthest_light_um(options, z_um)) : radius_um;
     const RadialGrid grid(intensity_band(options), reach, step_rad);
     const auto [low, high] = std::minmax_element(z_um.begin(), z_um.end());
     const Extent extent{grid.step_um() * static_cast<double>(grid.count()), *low, *high};
@@ -73,7 +75,7 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
             within[i] = sum + half;
             sum += 2 * half;
         }
-        const double total = confocal ? within.back() : response.plane_energy(z_um[plane]);
+        const double total = summed ? within.back() : response.plane_energy(z_um[plane]);
         planes[plane] = {grid.step_um(), std::move(within), total};
     });
     throw_if_stopped(context);

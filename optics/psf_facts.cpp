@@ -33,7 +33,8 @@ Fall find_fall(const PsfOptions& options, double z_um, double level, double low_
 // Twice the radius at which the plane of `z_um` falls to half of what it has on the axis.
 double fwhm_lateral(const PsfOptions& options, double z_um, const ExecutionContext& context) {
     const double half = psf_intensity(options, z_um, {0.0}, context)[0] / 2;
-    const double farthest = 4 * options.wavelength_um / options.objective.na;
+    const double farthest = 4 * std::max(options.wavelength_um, options.excitation_um.value_or(0)) /
+                            options.objective.na;
     const Fall coarse = find_fall(options, z_um, half, 0, farthest, context);
     return 2 * find_fall(options, z_um, half, coarse.before_um, coarse.after_um, context).at_um;
 }
@@ -68,8 +69,10 @@ PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context) {
     const bool layered =
         options.model == PsfModel::gibson_lanni || options.model == PsfModel::vectorial;
     PsfFacts facts{};
-    facts.rayleigh_lateral_um = 0.61 * options.wavelength_um / lens.na;
-    facts.rayleigh_axial_um = 2 * lens.ni * options.wavelength_um / (lens.na * lens.na);
+    const double wavelength =
+        options.modality == Modality::two_photon ? *options.excitation_um : options.wavelength_um;
+    facts.rayleigh_lateral_um = 0.61 * wavelength / lens.na;
+    facts.rayleigh_axial_um = 2 * lens.ni * wavelength / (lens.na * lens.na);
     facts.nyquist_lateral_um = optics::nyquist_um(options, 2);
     facts.nyquist_axial_um = optics::nyquist_um(options, 0);
     facts.paraxial_focus_um = paraxial_focus_um(options);

@@ -15,10 +15,11 @@ constexpr std::array<std::pair<PsfModel, const char*>, 4> models{
      {PsfModel::gibson_lanni, "gibson-lanni"},
      {PsfModel::vectorial, "vectorial"}}};
 
-constexpr std::array<std::pair<Modality, const char*>, 3> modalities{
+constexpr std::array<std::pair<Modality, const char*>, 4> modalities{
     {{Modality::widefield, "widefield"},
      {Modality::confocal, "confocal"},
-     {Modality::light_sheet, "light-sheet"}}};
+     {Modality::light_sheet, "light-sheet"},
+     {Modality::two_photon, "two-photon"}}};
 
 }  // namespace
 
@@ -46,8 +47,10 @@ PsfModel parse_psf_model(std::string_view text) {
 Modality parse_modality(std::string_view text) {
     for (const auto& [value, name] : modalities)
         if (text == name) return value;
-    throw InvalidArgument(message("modalities are widefield, confocal and light-sheet, not \"",
-                                  text, "\"; choose one of these"));
+    throw InvalidArgument(
+        message("modalities are widefield, confocal, light-sheet and two-photon, "
+                "not \"",
+                text, "\"; choose one of these"));
 }
 
 }  // namespace convolume

@@ -26,6 +26,8 @@ PsfOptions excitation_of(PsfOptions options) {
 }  // namespace
 
 double intensity_band(const PsfOptions& options) {
+    if (options.modality == Modality::two_photon)
+        return 2 * lens_band(options, *options.excitation_um);
     double band = lens_band(options, options.wavelength_um);
     if (options.modality == Modality::confocal) band += lens_band(options, *options.excitation_um);
     return band;
@@ -49,7 +51,9 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
         excitation_.emplace(excitation_of(options), extent, std::move(radii_um), threads, context);
         return;
     }
-    emission_.emplace(options, extent, std::move(radii_um), threads, context);
+    squared_ = options.modality == Modality::two_photon;
+    emission_.emplace(squared_ ? excitation_of(options) : options, extent, std::move(radii_um),
+                      threads, context);
     if (options.modality == Modality::light_sheet) {
         sheet_fwhm_um_ = *options.sheet_fwhm_um;
         sheet_z_um_ = brightest_focus_um(options, context);
@@ -57,7 +61,7 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
 }
 
 index_t Response::scratch_elems() const {
-    if (!pinhole_) return emission_->scratch_elems();
+    if (!pinhole_) return emission_->scratch_elems() + (squared_ ? radii_ : 0);
     return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) + emission_->radii() +
            2 * radii_;
 }
@@ -73,6 +77,13 @@ double Response::plane_energy(double z_um) const {
 }
 
 void Response::add_intensity(double z_um, double weight, double* scratch, double* sum) const {
+    if (squared_) {
+        double* const once = scratch + emission_->scratch_elems();
+        std::fill_n(once, radii_, 0.0);
+        emission_->add_intensity(z_um, 1, scratch, once);
+        for (index_t i = 0; i < radii_; ++i) sum[i] += weight * once[i] * once[i];
+        return;
+    }
     if (!pinhole_) return emission_->add_intensity(z_um, weight * sheet(z_um), scratch, sum);
     double* const emitted = scratch;
     double* const detected = emitted + emission_->radii();

@@ -29,7 +29,8 @@ class Response {
     index_t scratch_elems() const;
     /// sum[i] += weight · intensity(radius i, z).
     void add_intensity(double z_um, double weight, double* scratch, double* sum) const;
-    /// ∫ intensity 2πr dr of a plane; not for confocal, where no formula is known.
+    /// ∫ intensity 2πr dr of a plane; not for products, confocal and two-photon, where no
+    /// formula is known.
     double plane_energy(double z_um) const;
 
   private:
@@ -39,7 +40,8 @@ class Response {
     std::optional<RadialGrid> emission_grid_;  // confocal only, as the two that follow
     std::optional<Pinhole> pinhole_;
     std::optional<RadialProfile> excitation_;
-    std::optional<RadialProfile> emission_;
+    std::optional<RadialProfile> emission_;  // two-photon: excitation, squared
+    bool squared_ = false;
     double sheet_fwhm_um_ = 0;  // 0: none
     double sheet_z_um_ = 0;
 };

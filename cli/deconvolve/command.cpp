@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/deconvolve/command.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -120,7 +121,10 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         if (last.shape() != output.shape) last = Volume(output.shape, output.type);
         std::memcpy(last.view().data, output.data, static_cast<std::size_t>(last.bytes()));
     };
-    pixels_.emplace(request_.options.background, std::nullopt);
+    std::optional<double> most;
+    if (input_.microscope.significant_bits)
+        most = std::ldexp(1.0, *input_.microscope.significant_bits) - 1;
+    pixels_.emplace(request_.options.background, most);
     writer_ = write_result(
         request_.output, result_, request_.create, output_, context,
         [&](ImageSink& sink) { for_each_volume(*reader_, sink, overlapped_, context, restore); });

@@ -156,6 +156,8 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
 
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more) {
     if (kernel.made) {
+        if (!kernel.from_image.empty())
+            console.fact("optics", message(kernel.from_image, ", from the image's metadata"));
         report_psf(console, *kernel.made);
         warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
     } else {

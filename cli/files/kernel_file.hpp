@@ -38,6 +38,7 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
 struct KernelFile {
     std::string path;                ///< empty where it was made
     std::optional<PsfOptions> made;  ///< of what; nothing for files
+    std::string from_image;          ///< which parameters the image's metadata gave
     io::ImageMetadata metadata;      ///< as the file says
     KernelOptions options;
     Volume values;          ///< on the image's voxels; may be emptied once a plan has its own copy

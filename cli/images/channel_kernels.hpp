@@ -134,10 +134,12 @@ class ChannelKernels {
                            const io::ImageMetadata& image, const ExecutionContext& context) {
         if (!source.psf)
             return load_kernel(source.path, image, request.kernel_options, *context.timeline);
-        PsfOptions psf = *source.psf;
+        PsfOptions psf = source.psf->options;
         psf.threads = request.engines.threads;
-        return make_kernel(std::move(psf), request.made_psf.capture, image, request.kernel_options,
-                           context);
+        KernelFile kernel = make_kernel(std::move(psf), request.made_psf.capture, image,
+                                        request.kernel_options, context);
+        kernel.from_image = source.psf->from_image;
+        return kernel;
     }
 
     std::string numbers_of(const Ready& ready) const {

@@ -77,7 +77,7 @@ std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const 
 }
 
 std::string KernelSource::name() const {
-    return psf ? "psf " + psf_parameters(*psf).dump() : path;
+    return psf ? "psf " + psf_parameters(psf->options).dump() : path;
 }
 
 std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
@@ -105,7 +105,7 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
                 message("there is no kernel for channel ", numbers[c], " of \"", request.image,
                         "\"; name it in --psf-for, or give a kernel that serves the channels that "
                         "--psf-for does not name"));
-        kernels[c].psf = std::make_shared<const PsfOptions>(
+        kernels[c].psf = std::make_shared<const MadePsf>(
             made_psf(request.made_psf, {request.image, selected, static_cast<index_t>(c)}));
     }
     return kernels;

@@ -26,8 +26,8 @@ struct ChannelKernel {
 
 /// Where the kernel of a channel comes from.
 struct KernelSource {
-    std::string path;                       ///< a file; empty for a PSF that is made
-    std::shared_ptr<const PsfOptions> psf;  ///< null for a file
+    std::string path;                    ///< a file; empty for a PSF that is made
+    std::shared_ptr<const MadePsf> psf;  ///< null for a file
 
     /// The same for kernels that are the same.
     std::string name() const;

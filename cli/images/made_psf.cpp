@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/psf/image_optics.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/size_for.hpp"
@@ -61,15 +62,17 @@ void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
         ->group(group);
 }
 
-PsfOptions made_psf(const MadePsfRequest& request, const ImageChannel& image) {
-    Json parameters = Json::object();
-    parameters.update(request.typed);
+MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
+    Json typed = request.typed;
     if (!request.wavelengths_um.empty())
-        parameters["wavelength_um"] = wavelength_of(request.wavelengths_um, image);
+        typed["wavelength_um"] = wavelength_of(request.wavelengths_um, image);
+    ImageOptics optics = optics_of(image.metadata, image.channel, typed);
+    Json parameters = std::move(optics.parameters);
+    parameters.update(typed);
     for (const auto& [key, option, what] :
          {std::tuple{"na", "--na", "numerical aperture"},
           {"wavelength_um", "--wavelength", "wavelength of emission"}})
-        if (!parameters.contains(key))
+        if (!parameters.contains(key) && needs(parameters, key))
             throw InvalidArgument(message("no PSF was named for \"", image.path,
                                           "\", and none can be made without the ", what, "; give ",
                                           option, ", or name the PSF's file after the image"));
@@ -77,7 +80,7 @@ PsfOptions made_psf(const MadePsfRequest& request, const ImageChannel& image) {
     if (!parameters.contains("size")) parameters["size"] = {0, 0, 0};
     PsfOptions psf = psf_options_of(std::move(parameters), "the command line");
     refuse_idle_layers(psf, request.typed);
-    return psf;
+    return {std::move(psf), std::move(optics.text)};
 }
 
 }  // namespace convolume::cli

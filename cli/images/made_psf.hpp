@@ -33,8 +33,14 @@ struct ImageChannel {
     index_t channel;  ///< of those that are selected
 };
 
-/// The PSF of a channel, of the image's voxels. Its size is {0, 0, 0} where none was typed. Throws
-/// InvalidArgument where something is missing or does not fit.
-PsfOptions made_psf(const MadePsfRequest& request, const ImageChannel& image);
+struct MadePsf {
+    PsfOptions options;
+    std::string from_image;  ///< which parameters the image's metadata gave; may be empty
+};
+
+/// The PSF of a channel, of the image's voxels. What was not typed is taken from the image's
+/// metadata. Its size is {0, 0, 0} where none was typed. Throws InvalidArgument where something is
+/// missing or does not fit.
+MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image);
 
 }  // namespace convolume::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume preview`.
 
+#include <cctype>
+#include <filesystem>
 #include <memory>
 
 #include "cli/app.hpp"
@@ -26,6 +28,15 @@ GrayLimits parse_limits(std::string_view option, const std::string& text) {
     throw InvalidArgument(message(option,
                                   " takes LOW,HIGH with LOW below HIGH, e.g. 0,4095, not \"", text,
                                   "\"; correct it"));
+}
+
+// Another extension would name a format that the file does not have.
+void check_is_png(const std::string& output) {
+    std::string extension = std::filesystem::path(output).extension().string();
+    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (extension != ".png")
+        throw InvalidArgument(message("pictures are written as PNG, and \"", output,
+                                      "\" does not end in .png; name it so"));
 }
 
 }  // namespace
@@ -70,7 +81,10 @@ void add_preview_command(CLI::App& app, Action& action) {
         ->type_name("DECADES");
     command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists");
     command->add_flag("-q,--quiet", request->quiet, "Only warnings and errors");
-    command->callback([request, &action] { action = [request] { run_preview(*request); }; });
+    command->callback([request, &action] {
+        check_is_png(request->output);
+        action = [request] { run_preview(*request); };
+    });
 }
 
 }  // namespace convolume::cli

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/app.hpp"
+#include "cli/psf/image_optics.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/size_for.hpp"
 #include "convolume/error.hpp"
@@ -22,7 +23,8 @@ void forget_other_modality(Json& parameters, const Json& typed) {
     for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
 }
 
-PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context) {
+PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context,
+                      std::string& from_image) {
     const bool from_file = !request.from.empty();
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
     forget_other_modality(parameters, request.typed);
@@ -32,12 +34,20 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
         if (!request.typed.contains("voxel_um"))
             parameters["voxel_um"] = voxel_for(*image, request.like, "add --voxel");
         parameters.erase("size");
+        if (request.channel >= image->channels)
+            throw InvalidArgument(message("--channel is ", request.channel, ", but \"",
+                                          request.like, "\" has ", image->channels,
+                                          " channels, from 0; choose one of them"));
+        const ImageOptics optics = optics_of(*image, request.channel, request.typed);
+        forget_other_modality(parameters, optics.parameters);
+        parameters.update(optics.parameters);
+        from_image = optics.text;
     }
     parameters.update(request.typed);
     if (request.brightest) parameters.erase("focus_um");
     for (const auto& [key, option] :
          {std::pair{"na", "--na"}, {"wavelength_um", "--wavelength"}, {"voxel_um", "--voxel"}})
-        if (!from_file && !parameters.contains(key))
+        if (!from_file && !parameters.contains(key) && needs(parameters, key))
             throw InvalidArgument(message(
                 option, " was not given, but every PSF needs it; add it, or use --from FILE"));
     const bool automatic = request.auto_size || !parameters.contains("size");
@@ -66,7 +76,7 @@ std::string PsfRequest::side_file() const {
 }
 
 void PsfSteps::open(const ExecutionContext& context) {
-    options_ = options_of(request_, context);
+    options_ = options_of(request_, context, from_image_);
 }
 
 void PsfSteps::plan(const ExecutionContext& context) {

@@ -31,6 +31,7 @@ class PsfSteps : public RunSteps {
     const PsfRequest& request_;
     PsfOptions options_;
     PsfFacts facts_;
+    std::string from_image_;  ///< what the file of --like says of the microscope
     std::optional<Psf> psf_;
     std::unique_ptr<io::ImageWriter> writer_;
 };

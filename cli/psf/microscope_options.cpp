@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/psf/microscope_options.hpp"
 
+#include "cli/psf/objectives.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
@@ -22,14 +23,27 @@ std::string checked_modality(const char*, const std::string& text) {
 }  // namespace
 
 void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
+    // Before --na and --ni, which then go before it.
+    app.add_option_function<std::string>(
+           "--objective",
+           [&typed](const std::string& text) {
+               if (text == "list") throw CLI::CallForVersion(list_of_objectives(), 0);
+               const NamedObjective objective = parse_objective("--objective", text);
+               typed["na"] = objective.na;
+               typed["ni"] = objective.ni;
+           },
+           "NA and immersion medium by the objective's name, e.g. \"60x/1.4 oil\"; list prints "
+           "common ones")
+        ->type_name("NAME|list")
+        ->group(group);
     const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
     add("--model", "model", checked_model, "gaussian|born-wolf|gibson-lanni|vectorial",
         "PSF model (default vectorial)");
-    add("--modality", "modality", checked_modality, "widefield|confocal|light-sheet",
+    add("--modality", "modality", checked_modality, "widefield|confocal|light-sheet|two-photon",
         "Kind of microscope (default widefield)");
     add("--na", "na", parse_number, "NA", "Numerical aperture");
     add("--excitation", "excitation_um", parse_wavelength_um, "LENGTH",
-        "Excitation wavelength (confocal)");
+        "Excitation wavelength (confocal, two-photon)");
     add("--pinhole", "pinhole_au", parse_number, "AU",
         "Diameter of the pinhole in Airy units, 1.22 wavelength/NA (confocal, default 1)");
     add("--sheet", "sheet_fwhm_um", parse_length_um, "LENGTH",

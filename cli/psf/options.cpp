@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/psf/beads.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
@@ -45,6 +46,11 @@ void add_volume(CLI::App& app, PsfRequest& request) {
                    "The image to restore: its voxels, and a size that restores it: of a widefield "
                    "image with Z planes 2 Z - 1 planes")
         ->type_name("IMAGE")
+        ->group(group);
+    app.add_option("--channel", request.channel,
+                   "The channel of --like whose wavelength is taken, from 0 (default 0)")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("N")
         ->group(group);
     const auto size = [&request](const std::string& text) {
         request.auto_size = text == "auto";
@@ -89,6 +95,11 @@ void add_output(CLI::App& app, PsfRequest& request) {
                    "Read parameters from such a .json; options given here take precedence")
         ->type_name("FILE")
         ->group(group);
+    app.add_option("--from-beads", request.beads,
+                   "Measure the PSF instead: the mean of the beads in this stack, with the size of "
+                   "--size, or one that follows from --na and --wavelength")
+        ->type_name("IMAGE")
+        ->group(group);
     app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
     app.add_flag("--explain", request.explain,
                  "Print widths, sampling, focus and captured light (without -o: only these)")
@@ -96,6 +107,18 @@ void add_output(CLI::App& app, PsfRequest& request) {
     app.add_flag("--json", request.run.json, "Print parameters and facts as JSON on stdout")
         ->group(group);
     add_quiet_option(app, group, request.run);
+}
+
+void check_bead_request(const PsfRequest& request) {
+    if (request.output.empty())
+        throw InvalidArgument("--from-beads measures a PSF, and no output was named; give -o OUT");
+    for (const auto& [given, option] : {std::pair{!request.from.empty(), "--from"},
+                                        {!request.like.empty(), "--like"},
+                                        {request.capture.has_value(), "--capture"},
+                                        {request.auto_size, "--size auto"},
+                                        {request.brightest, "--focus"}})
+        if (given)
+            throw InvalidArgument(message(option, " does not apply to --from-beads; leave it out"));
 }
 
 }  // namespace
@@ -117,6 +140,11 @@ void add_psf_command(CLI::App& app, Action& action) {
             throw InvalidArgument(
                 "no output was named; give -o OUT, or --explain or --json for facts alone");
         request->run.dry_run = request->output.empty();
+        if (!request->beads.empty()) {
+            check_bead_request(*request);
+            action = [request] { run_steps<BeadPsfSteps>(*request); };
+            return;
+        }
         action = [request] { run_steps<PsfSteps>(*request); };
     });
 }

@@ -104,7 +104,7 @@ Json psf_parameters(const PsfOptions& options) {
     json["model"] = to_string(options.model);
     json["modality"] = to_string(options.modality);
     json["na"] = lens.na;
-    json["wavelength_um"] = options.wavelength_um;
+    if (options.modality != Modality::two_photon) json["wavelength_um"] = options.wavelength_um;
     if (options.excitation_um) json["excitation_um"] = *options.excitation_um;
     if (options.pinhole_au) json["pinhole_au"] = *options.pinhole_au;
     if (options.sheet_fwhm_um) json["sheet_fwhm_um"] = *options.sheet_fwhm_um;
@@ -126,9 +126,13 @@ Json psf_parameters(const PsfOptions& options) {
     return json;
 }
 
+bool needs(const Json& parameters, std::string_view key) {
+    return key != "wavelength_um" || parameters.value("modality", Json()) != "two-photon";
+}
+
 PsfOptions psf_options_of(Json parameters, const std::string& source) {
     for (const char* key : needed)
-        if (!parameters.contains(key))
+        if (!parameters.contains(key) && needs(parameters, key))
             throw BadData(message(source, " has no \"", key, "\", which every PSF needs; add it"));
     PsfOptions options;
     Objective& lens = options.objective;

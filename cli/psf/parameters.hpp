@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "convolume/psf.hpp"
 
@@ -12,6 +13,9 @@ namespace convolume::cli {
 
 /// All of PsfOptions but threads. Parameters that the model and modality do not use are left out.
 nlohmann::ordered_json psf_parameters(const PsfOptions& options);
+
+/// Whether the PSF depends on `key`: a two-photon PSF does not on the wavelength of emission.
+bool needs(const nlohmann::ordered_json& parameters, std::string_view key);
 
 /// The options in `parameters`. Missing ones have the defaults of PsfOptions; design values that
 /// are missing equal the actual ones. Throws BadData that names `source` and the key for unknown

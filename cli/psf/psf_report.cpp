@@ -25,7 +25,7 @@ void warn_of_axis(const Console& console, const char* direction, double voxel_um
 
 // One photon of a longer wavelength has too little energy to excite.
 void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options) {
-    if (options.excitation_um.value_or(0) > options.wavelength_um)
+    if (options.modality == Modality::confocal && *options.excitation_um > options.wavelength_um)
         console.warning(message("the excitation wavelength, ", um(*options.excitation_um),
                                 ", is longer than the emission wavelength, ",
                                 um(options.wavelength_um),
@@ -49,19 +49,29 @@ void warn_of_coarse_voxels(const Console& console, const PsfOptions& options,
 
 }  // namespace
 
+namespace {
+
+std::string wavelength_text(const PsfOptions& options) {
+    if (options.modality == Modality::two_photon)
+        return format_number(1e3 * *options.excitation_um) + " nm excitation";
+    return format_number(1e3 * options.wavelength_um) + " nm";
+}
+
+}  // namespace
+
 void report_psf(const Console& console, const PsfOptions& options) {
     const auto words = psf_parameters(options);
     console.fact(
         "psf",
         message(words["model"].get<std::string>(), ", ", words["modality"].get<std::string>(),
-                ", NA ", format_number(options.objective.na), ", ",
-                format_number(1e3 * options.wavelength_um), " nm, z,y,x ", to_string(options.size),
-                ", ",
+                ", NA ", format_number(options.objective.na), ", ", wavelength_text(options),
+                ", z,y,x ", to_string(options.size), ", ",
                 format_voxel_size({options.voxel.z_um, options.voxel.y_um, options.voxel.x_um})));
 }
 
 void warn_of_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts) {
-    warn_of_odd_wavelength(console, "--wavelength", options.wavelength_um);
+    if (options.modality != Modality::two_photon)
+        warn_of_odd_wavelength(console, "--wavelength", options.wavelength_um);
     if (options.excitation_um)
         warn_of_odd_wavelength(console, "--excitation", *options.excitation_um);
     warn_of_exchanged_wavelengths(console, options);

@@ -48,6 +48,8 @@ void explain_captured(const Console& console, const Psf& psf) {
 }  // namespace
 
 void PsfSteps::report_plan(const Console& console) const {
+    if (!from_image_.empty())
+        console.fact("optics", message(from_image_, ", from ", request_.like));
     report_psf(console, options_);
     warn_of_psf(console, options_, facts_);
     if (request_.explain) explain_psf(console, options_, facts_);

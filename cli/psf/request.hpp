@@ -19,6 +19,8 @@ struct PsfRequest {
     bool brightest = false;         ///< typed
     std::optional<double> capture;  ///< typed
     std::string like;               ///< an image, or empty
+    index_t channel = 0;            ///< of `like` or `beads`
+    std::string beads;              ///< a stack to measure the PSF from, or empty
     int threads = 0;
     std::string output;  ///< empty: facts alone, as in a dry run
     bool overwrite = false;
@@ -30,6 +32,7 @@ struct PsfRequest {
     RunFiles files() const {
         std::vector<std::string> inputs;
         if (!like.empty()) inputs.push_back(like);
+        if (!beads.empty()) inputs.push_back(beads);
         return {{output, side_file()}, inputs, overwrite};
     }
 };

@@ -3,6 +3,7 @@
 // Everything but files: those are in image_file.hpp and signal_file.hpp, of the library
 // convolume-io.
 
+#include "convolume/beads.hpp"
 #include "convolume/calibration.hpp"
 #include "convolume/camera.hpp"
 #include "convolume/convolver.hpp"

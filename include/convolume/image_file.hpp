@@ -23,6 +23,23 @@ struct ValueScaling {
     double offset = 0;
 };
 
+/// What a file says about the microscope that recorded it (OME-XML); nothing where it does not say.
+struct MicroscopeMetadata {
+    struct Channel {
+        std::optional<double> emission_um;    ///< wavelength in vacuum
+        std::optional<double> excitation_um;  ///< the same
+        std::optional<double> pinhole_um;     ///< diameter in the plane of the pinhole
+        std::string acquisition_mode;         ///< OME's word: "WideField", …; may be empty
+    };
+
+    std::optional<double> na;
+    std::optional<double> refractive_index;  ///< of the immersion medium
+    std::optional<double> magnification;
+    std::string immersion;  ///< OME's word: "Oil", "Water", "WaterDipping", "Air", …; may be empty
+    std::optional<int> significant_bits;  ///< of the camera
+    std::vector<Channel> channels;        ///< empty or one per channel
+};
+
 /// What a file says about its pixels.
 struct CONVOLUME_API ImageMetadata {
     std::string format;    ///< "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY", …
@@ -39,6 +56,8 @@ struct CONVOLUME_API ImageMetadata {
     std::vector<std::string> channel_names;  ///< empty or one per channel
     /// Nothing where samples are the values themselves. Readers give samples as they are stored.
     std::optional<ValueScaling> scaling;
+
+    MicroscopeMetadata microscope;
 
     // Carried from input to output as they are, where the formats allow.
     std::string ome_xml;

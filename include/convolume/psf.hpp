@@ -63,9 +63,15 @@ enum class Modality {
     /// exp(−4 ln2 (z − f)²/w²) h(wavelength): a sheet with a Gaussian profile along z of full width
     /// w at half maximum, its middle at f, where h(wavelength) is brightest on the axis.
     light_sheet,
+    /// h(excitation)²: two photons are absorbed at once, and all light that is emitted counts,
+    /// wherever it comes out (no pinhole). Denk, Strickler and Webb, Science 248:73 (1990);
+    /// Sheppard
+    /// and Gu, Optik 86:104 (1990). The wavelength of emission plays no part.
+    two_photon,
 };
 
-/// "gaussian", "born-wolf", "gibson-lanni", "vectorial"; "widefield", "confocal", "light-sheet".
+/// "gaussian", "born-wolf", "gibson-lanni", "vectorial"; "widefield", "confocal", "light-sheet",
+/// "two-photon".
 /// Parsers throw InvalidArgument that lists the choices.
 CONVOLUME_API const char* to_string(PsfModel);
 CONVOLUME_API const char* to_string(Modality);
@@ -77,7 +83,7 @@ struct PsfOptions {
     Modality modality = Modality::widefield;
     Objective objective;
     double wavelength_um = 0.52;          ///< of emission
-    std::optional<double> excitation_um;  ///< wavelength of excitation; confocal demands it
+    std::optional<double> excitation_um;  ///< wavelength; confocal, two_photon demand it
     std::optional<double> pinhole_au;     ///< confocal only, 1 where not given
     std::optional<double> sheet_fwhm_um;  ///< w; light_sheet demands it
     double depth_um = 0;                  ///< p; ignored by gaussian and born_wolf
@@ -121,6 +127,7 @@ struct Psf {
 CONVOLUME_API Psf make_psf(const PsfOptions& options, const ExecutionContext& context = {});
 
 struct PsfFacts {
+    /// Of two_photon λ is the wavelength of excitation here, and Σ 1/λ below is 2/λ.
     double rayleigh_lateral_um;  ///< 0.61 λ/NA
     double rayleigh_axial_um;  ///< 2 nᵢ λ/NA², the first dark point on the axis of small apertures
     /// Full widths at half maximum of the model itself, with its modality, across the axis and

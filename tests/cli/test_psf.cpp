@@ -85,6 +85,7 @@ TEST_CASE("side files reproduce a PSF to the last bit") {
         {"--model", "gibson-lanni", "--depth", "3.3um", "--tg", "165um", "--ns", "1.37"},
         {"--modality", "confocal", "--excitation", "488nm", "--pinhole", "0.7"},
         {"--modality", "light-sheet", "--sheet", "1.1um", "--oversampling", "2"},
+        {"--modality", "two-photon", "--excitation", "920nm"},
         {"--size", "auto", "--capture", "0.7"}};
     for (const Arguments& kind : kinds) {
         Arguments arguments = psf(kind);
@@ -190,7 +191,7 @@ TEST_CASE("what cannot be is refused before anything is written") {
         {{"--size", "5,9,x"}, "three whole numbers"},
         {{"--modality", "confocal"}, "needs the wavelength of excitation"},
         {{"--modality", "light-sheet"}, "needs the sheet's thickness"},
-        {{"--modality", "spinning"}, "widefield, confocal and light-sheet"},
+        {{"--modality", "spinning"}, "widefield, confocal, light-sheet and two-photon"},
         {{"--pinhole", "1"}, "a pinhole was given"},
         {{"--sheet", "1um"}, "thickness of a light sheet was given"},
         {{"--modality", "confocal", "--excitation", "488nm", "--pinhole", "0"}, "pinhole is 0"},

@@ -91,6 +91,8 @@ TEST_CASE("mistakes on the command line are usage errors") {
     check_refusal({"convolve", "image.npy", "kernel.npy", "-o", "out.png", "-q"}, folder, 2, "png");
     check_refusal({"preview", "image.npy", "-o", "p.png", "--channel", "1"}, folder, 2,
                   "--channel");
+    for (const char* name : {"p.jpg", "p", "p.png.tif", ".png"})
+        check_refusal({"preview", "image.npy", "-o", name}, folder, 2, "does not end in .png");
     check_refusal({"preview", "image.npy", "-o", "p.png", "--limits", "5,4"}, folder, 2, "5,4");
     check_refusal({"preview", "image.npy", "-o", "p.png", "--scale", "1e6"}, folder, 2, "--scale");
 }
@@ -150,7 +152,8 @@ TEST_CASE("outputs that exist or cannot be created are refused before any work")
                   "--overwrite");
     check_refusal({"convolve", "none.npy", "kernel.npy", "-o", "new.npy", "--timeline", "out.npy"},
                   folder, 5, "--overwrite");
-    check_refusal({"preview", "none.npy", "-o", "out.npy"}, folder, 5, "--overwrite");
+    write_text(folder / "out.png", "precious");
+    check_refusal({"preview", "none.npy", "-o", "out.png"}, folder, 5, "--overwrite");
     CHECK(read_text(folder / "out.npy") == "precious");
     check_refusal({"convolve", "none.npy", "kernel.npy", "-o", "no/such/out.npy"}, folder, 73,
                   "no/such");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 #include "tests/catch.hpp"
 
@@ -156,6 +157,52 @@ TEST_CASE("an open pinhole leaves the excitation") {
         INFO("r " << radii[i]);
         CHECK(found[i] / excited[i] == Approx(mean).epsilon(2 * tail));
     }
+}
+
+TEST_CASE("two photons are excited by the square of the intensity") {
+    PsfOptions options = air_objective();
+    options.modality = Modality::two_photon;
+    options.excitation_um = 0.92;
+    const double peak = psf_intensity(options, 0, {0.0})[0];
+    const std::vector<double> radii{0, 0.2, 0.55, 0.9, 2};
+    for (const double z : {0.0, 1.3, -4.0}) {
+        const auto found = psf_intensity(options, z, radii);
+        for (std::size_t i = 0; i < radii.size(); ++i) {
+            INFO("z " << z << ", r " << radii[i]);
+            const double once = direct_born_wolf(0.75, 0.92, z, radii[i]);
+            CHECK(std::abs(found[i] - once * once) < 1e-7 * peak);
+        }
+    }
+    // Emission plays no part.
+    PsfOptions other = options;
+    other.wavelength_um = 0.45;
+    CHECK(psf_intensity(other, 1.3, radii) == psf_intensity(options, 1.3, radii));
+
+    // The square of the light falls off so fast that planes far from focus hold little of it, and
+    // what is captured of a plane is what sums over its points find.
+    options.voxel = {3, 0.1, 0.12};
+    options.size = {3, 31, 31};
+    const auto shares = make_psf(options).captured;
+    for (const int plane : {0, 1}) {
+        double inside = 0, all = 0;
+        constexpr double step = 0.02;
+        for (double y = step / 2; y < 8; y += step) {
+            std::vector<double> row;
+            for (double x = step / 2; x < 8; x += step) row.push_back(std::hypot(x, y));
+            const auto h = psf_intensity(options, plane == 1 ? 0 : 3, row);
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                all += h[i];
+                const double x = step * (static_cast<double>(i) + 0.5);
+                if (y < 1.55 && x < 1.86) inside += h[i];
+            }
+        }
+        CHECK(shares[static_cast<std::size_t>(plane)] == Approx(inside / all).epsilon(1e-2));
+    }
+    PsfFacts facts = psf_facts(options);
+    CHECK(facts.rayleigh_lateral_um == Approx(0.61 * 0.92 / 0.75));
+    CHECK(facts.nyquist_lateral_um == Approx(0.92 / (8 * 0.75)));
+    options.excitation_um.reset();
+    CHECK_THROWS_AS(psf_facts(options), InvalidArgument);
 }
 
 TEST_CASE("a light sheet dims what is off its middle, by half at half its width") {

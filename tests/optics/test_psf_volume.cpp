@@ -15,7 +15,8 @@ using namespace convolume;
 
 namespace {
 
-constexpr Modality modalities[] = {Modality::widefield, Modality::confocal, Modality::light_sheet};
+constexpr Modality modalities[] = {Modality::widefield, Modality::confocal, Modality::light_sheet,
+                                   Modality::two_photon};
 constexpr PsfModel models[] = {PsfModel::gaussian, PsfModel::born_wolf, PsfModel::gibson_lanni,
                                PsfModel::vectorial};
 
@@ -24,6 +25,7 @@ PsfOptions small(PsfModel model, Modality modality = Modality::widefield) {
     options.model = model;
     options.modality = modality;
     if (modality == Modality::confocal) options.excitation_um = 0.5;
+    if (modality == Modality::two_photon) options.excitation_um = 0.9;
     if (modality == Modality::light_sheet) options.sheet_fwhm_um = 1;
     options.wavelength_um = 0.6;
     options.depth_um = 2;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// `convolume psf --from-beads` as the steps of a run: a measured PSF, and how well the model with
+// the parameters that were typed fits it.
+
+#include <memory>
+#include <optional>
+
+#include "cli/psf/request.hpp"
+#include "cli/run/run.hpp"
+#include "convolume/beads.hpp"
+#include "convolume/image_file.hpp"
+#include "convolume/psf.hpp"
+
+namespace convolume::cli {
+
+class BeadPsfSteps : public RunSteps {
+  public:
+    explicit BeadPsfSteps(const PsfRequest& request) : request_(request) {}
+
+    void open(const ExecutionContext& context) override;
+    void plan(const ExecutionContext&) override {}
+    void report_plan(const Console& console) const override;
+    Work work() const override { return {}; }
+    void execute(const Console& console, ProgressMeter& meter,
+                 const ExecutionContext& context) override;
+    void commit() override;
+    void report_result(const Console& console, const RunTimes& times) const override;
+    void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
+
+  private:
+    void fit_model(const ExecutionContext& context);
+
+    const PsfRequest& request_;
+    io::ImageMetadata input_;
+    std::unique_ptr<io::ImageReader> reader_;
+    std::unique_ptr<io::ImageWriter> writer_;
+    std::optional<PsfOptions> model_;  ///< where NA and wavelength are known
+    Shape3 size_;
+    std::optional<BeadPsf> psf_;
+    double residual_ = 0;  ///< of the model's fit, relative L2
+    double base_ = 0;      ///< constant of the fit, per voxel of the PSF of sum 1
+    std::string from_image_;
+};
+
+}  // namespace convolume::cli

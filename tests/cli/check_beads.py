@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`convolume psf --from-beads` on stacks that NumPy makes: check_beads.py CONVOLUME.
+
+Beads are evaluated from formulas at their places between voxels, so that nothing is interpolated. Ends with 77 (skipped)
+where a module is missing."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import tifffile
+    from scipy.special import j0
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250311))
+rng = np.random.default_rng(SEED)
+command = os.path.abspath(sys.argv[1])
+failures = []
+checks = 0
+
+SHAPE = (41, 240, 250)
+VOXEL = np.array([0.2, 0.08, 0.08])
+NA, NI, WAVELENGTH = 1.0, 1.33, 0.52
+BACKGROUND = 100.0
+PIXELS = 0.08 * np.arange(-180, 181)
+
+
+def check(condition, *what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def born_wolf(z, radii):
+    """|2 ∫ J0(k NA r ρ) exp(i k z √(n² − NA²ρ²)) ρ dρ|², midpoints."""
+    k = 2 * np.pi / WAVELENGTH
+    rho = (np.arange(400) + 0.5) / 400
+    phase = np.exp(1j * k * z * np.sqrt(NI ** 2 - (NA * rho) ** 2)) * rho
+    return np.abs(2 * (j0(k * NA * np.outer(radii, rho)) @ phase) / 400) ** 2
+
+
+RADII = np.arange(0, 15, 0.01)
+
+
+def widefield(z, r):
+    return np.interp(r, RADII, born_wolf(z, RADII))
+
+
+def gaussian(z, r):
+    return np.exp(-(z / 0.35) ** 2 / 2 - (r / 0.11) ** 2 / 2)
+
+
+def light(psf, center, shape):
+    """The PSF with its source at `center`, in voxels, on a stack."""
+    planes = []
+    y = (np.arange(shape[1]) - center[1]) * VOXEL[1]
+    x = (np.arange(shape[2]) - center[2]) * VOXEL[2]
+    r = np.hypot(y[:, None], x[None, :])
+    for z in range(shape[0]):
+        planes.append(psf((z - center[0]) * VOXEL[0], r))
+    return np.array(planes)
+
+
+def fwhm(values, axis):
+    """Through the brightest voxel, between samples by a cubic through four."""
+    peak = np.unravel_index(values.argmax(), values.shape)
+    line = np.moveaxis(values, axis, 0)[(slice(None),) + tuple(p for a, p in enumerate(peak) if a != axis)]
+    fine = np.linspace(0, len(line) - 1, 200 * (len(line) - 1) + 1)
+    base = np.clip(np.floor(fine).astype(int), 1, len(line) - 3)
+    u = fine - base
+    a, b, c, d = (line[base + i] for i in (-1, 0, 1, 2))
+    curve = (-u * (u - 1) * (u - 2) / 6 * a + (u + 1) * (u - 1) * (u - 2) / 2 * b - (u + 1) * u * (u - 2) / 2 * c
+             + (u + 1) * u * (u - 1) / 6 * d)
+    above = fine[curve >= curve.max() / 2]
+    return above.max() - above.min()
+
+
+def run(*options, status=0):
+    done = subprocess.run([command, "psf", "--from-beads", "beads.tif", "-o", "psf.tif", "--overwrite", *options],
+                          capture_output=True, text=True)
+    print(done.stderr, end="")
+    check(done.returncode == status, options, done.returncode, done.stderr)
+    if status:
+        return None, None, done.stderr
+    return tifffile.imread("psf.tif").astype("f8"), json.load(open("psf.json")), done.stderr
+
+
+def make(psf, places, peaks, kind):
+    stack = np.full(SHAPE, BACKGROUND)
+    for center, peak in zip(places, peaks):
+        stack += peak * light(psf, center, SHAPE)
+    stack = np.clip(rng.poisson(stack), 0, 65535).astype(kind)
+    tifffile.imwrite("beads.tif", stack, imagej=True, resolution=(1 / VOXEL[2], 1 / VOXEL[1]),
+                     metadata={"spacing": VOXEL[0], "unit": "um", "axes": "ZYX"})
+
+
+def check_measured(name, psf, size, good, peaks, options, expected):
+    values, measured, text = run(*options)
+    if values is None:
+        return None
+    result = measured["measured"]
+    for key, value in expected.items():
+        check(result[key] == value, name, key, result[key], "instead of", value)
+    check(values.shape == size, name, "size", values.shape)
+    check(abs(values.sum() - 1) < 1e-5, name, "sum", values.sum())
+    fluxes = []
+    for bead in result["beads"]:
+        away = np.abs(np.array(bead["center_voxels"]) - good)
+        nearest = away.max(1).argmin()
+        check(away[nearest].max() < 0.05, name, "bead at", good[nearest], "found at", bead["center_voxels"])
+        center = good[nearest] - np.round(good[nearest]) + np.array(size) // 2
+        fluxes.append(peaks[nearest] * light(psf, center, size).sum())
+    check(abs(result["flux"] / np.mean(fluxes) - 1) < 0.01, name, "flux", result["flux"], np.mean(fluxes))
+    truth = light(psf, np.array(size) // 2, size)
+    for axis in range(3):
+        want, got = fwhm(truth, axis), fwhm(values, axis)
+        check(abs(got / want - 1) < 0.03, name, "width along", "zyx"[axis], got, "instead of", want)
+    check(np.unravel_index(values.argmax(), size) == tuple(n // 2 for n in size), name, "peak is not in the middle")
+    return measured, text
+
+
+def places(rows, columns):
+    """Beads in rows, with any place between voxels."""
+    grid = [(20, 30 + i * 60, 32 + j * 60) for i in range(rows) for j in range(columns)]
+    return np.array(grid) + rng.uniform(-0.5, 0.5, (len(grid), 3)) * (3, 8, 8)
+
+
+def check_widefield():
+    good = places(3, 4)
+    bad = np.array([[20.2, 208.1, 30.3], [20.4, 214.6, 36.7],  # a pair
+                    [19.7, 211.3, 95.2],                       # saturated
+                    [20.1, 209.4, 246.3],                      # at the border
+                    [20.3, 210.2, 160.4]])                     # a clump
+    peaks = np.concatenate([rng.uniform(3000, 6000, len(good)), [4000, 4000, 200000, 4000, 30000]])
+    make(widefield, np.concatenate([good, bad]), peaks, "u2")
+    options = ["--na", str(NA), "--ni", str(NI), "--wavelength", f"{1e3 * WAVELENGTH}nm", "--model", "born-wolf",
+               "--oversampling", "1", "--size", "25,41,41"]
+    measured = check_measured("widefield", widefield, (25, 41, 41), good, peaks, options,
+                              {"used": 12, "crowded": 2, "saturated": 1, "at_border": 1, "unusual": 1})
+    if measured:
+        residual = measured[0]["model"]["residual"]
+        check(residual < 0.05, "residual of the right model", residual)
+    wrong = list(options)
+    wrong[1] = "0.7"
+    check(run(*wrong)[1]["model"]["residual"] > 0.2, "residual of a wrong model")
+    automatic = run(*options[:-2])
+    check(all(n % 2 == 1 for n in automatic[0].shape), "automatic size", automatic[0].shape)
+
+
+def check_gaussian():
+    good = places(3, 4)
+    peaks = rng.uniform(1500, 3000, len(good))
+    make(gaussian, good, peaks, "u2")
+    check_measured("gaussian", gaussian, (19, 25, 25), good, peaks, ["--size", "19,25,25"],
+                   {"used": 12, "crowded": 0, "saturated": 0, "at_border": 0, "unusual": 0})
+
+
+def check_refusals():
+    check("give --na and --wavelength" in run(status=2)[2], "size unknown")
+    check("odd size" in run("--size", "5,6,7", status=2)[2], "even size")
+    check("give an odd size from 3 up" in run("--size", "99,25,25", status=2)[2], "size above the stack's")
+    check("none can be used" in run("--size", "19,151,151", status=2)[2], "all crowded")
+    check("does not apply" in run("--size", "19,25,25", "--like", "beads.tif", status=2)[2], "--like")
+    tifffile.imwrite("beads.tif", rng.poisson(100, (9, 40, 40)).astype("u2"))
+    check("none can be used" in run("--size", "5,9,9", "--voxel", "200,80,80nm", status=2)[2], "noise only")
+
+
+print("seed", SEED)
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for part in (check_widefield, check_gaussian, check_refusals):
+        part()
+    os.chdir("/")
+for failure in failures[:40]:
+    print("FAILED:", failure)
+print(checks, "checks,", len(failures), "failed")
+sys.exit(1 if failures else 0)

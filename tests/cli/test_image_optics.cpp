@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// NA, immersion, wavelengths and pinhole from OME-XML, and objectives by name.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/cli/command.hpp"
+#include "tests/cli/images.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+using nlohmann::json;
+
+namespace {
+
+/// An OME-TIFF of two channels whose XML has these elements.
+struct OmeImage : TemporaryFolder {
+    OmeImage(const std::string& objectives, const std::string& settings,
+             const std::string& channels) {
+        io::ImageMetadata metadata;
+        metadata.channels = 2;
+        metadata.voxel_size_um = {0.3, 0.15, 0.15};
+        metadata.ome_xml =
+            "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\">"
+            "<Instrument ID=\"Instrument:0\">" +
+            objectives + "</Instrument><Image ID=\"Image:0\">" + settings +
+            "<Pixels ID=\"Pixels:0\">" + channels + "</Pixels></Image></OME>";
+        Random random(test_seed("OME image"));
+        std::vector<Array> volumes;
+        for (int i = 0; i < 2; ++i) volumes.push_back(random.array({4, 12, 12}, false, 1));
+        write_image(*this / "image.ome.tif", volumes, metadata);
+    }
+
+    CommandResult run(const std::string& command, const Arguments& more) const {
+        Arguments arguments{command};
+        if (command == "psf")
+            arguments.insert(arguments.end(), {"--like", "image.ome.tif", "--explain"});
+        else
+            arguments.insert(arguments.end(), {"image.ome.tif", "--dry-run"});
+        arguments.push_back("--json");
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return testing::convolume(arguments, *this);
+    }
+    /// The parameters of `convolume psf --like` this image.
+    json psf(const Arguments& more = {}) const {
+        const CommandResult result = run("psf", more);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        return json::parse(result.out).at("psf");
+    }
+};
+
+const std::string two_objectives =
+    "<Objective ID=\"Objective:0\" LensNA=\"0.3\" Immersion=\"Air\"/>"
+    "<Objective ID=\"Objective:1\" LensNA=\"1.2\" Immersion=\"Water\" "
+    "NominalMagnification=\"60\"/>";
+const std::string second = "<ObjectiveSettings ID=\"Objective:1\"/>";
+const std::string confocal =
+    "<Channel ID=\"Channel:0:0\" AcquisitionMode=\"LaserScanningConfocalMicroscopy\" "
+    "EmissionWavelength=\"520\" ExcitationWavelength=\"488\" PinholeSize=\"50\"/>"
+    "<Channel ID=\"Channel:0:1\" AcquisitionMode=\"WideField\" EmissionWavelength=\"0.64\" "
+    "EmissionWavelengthUnit=\"µm\"/>";
+
+}  // namespace
+
+TEST_CASE("OME-XML gives the objective that the image names, and what each channel says") {
+    const OmeImage image(two_objectives, second, confocal);
+    const json first = image.psf();
+    CHECK(first.at("na") == 1.2);
+    CHECK(first.at("ni") == 1.33);
+    CHECK(first.at("modality") == "confocal");
+    CHECK(first.at("wavelength_um") == 0.52);
+    CHECK(first.at("excitation_um") == 0.488);
+    CHECK(first.at("pinhole_au").get<double>() == Approx(50.0 / 60 / (1.22 * 0.52 / 1.2)));
+    const json other = image.psf({"--channel", "1"});
+    CHECK(other.at("modality") == "widefield");
+    CHECK(other.at("wavelength_um").get<double>() == Approx(0.64));
+    CHECK_FALSE(other.contains("pinhole_au"));
+    CHECK(image.run("psf", {"--channel", "2"}).status == 2);
+
+    // The terminal says where they come from.
+    const std::string text = image.run("psf", {}).err;
+    CHECK(contains(text, "optics  NA 1.2, ni 1.33 (Water), confocal, emission 520 nm"));
+    CHECK(contains(text, "pinhole 1.58 AU (50 µm at 60x), from image.ome.tif"));
+}
+
+TEST_CASE("options go before what the image says") {
+    const OmeImage image(two_objectives, second, confocal);
+    const json psf = image.psf({"--na", "1.1", "--wavelength", "600nm", "--modality", "widefield"});
+    CHECK(psf.at("na") == 1.1);
+    CHECK(psf.at("ni") == 1.33);
+    CHECK(psf.at("wavelength_um") == 0.6);
+    CHECK_FALSE(psf.contains("excitation_um"));
+    const std::string text =
+        image.run("psf", {"--na", "1.1", "--wavelength", "600nm", "--modality", "widefield"}).err;
+    CHECK(contains(text, "optics  ni 1.33 (Water), from image.ome.tif"));
+    CHECK(image.psf({"--objective", "63x/1.3 glycerol"}).at("ni") == 1.45);
+}
+
+TEST_CASE("deconvolve makes each channel's PSF from the image alone") {
+    const OmeImage image(two_objectives, second, confocal);
+    const CommandResult result = image.run("deconvolve", {});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    const json kernels = json::parse(result.out).at("kernel");
+    REQUIRE(kernels.size() == 2);
+    CHECK(kernels[0].at("psf").at("modality") == "confocal");
+    CHECK(kernels[1].at("psf").at("wavelength_um").get<double>() == Approx(0.64));
+    CHECK(contains(result.err, "emission 640 nm, from the image's metadata"));
+    const CommandResult chosen = image.run("deconvolve", {"--channel", "1"});
+    CHECK(json::parse(chosen.out).at("kernel").at("psf").at("modality") == "widefield");
+}
+
+TEST_CASE("what OME-XML leaves open or says wrongly stays open") {
+    const std::string plain = "<Channel ID=\"Channel:0:0\"/><Channel ID=\"Channel:0:1\"/>";
+    // Which of two objectives it was is not known.
+    const OmeImage ambiguous(two_objectives, "", plain);
+    CHECK(contains(ambiguous.run("psf", {"--wavelength", "520nm"}).err, "--na was not given"));
+    // Settings go before the medium's usual index; an only objective needs no settings.
+    const OmeImage settings("<Objective ID=\"Objective:0\" LensNA=\"1.3\" Immersion=\"Oil\"/>",
+                            "<ObjectiveSettings ID=\"Objective:0\" RefractiveIndex=\"1.406\"/>",
+                            plain);
+    CHECK(settings.psf({"--wavelength", "520nm"}).at("ni") == 1.406);
+    const OmeImage only("<Objective ID=\"Objective:0\" LensNA=\"1.3\" Immersion=\"Oil\"/>", "",
+                        "<Channel ID=\"Channel:0:0\" EmissionWavelength=\"0.52\"/>"
+                        "<Channel ID=\"Channel:0:1\" EmissionWavelength=\"nonsense\"/>");
+    CHECK(only.psf({"--wavelength", "520nm"}).at("ni") == 1.515);
+    // 0.52 nm is no light.
+    CHECK(contains(only.run("psf", {}).err, "--wavelength was not given"));
+}
+
+TEST_CASE("objectives are known by their names") {
+    const TemporaryFolder folder;
+    const auto psf = [&](const char* name, const Arguments& more = {}) {
+        Arguments arguments{"psf",     "--objective",   name,        "--wavelength", "520nm",
+                            "--voxel", "300,100,100nm", "--explain", "--json",       "-q"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const CommandResult result = testing::convolume(arguments, folder);
+        INFO(name << ": " << result.err);
+        REQUIRE(result.status == 0);
+        return json::parse(result.out).at("psf");
+    };
+    CHECK((psf("60x/1.4 oil").at("na") == 1.4 && psf("60x/1.4 oil").at("ni") == 1.515));
+    CHECK((psf("20X/0.8").at("na") == 0.8 && psf("20X/0.8").at("ni") == 1));
+    CHECK((psf("25x/1.05 Water").at("na") == 1.05 && psf("25x 1.05 WATER").at("ni") == 1.33));
+    CHECK(psf("60x/1.3 silicone", {"--ni", "1.41"}).at("ni") == 1.41);
+    for (const char* bad : {"60x", "60/1.4 oil", "60x/1.4", "60x/1.4 honey", "x/1.4 oil", ""}) {
+        const CommandResult result =
+            testing::convolume({"psf", "--objective", bad, "--wavelength", "520nm", "--voxel",
+                                "300,100,100nm", "-o", "a.tif"},
+                               folder);
+        CHECK(result.status == 2);
+        CHECK(contains(result.err, "60x/1.4 oil"));
+    }
+    const CommandResult list = testing::convolume({"psf", "--objective", "list"}, folder);
+    CHECK(list.status == 0);
+    CHECK(contains(list.out, "60x/1.4 oil         1.4   1.515\n"));
+    CHECK(contains(list.out, "30x/1.05 silicone   1.05  1.4\n"));
+}
