@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`convolume psf --from-beads` on stacks that NumPy makes: check_beads.py CONVOLUME.
 
-Beads are evaluated from formulas at their places between voxels, so that nothing is interpolated. Ends with 77 (skipped)
-where a module is missing."""
+Beads are evaluated from formulas at their places between voxels, so that nothing is interpolated. Ends with 77
+(skipped) where a module is missing.
+"""
 import json
 import os
 import subprocess
