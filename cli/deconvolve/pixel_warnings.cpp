@@ -81,7 +81,6 @@ void PixelCheck::add_dark(const ConstImageView& volume) {
 }
 
 void PixelCheck::add(const ConstImageView& volume) {
-    type_ = volume.type;
     pixels_ += element_count(volume.shape);
     visit_pixel_type(volume.type, [&](auto tag) {
         using T = typename decltype(tag)::type;

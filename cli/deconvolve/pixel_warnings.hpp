@@ -32,7 +32,6 @@ class PixelCheck {
 
     std::optional<double> background_;
     std::optional<double> most_;
-    PixelType type_ = PixelType::float32;
     index_t pixels_ = 0;     ///< of all volumes
     index_t saturated_ = 0;  ///< of them
     double saturation_ = 0;  ///< their value
