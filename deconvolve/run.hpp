@@ -2,7 +2,8 @@
 #pragma once
 // One execution on any set of arrays, which offers
 //   object(i), image(i)            its arrays of either extent
-//   blur(object, image)            A, and blur_back(image, object) its adjoint
+//   blur(object, image)            A, and blur_back(image, object) its adjoint;
+//                                  back_project_unmatched(image, object) the back projector of wb
 //   for_each(extent, stage)        stage(i) for every i below a count, or stage(i, neighbors) for
 //                                  every voxel of a Grid; sum(extent, stage) also adds the results
 //                                  up, in an order of its own that is always the same

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the peak signal-to-noise ratio (PSNR) that each method of `convolume deconvolve` reaches after how many
+iterations and seconds, on a phantom at three light levels. Run it from anywhere:
+
+    bench/deconvolve_quality.py [--build DIR] [--json FILE]
+
+The recordings are made here, by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
+alone: the slope between a run of few and one of many iterations, methods in turn, the median of some rounds. PSNR is
+10 log10 of the truth's maximum squared over the mean squared difference, with the brightness that fits best.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy
+from report import report_text
+from scipy import signal
+
+METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "--acceleration", "none"],
+           "rl-tv": ["--method", "rl-tv"], "shb": ["--method", "shb"], "wb": ["--method", "wb"],
+           "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1"]}
+COUNTS = [1, 2, 3, 5, 7, 10, 13, 16, 20, 25, 30, 36, 43, 51, 60, 75, 90]
+LEVELS = [50, 300, 3000]
+
+
+class Command:
+    def __init__(self, build, folder):
+        self.program = str(Path(build) / "cli" / "convolume")
+        self.folder = Path(folder)
+
+    def run(self, *arguments):
+        done = subprocess.run([self.program, *map(str, arguments), "-q", "--overwrite"], check=True, cwd=self.folder,
+                              capture_output=True, text=True)
+        return json.loads(done.stdout) if "--json" in arguments else None
+
+    def restored(self, *options):
+        report = self.run("deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--device", "cpu", "--json", *options)
+        return np.load(self.folder / "x.npy").astype(np.float64), report["report"]
+
+
+def psnr(truth, x):
+    x = x * (truth * x).sum() / (x * x).sum()
+    return 10 * np.log10(truth.max() ** 2 / ((truth - x) ** 2).mean())
+
+
+def iteration_seconds(command, options, rounds):
+    """Of every method, in turn."""
+    slopes = {name: [] for name in METHODS}
+    for _ in range(rounds):
+        for name, method in METHODS.items():
+            few, many = (timed(command, [*method, *options, "--iterations", n]) for n in (4, 64))
+            slopes[name].append((many - few) / 60)
+    return {name: float(np.median(values)) for name, values in slopes.items()}
+
+
+def timed(command, options):
+    begin = time.perf_counter()
+    command.restored(*options)
+    return time.perf_counter() - begin
+
+
+def first_reached(curve, level):
+    """Iterations until the PSNR is reached, by interpolation; None if never."""
+    for (n0, p0), (n1, p1) in zip(curve, curve[1:]):
+        if p1 >= level:
+            return n1 if p1 == p0 else max(n0, n0 + (n1 - n0) * (level - p0) / (p1 - p0))
+    return None
+
+
+def measure(command, truth, light, photons, rounds):
+    random = np.random.default_rng(photons)
+    background = max(1, photons / 100)
+    counts = random.poisson(np.maximum(light * photons / light.max(), 0) + background)
+    np.save(command.folder / "y.npy", counts.astype(np.uint16))
+    options = ["--background", background]
+    seconds = iteration_seconds(command, options, rounds)
+    result = {"photons": photons, "methods": {}}
+    for name, method in METHODS.items():
+        curve = [(n, float(psnr(truth, command.restored(*method, *options, "--iterations", n)[0]))) for n in COUNTS]
+        entry = {"seconds_an_iteration": seconds[name], "psnr": curve}
+        if name != "wb":
+            x, report = command.restored(*method, *options, "--stop", "auto")
+            entry["auto"] = {"psnr": float(psnr(truth, x)), "iterations": report["volumes"][0]["iterations"]}
+        result["methods"][name] = entry
+        print(photons, name, f"{seconds[name]:.3f} s", " ".join(f"{n}:{p:.2f}" for n, p in curve), entry.get("auto"),
+              flush=True)
+    best = max(p for _, p in result["methods"]["rl"]["psnr"])
+    result["times"] = []
+    for below in (6, 4, 2, 1, 0.3):
+        level = best - below
+        row = {"psnr": level, "seconds": {}}
+        for name, entry in result["methods"].items():
+            needed = first_reached([(0, 0.0), *entry["psnr"]], level)
+            row["seconds"][name] = None if needed is None else float(needed) * seconds[name]
+        result["times"].append(row)
+        print(f"{level:.2f} dB:", {n: s and round(s, 2) for n, s in row["seconds"].items()}, flush=True)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        command = Command(Path(arguments.build).resolve(), folder)
+        command.run("psf", "-o", "h.npy", "--na", 1.2, "--ni", 1.33, "--wavelength", "520nm", "--voxel",
+                    "200,100,100nm", "--size", "17,41,41")
+        command.run("phantom", "-o", "object.npy", "--size", "48,136,136", "--voxel", "200,100,100nm", "--seed", 7)
+        psf = np.load(command.folder / "h.npy").astype(np.float64)
+        specimen = np.load(command.folder / "object.npy").astype(np.float64)
+        light = signal.fftconvolve(specimen, psf / psf.sum(), "valid")
+        truth = specimen[tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))]
+        figures = {"machine": {"cpu": platform.processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
+                               "scipy": scipy.__version__},
+                   "image": light.shape, "psf": psf.shape,
+                   "levels": [measure(command, truth, light, photons, arguments.rounds) for photons in LEVELS]}
+    if arguments.json:
+        Path(arguments.json).write_text(report_text(figures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
