@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deconvolver.hpp"
 
+#include <memory>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/released.hpp"
@@ -12,8 +14,10 @@ namespace {
 void make_options(DeconvolveOptions* self, const std::string& method, int iterations,
                   const std::string& acceleration, const std::string& edges,
                   const std::string& center, std::optional<double> background, double tv_weight,
-                  const std::array<double, 3>& spacing, double noise_to_signal,
-                  std::optional<double> stop, std::optional<index_t> max_host_bytes) {
+                  const std::array<double, 3>& spacing, double noise_to_signal, double consensus,
+                  int unmatched, std::optional<double> stop, bool hold_out,
+                  std::optional<std::array<double, 2>> photons,
+                  std::optional<index_t> max_host_bytes) {
     new (self) DeconvolveOptions;
     self->method = parse_deconvolve_method(method);
     self->iterations = iterations;
@@ -24,7 +28,11 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
     self->tv_weight = tv_weight;
     self->voxel = {spacing[0], spacing[1], spacing[2]};
     self->noise_to_signal = noise_to_signal;
+    self->consensus = consensus;
+    self->unmatched = unmatched;
     self->stop = stop;
+    self->hold_out = hold_out;
+    if (photons) self->photons = PhotonScale{(*photons)[0], (*photons)[1]};
     self->max_host_bytes = max_host_bytes;
 }
 
@@ -34,6 +42,8 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["likelihood"] = report.last.likelihood;
     facts["residual"] = report.last.residual;
     facts["restarts"] = report.restarts;
+    facts["searched"] = report.searched;
+    facts["photons"] = nb::make_tuple(report.photons.gain, report.photons.offset);
     facts["background"] = report.background;
     facts["negative_pixels"] = report.negative_pixels;
     facts["seconds"] = report.executed.seconds;
@@ -42,10 +52,22 @@ nb::dict to_dict(const DeconvolveReport& report) {
     return facts;
 }
 
-// `callback(number, of, likelihood, residual)`: true ends the work with an error that the package
-// turns into a result.
+nb::dict to_dict(const Iteration& iteration) {
+    nb::dict facts;
+    facts["number"] = iteration.number;
+    facts["of"] = iteration.of;
+    facts["likelihood"] = iteration.likelihood;
+    facts["residual"] = iteration.residual;
+    facts["searching"] = iteration.searching;
+    facts["held_out"] = iteration.held_out;
+    facts["consenting"] = iteration.consenting;
+    return facts;
+}
+
+// `callback(facts, read)`: what it raises ends the work.
 nb::dict execute(const Deconvolver& self, const ReadArray& image, const WriteArray& out,
-                 const nb::object& callback, const nb::object& progress) {
+                 const std::optional<ReadArray>& start, const nb::object& callback,
+                 const nb::object& progress) {
     const ConstImageView from = view(image);
     const ImageView to = view(out);
     DeconvolveReport report;
@@ -56,12 +78,32 @@ nb::dict execute(const Deconvolver& self, const ReadArray& image, const WriteArr
         ExecutionContext own = context;
         own.stop = stop.get_token();
         PythonCalls calls(stop);
-        const auto on_iteration = [&](const Iteration& done) {
-            if (callback.is_none()) return;
-            calls.call([&] { callback(done.number, done.of, done.likelihood, done.residual); });
-        };
+        DeconvolveRun run;
+        if (start) run.start = view(*start);
+        if (!callback.is_none())
+            run.on_iteration = [&](const Iteration& done, const EstimateReader& read) {
+                calls.call([&] {
+                    // The reader's references must not be used when the callback is over, though
+                    // Python may keep the object.
+                    const auto valid = std::make_shared<bool>(true);
+                    const nb::object reader =
+                        nb::cpp_function([&read, valid](const WriteArray& target) {
+                            if (!*valid)
+                                throw InvalidArgument(
+                                    "the estimate is there only while the callback runs");
+                            read(view(target));
+                        });
+                    try {
+                        callback(to_dict(done), reader);
+                    } catch (...) {
+                        *valid = false;
+                        throw;
+                    }
+                    *valid = false;
+                });
+            };
         try {
-            report = self.execute(from, to, own, on_iteration);
+            report = self.execute(from, to, run, own);
         } catch (const Cancelled&) {
             if (!calls.raised()) throw;
         }
@@ -79,7 +121,9 @@ void bind_deconvolver(nb::module_& module) {
              nb::arg("edges") = "extend", nb::arg("center") = "middle",
              nb::arg("background") = nb::none(), nb::arg("tv_weight") = 0.002,
              nb::arg("spacing") = std::array<double, 3>{1, 1, 1}, nb::arg("noise_to_signal") = 0.01,
-             nb::arg("stop") = nb::none(), nb::arg("max_host_bytes") = nb::none());
+             nb::arg("consensus") = 0.55, nb::arg("unmatched") = 2, nb::arg("stop") = nb::none(),
+             nb::arg("hold_out") = false, nb::arg("photons") = nb::none(),
+             nb::arg("max_host_bytes") = nb::none());
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(
@@ -106,7 +150,7 @@ void bind_deconvolver(nb::module_& module) {
                          facts["why_not_on_device"] = plan.why_not_on_device;
                          return facts;
                      })
-        .def("execute", &execute, nb::arg("image"), nb::arg("out"),
+        .def("execute", &execute, nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
              nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
 }
 

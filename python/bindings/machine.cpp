@@ -49,6 +49,11 @@ void bind_machine(nb::module_& module) {
     module.def("gpu_devices", &gpu_devices, "GPUs of this machine; empty where there is none.");
     module.def("gpu_unavailable", &gpu_unavailable,
                "Why no GPU can be used here, in one sentence; empty when one can.");
+    module.def(
+        "convert",
+        [](const ReadArray& from, const WriteArray& to) { convert_pixels(view(from), view(to)); },
+        "Copies an array into one of another type: integers are rounded and clamped.",
+        nb::arg("source"), nb::arg("target"));
     module.def("parse_byte_size", [](const std::string& text) { return parse_byte_size(text); });
 }
 

@@ -2,7 +2,7 @@
 """Deconvolution: the object behind a recorded image."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -17,6 +17,9 @@ from ._run import Device, Progress, byte_size, engines, progress_bar
 Edges = Literal["extend"] | Boundary
 
 
+Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "wiener"]
+
+
 @dataclass(frozen=True)
 class Iteration:
     """What is known after an iteration."""
@@ -29,13 +32,43 @@ class Iteration:
     at most 0. Not of method "wiener"."""
     residual: float
     """Of method "wiener": what is left of the right-hand side, relative."""
+    searching: bool
+    """With ``stop="auto"``: this is one of the iterations that find the number of them."""
+    held_out: float
+    """Then: root mean square of the photons set apart minus their prediction."""
+    consenting: float
+    """Of method "rlgc": the share of voxels that took the step."""
+    _read: Callable[[np.ndarray], object] = field(repr=False)
+    _shape: tuple[int, ...] = field(repr=False)
+
+    @property
+    def estimate(self) -> np.ndarray:
+        """The estimate as it is now, float32, of the image's shape: fetched when it is asked for. Only in the
+        callback."""
+        values = np.empty(self._shape, np.float32)
+        self._read(values)
+        return values
 
 
 Callback = Callable[[Iteration], object]
 
 
-def _teller(callback: Callback) -> Callable[[int, int, float, float], object]:
-    return lambda number, of, likelihood, residual: callback(Iteration(number, of, likelihood, residual))
+class _Enough(Exception):
+    """The callback wants no further iterations."""
+
+    def __init__(self, iteration: Iteration) -> None:
+        super().__init__()
+        self.iteration = iteration
+        self.estimate = iteration.estimate
+
+
+def _teller(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
+    def tell(facts: dict[str, Any], read: Any) -> None:
+        iteration = Iteration(**facts, _read=read, _shape=shape)
+        if callback(iteration) is True:
+            raise _Enough(iteration)
+
+    return tell
 
 
 class Deconvolver:
@@ -47,8 +80,10 @@ class Deconvolver:
         (z, y, x), (y, x) or (x,).
     psf : array
         As many dimensions. Negative samples are read as 0, and its sum is made 1.
-    method : {"rl", "rl-tv", "wiener"}
-        Richardson–Lucy; the same with total variation (Dey 2006); least squares with a penalty.
+    method : {"rl", "rl-tv", "shb", "wb", "rlgc", "wiener"}
+        Richardson–Lucy; the same with total variation (Dey 2006); with the scaled heavy ball (Wang and Miller 2014);
+        with a Wiener–Butterworth back projector (Guo 2020); with gradient consensus, which ends itself (Manton and York
+        2023); least squares with a penalty.
     iterations : int
     acceleration : {"biggs-andrews", "none"}
     edges : {"extend", "zero", "nearest", "reflect", "mirror", "wrap"}
@@ -64,8 +99,15 @@ class Deconvolver:
         Edge lengths of a voxel, for the gradient of "rl-tv".
     balance : float
         Of method "wiener": noise to signal, where the PSF sums to 1.
-    stop : float, optional
-        Ends when an iteration lowers the misfit by less than this fraction.
+    unmatched : int
+        Of method "wb": so many steps with its back projector.
+    consensus : float
+        Of method "rlgc": ends when hardly more than this share of the voxels agrees.
+    stop : float or "auto", optional
+        Ends when an iteration lowers the misfit by less than this fraction. "auto": photons that are set apart find the
+        number of iterations; `iterations` is the most that are tried.
+    photons : (gain, offset), optional
+        A pixel's value stands for gain * (value - offset) photons, for "auto" and "rlgc". None: seen from the noise.
     device, workers, max_host_mem, max_gpu_mem
         As of :class:`convolume.Run`.
 
@@ -82,11 +124,12 @@ class Deconvolver:
     (16, 16)
     """
 
-    def __init__(self, image_shape: Sequence[int], psf: Any, *, method: Literal["rl", "rl-tv", "wiener"] = "rl",
+    def __init__(self, image_shape: Sequence[int], psf: Any, *, method: Method = "rl",
                  iterations: int = 30, acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
                  edges: Edges = "extend", origin: Origin = "middle", background: float | Literal["auto"] = 0.0,
                  tv_weight: float = 0.002, spacing: Sequence[float] | None = None, balance: float = 0.01,
-                 stop: float | None = None, device: Device = "auto", workers: int | None = None,
+                 unmatched: int = 2, consensus: float = 0.55, stop: float | Literal["auto"] | None = None,
+                 photons: tuple[float, float] | None = None, device: Device = "auto", workers: int | None = None,
                  max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None) -> None:
         taps = readable(psf, "the PSF")
         shape = tuple(int(n) for n in image_shape)
@@ -96,14 +139,17 @@ class Deconvolver:
         if taps.ndim != len(shape):
             raise InvalidArgument(f"the PSF has {taps.ndim} dimensions and the image {len(shape)}: both must have as "
                                   "many")
+        if isinstance(stop, str) and stop != "auto":
+            raise InvalidArgument(f"stop is a number or 'auto', not '{stop}'")
         lengths = [1.0] * (3 - len(shape)) + [float(s) for s in (spacing or [1.0] * len(shape))]
         if len(lengths) != 3:
             raise InvalidArgument(f"spacing has {len(spacing or ())} numbers for {len(shape)} dimensions")
         options = _core.DeconvolveOptions(
             method=method, iterations=iterations, acceleration=acceleration, edges=_BOUNDARIES.get(edges, edges),
             center=_center(origin, taps.ndim), background=None if background == "auto" else background,
-            tv_weight=tv_weight, spacing=(lengths[0], lengths[1], lengths[2]), noise_to_signal=balance, stop=stop,
-            max_host_bytes=byte_size(max_host_mem))
+            tv_weight=tv_weight, spacing=(lengths[0], lengths[1], lengths[2]), noise_to_signal=balance,
+            consensus=consensus, unmatched=unmatched, stop=None if isinstance(stop, str) else stop,
+            hold_out=stop == "auto", photons=photons, max_host_bytes=byte_size(max_host_mem))
         self._core = _core.Deconvolver(_triple(shape), taps.reshape(_triple(taps.shape)), options,
                                        engines(device, workers, max_gpu_mem))
         self.image_shape = shape
@@ -119,7 +165,7 @@ class Deconvolver:
         """Facts about the last call: iterations done, likelihood, background, seconds, …"""
         return self._report
 
-    def __call__(self, image: Any, out: np.ndarray | None = None, *, dtype: Any = None,
+    def __call__(self, image: Any, out: np.ndarray | None = None, *, dtype: Any = None, start: Any = None,
                  callback: Callback | None = None, progress: Progress = None) -> Any:
         """The deconvolved image, of the same shape, float32 by default.
 
@@ -130,16 +176,25 @@ class Deconvolver:
             Takes the result. It may be `image`.
         dtype : type, optional
             Of the result; integers are rounded and clamped.
+        start : array of `image_shape`, optional
+            The estimate to begin with: an earlier result, or that of the time point before.
         callback : callable, optional
-            Called with an :class:`Iteration` after each. What it raises ends the work.
+            Called with an :class:`Iteration` after each; ``iteration.estimate`` is the estimate. Where it returns True,
+            that is the result. What it raises ends the work.
         """
         pixels = readable(image, "the image")
         if pixels.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
         result = np.empty(pixels.shape, result_type(dtype, "float32")) if out is None else writable(out, pixels.shape)
-        tell = None if callback is None else _teller(callback)
+        tell = None if callback is None else _teller(callback, pixels.shape)
+        first = None if start is None else readable(start, "start")
         with progress_bar(progress) as report:
-            self._report = MappingProxyType(self._core.execute(pixels, result, tell, report))
+            try:
+                self._report = MappingProxyType(self._core.execute(pixels, result, first, tell, report))
+            except _Enough as enough:
+                _core.convert(enough.estimate, result)
+                self._report = MappingProxyType({"iterations": enough.iteration.number,
+                                                 "likelihood": enough.iteration.likelihood})
         return result if out is not None or pixels is image else give_back(result, image)
 
 
@@ -153,10 +208,10 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
                     spacing: Sequence[float] | None = None,
                     acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
                     background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
-                    stop: float | None = None, callback: Callback | None = None, out: np.ndarray | None = None,
-                    dtype: Any = None, device: Device = "auto", workers: int | None = None,
-                    max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
-                    progress: Progress = None) -> Any:
+                    stop: float | Literal["auto"] | None = None, callback: Callback | None = None,
+                    out: np.ndarray | None = None, dtype: Any = None, device: Device = "auto",
+                    workers: int | None = None, max_host_mem: int | str | None = None,
+                    max_gpu_mem: int | str | None = None, progress: Progress = None) -> Any:
     """Richardson–Lucy deconvolution, accelerated, of an object that goes on beyond the image.
 
     For scikit-image's function of this name, with its defaults, see :func:`convolume.restoration.richardson_lucy`.

@@ -91,6 +91,44 @@ def test_callback_that_raises_ends_it(random):
     assert told == [1, 2, 3]
 
 
+def test_callback_that_has_enough(random):
+    image, psf = blurred(random)
+    seen = []
+
+    def three(iteration):
+        seen.append(iteration)
+        return iteration.number == 3
+
+    got = convolume.richardson_lucy(image, psf, 50, acceleration="none", callback=three, device="cpu")
+    assert len(seen) == 3
+    want = convolume.richardson_lucy(image, psf, 3, acceleration="none", device="cpu")
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    with pytest.raises(ValueError, match="callback"):
+        seen[0].estimate  # noqa: B018
+
+
+def test_goes_on_from_an_estimate(random):
+    image, psf = blurred(random)
+    plan = convolume.Deconvolver(image.shape, psf, iterations=4, acceleration="none", edges="zero", device="cpu")
+    want = convolume.richardson_lucy(image, psf, 8, acceleration="none", edges="zero", device="cpu")
+    np.testing.assert_allclose(plan(image, start=plan(image)), want, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["rl", "rl-tv", "shb", "wb", "rlgc", "wiener"])
+def test_every_method_sharpens(method, random):
+    image, psf = blurred(random)
+    plan = convolume.Deconvolver(image.shape, psf, method=method, background=2, iterations=20, device="cpu")
+    assert plan(image).max() > 1.5 * image.max()
+
+
+def test_held_out_photons_end_it(random):
+    image, psf = blurred(random)
+    plan = convolume.Deconvolver(image.shape, psf, stop="auto", iterations=100, background=2, photons=(1, 0),
+                                 device="cpu")
+    plan(image)
+    assert 0 < plan.report["iterations"] < 100 and plan.report["searched"] > 0
+
+
 def test_one_and_two_dimensions(random):
     image = random.poisson(50, 40).astype(float)
     assert convolume.richardson_lucy(image, [1.0, 2, 1], 3, device="cpu").shape == (40,)
