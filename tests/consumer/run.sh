@@ -14,7 +14,7 @@ library_folder=$(dirname "$(find "$prefix" -name 'libconvolume.*' | head -n 1)")
 
 # Headers that callers get: no more than these, and none of the rooms' own.
 headers=$(find "$prefix/include" -name '*.hpp' -o -name '*.cuh' | grep -vc /detail/)
-[ "$headers" -le 24 ] || { echo "run.sh: $headers headers are installed" >&2; exit 1; }
+[ "$headers" -le 25 ] || { echo "run.sh: $headers headers are installed" >&2; exit 1; }
 
 for standard in 20 23; do
     cmake -S "$sources" -B "$build/cmake-$standard" -DCMAKE_PREFIX_PATH="$prefix" \

@@ -95,6 +95,9 @@ TEST_CASE("names of options of a filter bank") {
 TEST_CASE("names of options of a deconvolution") {
     check_names<DeconvolveMethod>({{DeconvolveMethod::richardson_lucy, "rl"},
                                    {DeconvolveMethod::richardson_lucy_tv, "rl-tv"},
+                                   {DeconvolveMethod::scaled_heavy_ball, "shb"},
+                                   {DeconvolveMethod::wiener_butterworth, "wb"},
+                                   {DeconvolveMethod::gradient_consensus, "rlgc"},
                                    {DeconvolveMethod::wiener, "wiener"}},
                                   parse_deconvolve_method);
     CHECK(std::string(to_string(Acceleration::none)) == "none");
@@ -143,7 +146,8 @@ TEST_CASE("names of PSF models, modalities and phantoms") {
                           parse_psf_model);
     check_names<Modality>({{Modality::widefield, "widefield"},
                            {Modality::confocal, "confocal"},
-                           {Modality::light_sheet, "light-sheet"}},
+                           {Modality::light_sheet, "light-sheet"},
+                           {Modality::two_photon, "two-photon"}},
                           parse_modality);
     check_names<PhantomKind>({{PhantomKind::beads, "beads"},
                               {PhantomKind::filaments, "filaments"},
