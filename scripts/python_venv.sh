@@ -3,6 +3,7 @@
 # Makes build/python-venv: what tests of the Python package and its wheel take from PyPI.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+"$root/scripts/install_packages.sh" build python
 venv=$root/build/python-venv
 wanted=$root/scripts/python_requirements.txt
 if ! cmp -s "$wanted" "$venv/installed.txt"; then

@@ -8,7 +8,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 preset=${1:-release}
 [ $# -eq 0 ] || shift
-scripts/install_packages.sh build tests
+scripts/install_packages.sh build tests python
 
 # The Python of a user's environment may lack what the system's has, or the other way round.
 python=/usr/bin/python3

@@ -8,7 +8,7 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-scripts/install_packages.sh build
+scripts/install_packages.sh build python
 test=1
 [ "${1:-}" != --no-test ] || test=
 

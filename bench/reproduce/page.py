@@ -113,7 +113,7 @@ figure that does not exist, with the reason below the table. Precision has [a pa
 ```sh
 bench/reproduce/run.py --build build/cuda --quick --json bench/results/reproduce.json
 bench/reproduce/page.py bench/results/filter_gpu.json bench/results/gpu_direct.json \\
-    bench/results/reproduce.json -o docs/reproduction
+    bench/results/reproduce*.json -o docs/reproduction
 ```
 
 The first command needs the programs `convolume_volumes_bench`, `convolume_filter_cpu_bench` and, with CUDA,

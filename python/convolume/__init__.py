@@ -5,7 +5,7 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 :mod:`convolume.restoration`.
 """
 
-from ._convolve import Convolver, Plan, convolve, correlate
+from ._convolve import Convolver, convolve, correlate
 from ._core import GpuDevice, gpu_devices, version
 from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
 from ._errors import (
@@ -24,6 +24,7 @@ from ._errors import (
 from ._files import Image, open, save  # noqa: A004 (the name that people look for)
 from ._filters import filter_bank
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
+from ._plan import Plan
 from ._run import Run
 
 __version__: str = version()

@@ -29,11 +29,11 @@ def readable(array: Any, what: str) -> np.ndarray:
             raise InvalidArgument(f"{what} is a masked array: fill the masked samples first, by .filled(value)")
         array = array.data
     if not isinstance(array, np.ndarray):
-        array = _from_others(array, what)
+        array = from_others(array, what)
     return _converted(array, what)
 
 
-def _from_others(array: Any, what: str) -> np.ndarray:
+def from_others(array: Any, what: str) -> np.ndarray:
     if hasattr(array, "__dlpack_device__") and not hasattr(array, "__array_interface__"):
         if array.__dlpack_device__()[0] != _DLPACK_CPU:
             raise Unavailable(f"{what} is in a GPU's memory, which is not taken here: copy it to the host first")

@@ -40,7 +40,7 @@ _gpu_process: int | None = None  # that has used a GPU
 def engines(device: Device = "auto", workers: int | None = None, max_gpu_mem: int | str | None = None) -> _core.Engines:
     kind, gpus = _device(device)
     _check_fork(kind)
-    return _core.Engines(device=kind, gpus=gpus, threads=_threads(workers), max_gpu_bytes=byte_size(max_gpu_mem))
+    return _core.Engines(device=kind, gpus=gpus, threads=thread_count(workers), max_gpu_bytes=byte_size(max_gpu_mem))
 
 
 def _device(device: Device) -> tuple[str, list[int]]:
@@ -74,7 +74,7 @@ def _check_fork(kind: str) -> None:
         _gpu_process = process
 
 
-def _threads(workers: int | None) -> int:
+def thread_count(workers: int | None) -> int:
     if workers is None:
         return 0
     if workers < 0:  # as scipy.fft: from the last processor backwards

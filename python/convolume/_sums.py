@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ._arrays import TYPES, _from_others, readable
+from ._arrays import TYPES, from_others, readable
 from ._convolve import Boundary, Convolver, Method, Mode
 from ._errors import BadData, InvalidArgument
 from ._run import Device
@@ -33,7 +33,7 @@ def numbers(array: Any, what: str) -> Array:
         readable(array, what)  # refuses masked samples
         found: Array = array.data
     else:
-        found = array if isinstance(array, np.ndarray) else _from_others(array, what)
+        found = array if isinstance(array, np.ndarray) else from_others(array, what)
     if found.dtype.kind not in "buifc":
         raise InvalidArgument(f"{what} is of type {found.dtype}: it must hold numbers")
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))

@@ -12,7 +12,7 @@ import numpy as np
 from ._arrays import give_back
 from ._convolve import Convolver
 from ._errors import BadData, InvalidArgument, Unavailable
-from ._run import Device, _threads
+from ._run import Device, thread_count
 from ._sums import Array, ByteSize, Resources, numbers
 
 __all__ = ["richardson_lucy", "wiener"]
@@ -171,7 +171,7 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     dtype = _float_type(pixels)
     penalty = _laplacian(pixels.ndim) if reg is None else numbers(reg, "reg")
     axes = range(pixels.ndim)
-    options: dict[str, Any] = {"axes": axes, "workers": _threads(workers) or -1}
+    options: dict[str, Any] = {"axes": axes, "workers": thread_count(workers) or -1}
     forward = fft.rfftn if is_real else fft.fftn
 
     def transfer(kernel: Array) -> Array:
