@@ -11,7 +11,9 @@ moments in which the command waited for the disk). With --prefer, as root, the s
 runs the processors before other programs.
 
     bench/plans.py [--build DIR] [--rounds N] [--chosen N] [--random N] [--seed N] [--calibrated]
-                   [--patience SECONDS] [--prefer] [--json FILE]
+                   [--patience SECONDS] [--prefer] [--minutes N] [--json FILE]
+
+Chosen and random cases are mixed, and the file is written after each: a run that ends early has some of both.
 """
 
 import argparse
@@ -175,14 +177,18 @@ def main():
     parser.add_argument("--calibrated", action="store_true")
     parser.add_argument("--patience", type=float, default=0.5, help="seconds to wait for a quiet moment before a run")
     parser.add_argument("--prefer", action="store_true")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no other case after so long")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    end = time.perf_counter() + 60 * arguments.minutes
     if arguments.prefer:
         prefer_this_session()
     convolume = arguments.build / "cli" / "convolume"
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
     groups = {"chosen": CHOSEN[:: max(1, len(CHOSEN) // max(arguments.chosen, 1))][: arguments.chosen],
               "random": list(random_cases(arguments.random, arguments.seed))}
+    cases = [(group, *case) for group, of_group in groups.items() for case in of_group]
+    random.Random(arguments.seed).shuffle(cases)
     rows = []
     load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as name:
@@ -193,12 +199,17 @@ def main():
                            env={**os.environ, "XDG_CACHE_HOME": name})
             rates = folder / "convolume" / "machine-rates.json"
         runner = Runner(folder, rates, arguments.patience)
-        for group, cases in groups.items():
-            for shape, kernel in cases:
-                ways = measure(convolume, ["cpu", "gpu"] if has_gpu else ["cpu"], shape, kernel, arguments.rounds,
-                               runner)
-                rows.append({"group": group, **row_of(shape, kernel, ways)})
-                print_row(rows[-1])
+        for group, shape, kernel in cases:
+            if time.perf_counter() > end:
+                print(f"time is up: {len(cases) - len(rows)} cases left out")
+                break
+            ways = measure(convolume, ["cpu", "gpu"] if has_gpu else ["cpu"], shape, kernel, arguments.rounds, runner)
+            rows.append({"group": group, **row_of(shape, kernel, ways)})
+            print_row(rows[-1])
+            if arguments.json:
+                figures = {"load": load, "rounds": arguments.rounds, "seed": arguments.seed,
+                           "calibrated": arguments.calibrated, "prefer": arguments.prefer, "cases": rows}
+                arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     load.append(os.getloadavg()[0])
     for group in groups:
         if members := [row for row in rows if row["group"] == group]:
@@ -207,10 +218,6 @@ def main():
     others = statistics.median(row["others"] for row in rows)
     print(f"others took {others:.0%} of the processors during these runs (median); load {load[0]:.1f} before, "
           f"{load[1]:.1f} after, {os.cpu_count()} processors")
-    if arguments.json:
-        figures = {"load": load, "others": others, "rounds": arguments.rounds, "seed": arguments.seed,
-                   "calibrated": arguments.calibrated, "prefer": arguments.prefer, "cases": rows}
-        arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 #pragma once
 // What tests of the GPU engine need: an engine, or the reason why there is none.
 
+#include <cuda_runtime_api.h>
+
 #include <cstdlib>
 
 #include "gpu/backend.hpp"
+#include "gpu/runtime/check.hpp"
 #include "gpu/runtime/fault.hpp"
 #include "tests/catch.hpp"
 
@@ -21,6 +24,15 @@ inline std::shared_ptr<Engine> gpu_engine(std::optional<index_t> limit_bytes = {
     options.devices = {0};
     options.memory_limit_bytes = limit_bytes;
     return gpu::make_engines(options).front();
+}
+
+/// Copies to a device. cudaMemcpy may return while samples of ordinary memory are still on their
+/// way, and streams that do not block would not wait for them.
+inline void copy_to_device(void* target, const void* source, index_t bytes) {
+    gpu::check(
+        cudaMemcpy(target, source, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice),
+        "copying to the GPU");
+    gpu::check(cudaDeviceSynchronize(), "copying to the GPU");
 }
 
 }  // namespace convolume::testing

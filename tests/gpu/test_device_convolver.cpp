@@ -20,8 +20,7 @@ namespace {
 
 gpu::DeviceMemory on_device(const Volume& volume) {
     gpu::DeviceMemory memory(0, volume.bytes());
-    REQUIRE(cudaMemcpy(memory.data(), volume.view().data, static_cast<std::size_t>(volume.bytes()),
-                       cudaMemcpyHostToDevice) == cudaSuccess);
+    copy_to_device(memory.data(), volume.view().data, volume.bytes());
     return memory;
 }
 

@@ -35,8 +35,7 @@ DeviceFilterBank make_device_bank(const BankCase& c) {
 
 gpu::DeviceMemory on_device(const void* data, index_t bytes) {
     gpu::DeviceMemory memory(0, bytes);
-    REQUIRE(cudaMemcpy(memory.data(), data, static_cast<std::size_t>(bytes),
-                       cudaMemcpyHostToDevice) == cudaSuccess);
+    copy_to_device(memory.data(), data, bytes);
     return memory;
 }
 

@@ -92,8 +92,7 @@ TEST_CASE("GPU filters: a caller's function of complex data, in device memory") 
     float* target = nullptr;
     REQUIRE(cudaMalloc(&source, samples * sizeof(*source)) == cudaSuccess);
     REQUIRE(cudaMalloc(&target, samples * sizeof(*target)) == cudaSuccess);
-    REQUIRE(cudaMemcpy(source, signal.data(), samples * sizeof(*source), cudaMemcpyHostToDevice) ==
-            cudaSuccess);
+    copy_to_device(source, signal.data(), samples * static_cast<index_t>(sizeof(*source)));
     std::vector<float> made(samples);
     for (int run = 0; run < 2; ++run) {
         REQUIRE(cudaMemset(target, 0xff, samples * sizeof(*target)) == cudaSuccess);

@@ -43,9 +43,7 @@ struct Lane {
         : source(0, input.bytes()),
           target(0, bytes_out),
           results(size(repeats), std::vector<char>(size(bytes_out))) {
-        gpu::check(cudaMemcpy(source.data(), input.view().data, size(input.bytes()),
-                              cudaMemcpyHostToDevice),
-                   "copying an image to the GPU");
+        copy_to_device(source.data(), input.view().data, input.bytes());
         for (int n = 0; n < repeats; ++n) copies.emplace_back(0, bytes_out);
     }
 
