@@ -29,9 +29,8 @@ inline std::shared_ptr<Engine> gpu_engine(std::optional<index_t> limit_bytes = {
 /// Copies to a device. cudaMemcpy may return while samples of ordinary memory are still on their
 /// way, and streams that do not block would not wait for them.
 inline void copy_to_device(void* target, const void* source, index_t bytes) {
-    gpu::check(
-        cudaMemcpy(target, source, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice),
-        "copying to the GPU");
+    gpu::check(cudaMemcpy(target, source, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice),
+               "copying to the GPU");
     gpu::check(cudaDeviceSynchronize(), "copying to the GPU");
 }
 
