@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed side of deconvolve.py: Richardson-Lucy on arrays it is given, without acceleration.
+// The timed side of deconvolve.py: Richardson-Lucy on arrays it is given.
 //   convolume_deconvolve_bench FOLDER --image Z,Y,X --psf Z,Y,X …
 // reads FOLDER/image.f32 and FOLDER/psf.f32, writes FOLDER/restored.f32, prints one JSON object.
 
@@ -32,7 +32,7 @@ Shape3 shape_of(const std::vector<index_t>& extents) {
 
 int main(int argc, char** argv) {
     CLI::App app("Times Richardson-Lucy deconvolution");
-    std::string folder, device = "cpu", edges = "extend";
+    std::string folder, device = "cpu", edges = "extend", acceleration = "none";
     std::vector<index_t> image_extents, psf_extents;
     DeconvolveOptions options;
     options.iterations = 10;
@@ -42,13 +42,14 @@ int main(int argc, char** argv) {
     app.add_option("--iterations", options.iterations);
     app.add_option("--device", device)->check(CLI::IsMember({"cpu", "gpu"}));
     app.add_option("--edges", edges);
+    app.add_option("--acceleration", acceleration);
     CLI11_PARSE(app, argc, argv);
     try {
         const Shape3 image_shape = shape_of(image_extents), psf_shape = shape_of(psf_extents);
         const std::vector<float> image = read_floats(folder + "/image.f32", image_shape);
         const std::vector<float> psf = read_floats(folder + "/psf.f32", psf_shape);
         std::vector<float> restored(image.size());
-        options.acceleration = Acceleration::none;
+        options.acceleration = parse_acceleration(acceleration);
         options.boundary = parse_edges(edges);
         EngineChoice engines;
         engines.device = device == "gpu" ? EngineChoice::Device::gpu : EngineChoice::Device::cpu;

@@ -23,6 +23,14 @@ function(convolume_kernel_sources list folder)
     set(chunks_double 4)
     set_source_files_properties(${folder}/fft/pass_table.cpp PROPERTIES COMPILE_DEFINITIONS
         "CONVOLUME_CHUNKS_FLOAT=${chunks_float};CONVOLUME_CHUNKS_DOUBLE=${chunks_double}")
+    set(stage_chunks 8)
+    set_source_files_properties(${folder}/fft/stages.cpp PROPERTIES COMPILE_DEFINITIONS
+        "CONVOLUME_STAGE_CHUNKS=${stage_chunks}")
+    math(EXPR last "${stage_chunks} - 1")
+    foreach(Chunk RANGE ${last})
+        convolume_instantiate(${list} ${folder}/fft/stages.cu.in stages_${Chunk}
+            Chunk=${Chunk} Chunks=${stage_chunks})
+    endforeach()
     foreach(Real float double)
         math(EXPR last "${chunks_${Real}} - 1")
         foreach(Chunk RANGE ${last})

@@ -23,7 +23,7 @@ struct HalfRatios {
         const float part = taken_value(y, 1, gain, offset, bits);
         ratio.model[i] = 2 * part / m;
         other[i] = 2 * (y - part) / m;
-        return static_cast<double>(misfit(y, m, y / m));
+        return static_cast<double>(richardson_lucy::misfit(y, m, y / m));
     }
 };
 

@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
-#include <thread>
 
 #include "deconvolve/device_arrays.cuh"
+#include "deconvolve/device_choice.hpp"
 #include "deconvolve/run.hpp"
-#include "deconvolve/runner.hpp"
-#include "gpu/runtime/device.hpp"
-#include "gpu/runtime/device_selection.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
 
-// Convolvers and arrays must leave the driver some room.
-constexpr double usable_share = 0.95;
 // Convolvers with a workspace for all hold it and a kernel's spectrum each, all about as large.
 index_t parts_of(const Problem& problem) {
     return problem.has_unmatched() ? 4 : 3;
 }
 
-index_t memory_limit(int device, const EngineChoice& choice) {
-    const auto free_bytes =
-        static_cast<index_t>(usable_share * static_cast<double>(gpu::free_device_bytes(device)));
-    return std::min(free_bytes, choice.max_gpu_bytes.value_or(free_bytes));
-}
-
 class DeviceRunner final : public Runner {
   public:
-    DeviceRunner(const Problem& problem, const EngineChoice& choice)
-        : device_(gpu::choose_devices(choice.gpus).front()),
-          threads_(choice.threads > 0
-                       ? choice.threads
-                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+    DeviceRunner(const Problem& problem, const DeviceChoice& choice)
+        : device_(choice.device), threads_(choice.threads) {
         const gpu::DeviceScope scope(device_);
-        const index_t limit = memory_limit(device_, choice);
+        const index_t limit = choice.limit_bytes;
         const index_t arrays = array_bytes(problem);
         if (arrays >= limit)
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
@@ -100,7 +86,9 @@ class DeviceRunner final : public Runner {
 };
 
 std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {
-    return std::make_unique<DeviceRunner>(problem, choice);
+    const DeviceChoice on_device(choice);
+    if (auto by_passes = make_pass_runner(problem, on_device)) return by_passes;
+    return std::make_unique<DeviceRunner>(problem, on_device);
 }
 
 }  // namespace

@@ -65,16 +65,22 @@ class RichardsonLucy {
           tv_weight_(problem.options.method == DeconvolveMethod::richardson_lucy_tv
                          ? static_cast<float>(problem.options.tv_weight)
                          : 0),
-          background_(static_cast<float>(image.background)),
-          floor_(static_cast<float>(std::max(1e-6 * image.mean, 1e-30))),
+          rule_{static_cast<float>(image.background),
+                static_cast<float>(std::max(1e-6 * image.mean, 1e-30))},
           variation_(variation_of(problem, image.mean)),
           gain_(static_cast<float>(image.photons.gain)),
           offset_(static_cast<float>(image.photons.offset)) {
         estimate_ = arrays.object(0);
-        correction_ = arrays.object(1);
-        weight_ = arrays.object(2);
-        arrays.for_each(pixels_, Fill{model_, 1});
-        arrays.blur_back(model_, weight_);
+        Weights weights;
+        if constexpr (Arrays::has_passes) {
+            weights = arrays.find_weights();
+        } else {
+            correction_ = arrays.object(1);
+            weight_ = arrays.object(2);
+            arrays.for_each(pixels_, Fill{model_, 1});
+            arrays.blur_back(model_, weight_);
+            weights = {weight_};
+        }
         const double start = std::max(image.mean - image.background, 1e-3 * image.mean);
         arrays.for_each(voxels_, Fill{estimate_, static_cast<float>(start)});
         if (image.load_start) {
@@ -82,7 +88,7 @@ class RichardsonLucy {
                              static_cast<float>(start / static_cast<double>(image.start_scale)));
             const auto least = static_cast<float>(1e-3 * start);
             arrays.for_each(voxels_,
-                            Begin{estimate_, weight_, least_weight, image.start_scale, least});
+                            Begin{estimate_, weights, least_weight, image.start_scale, least});
         }
         int next = 3;
         if (problem.seeks_consensus()) {
@@ -91,10 +97,8 @@ class RichardsonLucy {
         }
         if (momentum_ == Momentum::none) return;
         previous_ = arrays.object(next++);
-        arrays.for_each(voxels_, Copy{estimate_, previous_});
-        if (momentum_ != Momentum::biggs_andrews) return;
-        change_ = arrays.object(next);
-        arrays.for_each(voxels_, Fill{change_, 0});
+        if (momentum_ == Momentum::biggs_andrews) change_ = arrays.object(next);
+        restart();
     }
 
     Outcome run(IterationProgress& progress, int iterations) {
@@ -107,7 +111,8 @@ class RichardsonLucy {
             const float* const point = starting_point(k);
             draw_ = static_cast<std::uint32_t>(k);
             Fit fit = compare(point);
-            if (change_ != nullptr && factor_ > 0 && fit.objective() > before * (1 + rounding)) {
+            if (momentum_ == Momentum::biggs_andrews && factor_ > 0 &&
+                fit.objective() > before * (1 + rounding)) {
                 restart();
                 ++report.restarts;
                 fit = compare(point);
@@ -116,10 +121,7 @@ class RichardsonLucy {
                 throw BadData(
                     "the estimate overflowed float32: scale the image to smaller numbers");
             progress.at(0.5);
-            if (k <= unmatched_)
-                unmatched_step(point);
-            else
-                step(point);
+            take_step(k, point);
             report.last = {k,
                            iterations,
                            -fit.misfit,
@@ -159,21 +161,36 @@ class RichardsonLucy {
     /// A misfit that grew by less has not grown: float32 transforms are not more exact.
     static constexpr double rounding = 1e-6;
 
-    /// Where the step is taken from: the estimate, or a point ahead of it.
+    /// Where the step is taken from: the estimate, or a point ahead of it. Passes find it as they
+    /// go.
     const float* starting_point(int iteration) {
         if (momentum_ == Momentum::none) return estimate_;
         if (momentum_ == Momentum::heavy_ball)  // Wang and Miller, eq. 10
             factor_ = static_cast<float>(iteration - 1) / static_cast<float>(iteration + 2);
-        // Biggs and Andrews' point ahead is given up where it is worse; a heavy ball goes on.
-        const float least_share = momentum_ == Momentum::heavy_ball ? 0.1F : 0;
-        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, factor_, least_share});
+        if (Arrays::has_passes) return estimate_;
+        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, ahead()});
         return previous_;
     }
 
+    // Biggs and Andrews' point ahead is given up where it is worse; a heavy ball goes on.
+    richardson_lucy::Ahead ahead() const {
+        return {factor_, momentum_ == Momentum::heavy_ball ? 0.1F : 0};
+    }
+
     Fit compare(const float* point) {
+        if constexpr (Arrays::has_passes) {
+            const SumPair sums = arrays_.compare({estimate_, previous_, restarted_, ahead()}, rule_,
+                                                 held_.data, held_.share);
+            return {sums.first, 0, sums.second};
+        } else {
+            return compare_arrays(point);
+        }
+    }
+
+    Fit compare_arrays(const float* point) {
         Fit fit;
         arrays_.blur(point, model_);
-        const Ratio ratio{data_, model_, background_, floor_};
+        const Ratio ratio{data_, model_, rule_};
         if (held_.data != nullptr) {
             const SumPair misfits =
                 arrays_.sum(pixels_, RatioHeldOut{ratio, held_.data, held_.share});
@@ -193,9 +210,13 @@ class RichardsonLucy {
         return fit;
     }
 
+    // The estimate before is forgotten.
     void restart() {
+        factor_ = 0;
+        restarted_ = true;
+        if (Arrays::has_passes) return;
         arrays_.for_each(voxels_, Copy{estimate_, previous_});
-        arrays_.for_each(voxels_, Fill{change_, 0});
+        if (change_ != nullptr) arrays_.for_each(voxels_, Fill{change_, 0});
     }
 
     void unmatched_step(const float* point) {
@@ -203,6 +224,19 @@ class RichardsonLucy {
         arrays_.back_project_unmatched(model_, correction_);
         arrays_.for_each(voxels_, UnmatchedStep{point, correction_, weight_, least_weight});
         advance();
+    }
+
+    void take_step(int iteration, const float* point) {
+        if constexpr (Arrays::has_passes) {
+            extrapolate(
+                arrays_.step({estimate_, previous_, restarted_, ahead()}, change_, least_weight));
+            restarted_ = false;
+            if (previous_ != nullptr) std::swap(previous_, estimate_);
+        } else if (iteration <= unmatched_) {
+            unmatched_step(point);
+        } else {
+            step(point);
+        }
     }
 
     void step(const float* point) {
@@ -230,14 +264,18 @@ class RichardsonLucy {
     template <class Extent, class AnyStep>
     void take(const Extent& extent, const AnyStep& step) {
         if (momentum_ == Momentum::biggs_andrews) {
-            const SumPair products = arrays_.sum(extent, StepWithProducts<AnyStep>{step, change_});
-            const double factor =
-                products.second > 0 ? products.first / products.second : 0;  // eq. 10
-            factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
+            extrapolate(arrays_.sum(extent, StepWithProducts<AnyStep>{step, change_}));
         } else {
             arrays_.for_each(extent, step);
         }
         advance();
+    }
+
+    /// By the products of the last two changes: Biggs and Andrews, eq. 10.
+    void extrapolate(const SumPair& products) {
+        if (momentum_ != Momentum::biggs_andrews) return;
+        const double factor = products.second > 0 ? products.first / products.second : 0;
+        factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
     }
 
     void advance() {
@@ -252,8 +290,7 @@ class RichardsonLucy {
     Momentum momentum_;
     int unmatched_;  ///< steps with the other back projector
     float tv_weight_;
-    float background_;
-    float floor_;
+    richardson_lucy::Model rule_;
     Variation variation_;
     index_t voxels_ = element_count(problem_.object);
     index_t pixels_ = element_count(problem_.image);
@@ -262,7 +299,7 @@ class RichardsonLucy {
     float* estimate_ = nullptr;
     float* correction_ = nullptr;
     float* weight_ = nullptr;
-    float* previous_ = nullptr;   ///< the estimate before, then the point ahead
+    float* previous_ = nullptr;   ///< the estimate before, then (not of passes) the point ahead
     float* agreement_ = nullptr;  ///< of rlgc: below 0 where the halves disagree
     float* other_ = nullptr;      ///< of rlgc: ratios of the second half
     float gain_ = 1;              ///< photons of a value
@@ -270,6 +307,7 @@ class RichardsonLucy {
     std::uint32_t draw_ = 0;
     float* change_ = nullptr;  ///< of Biggs and Andrews: what the last step added to its point
     float factor_ = 0;         ///< of the extrapolation
+    bool restarted_ = true;    ///< nothing is known of the estimate before
 };
 
 }  // namespace convolume::deconvolve

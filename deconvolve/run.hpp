@@ -8,7 +8,10 @@
 //                                  every voxel of a Grid; sum(extent, stage) also adds the results
 //                                  up, in an order of its own that is always the same
 //   write(values, array, first, count), read(…)   between the host and an array
-//   staging, threads()             host memory to transfer from, and the host's threads.
+//   staging, threads()             host memory to transfer from, and the host's threads
+//   has_passes                     whether an iteration is two calls instead: compare(point, …)
+//                                  and step(point, …), after find_weights(); such arrays have only
+//                                  some of the above (pass_arrays.cuh)
 
 #include <chrono>
 
@@ -107,7 +110,7 @@ DeconvolveReport run(Arrays& arrays, const Problem& problem, const ConstImageVie
     } else if (poisson) {
         outcome = RichardsonLucy<Arrays>(arrays, problem, loaded)
                       .run(progress, problem.options.iterations);
-    } else {
+    } else if constexpr (!Arrays::has_passes) {
         outcome = solve_wiener(arrays, problem, loaded, progress);
     }
     DeconvolveReport& report = outcome.report;

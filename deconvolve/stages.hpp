@@ -3,7 +3,7 @@
 // What happens to every element of an array, on the host and on a device alike. A stage is called
 // with the element's index; those with a result are summed.
 
-#include "deconvolve/misfit.hpp"
+#include "core/richardson_lucy.hpp"
 #include "deconvolve/variation.hpp"
 
 namespace convolume::deconvolve {
@@ -14,10 +14,26 @@ struct Fill {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
 };
 
+/// What each voxel sends into the image. Planes that are alike may be stored once, see RowStage of
+/// gpu/fft/pass_types.hpp.
+struct Weights {
+    const float* values = nullptr;
+    index_t plane = 1;  ///< voxels of one
+    index_t alike_first = 0, alike_last = 0;
+    CONVOLUME_DEVICE float operator[](index_t i) const {
+        if (alike_first == alike_last) return values[i];
+        const index_t z = i / plane;
+        const index_t stored = z <= alike_first ? z
+                               : z < alike_last ? alike_first
+                                                : z - (alike_last - alike_first);
+        return values[i + (stored - z) * plane];
+    }
+};
+
 /// An estimate that was given: scaled, and above 0 wherever light can be, since what is 0 stays 0.
 struct Begin {
     float* estimate;
-    const float* weight;
+    Weights weight;
     float least_weight;
     float scale;
     float least;
@@ -38,18 +54,14 @@ struct Copy {
 struct Ratio {
     const float* data;
     float* model;
-    float background;
-    float floor;  ///< below it a model is rounding
-    CONVOLUME_DEVICE float expected(index_t i) const {
-        const float sum = model[i] + background;
-        return sum > floor ? sum : floor;
-    }
+    richardson_lucy::Model rule;
+    CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
     CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
     CONVOLUME_DEVICE double compared(index_t i, float m) const {
         const float y = data[i];
         const float ratio = y / m;
         model[i] = ratio;
-        return static_cast<double>(misfit(y, m, ratio));
+        return static_cast<double>(richardson_lucy::misfit(y, m, ratio));
     }
 };
 
@@ -59,14 +71,10 @@ struct Step {
     const float* point;
     float* correction;
     const float* weight;
-    float least_weight;  ///< voxels that reach the image by less cannot be told from it: 0
+    float least_weight;
     CONVOLUME_DEVICE float operator()(index_t i, float slope = 0) const {
-        const float weighed = weight[i];
-        // A strong penalty may make the divisor negative: the step then is long, not backwards.
-        const float least = 0.1F * weighed;
-        const float divisor = weighed + slope > least ? weighed + slope : least;
-        const float factor = correction[i] > 0 ? correction[i] : 0;
-        const float next = weighed < least_weight ? 0 : point[i] * factor / divisor;
+        const float next =
+            richardson_lucy::step(point[i], correction[i], weight[i], least_weight, slope);
         correction[i] = next;
         return next - point[i];
     }
@@ -104,17 +112,13 @@ struct TotalVariation {
     CONVOLUME_DEVICE double operator()(index_t i) const { return (*this)(i, variation.around(i)); }
 };
 
-/// previous <- estimate + factor (estimate - previous), but at least `least_share` of the estimate:
-/// what becomes 0 stays 0.
+/// previous <- the point ahead of the estimate.
 struct Extrapolate {
     const float* estimate;
     float* previous;
-    float factor;
-    float least_share = 0;
+    richardson_lucy::Ahead ahead;
     CONVOLUME_DEVICE void operator()(index_t i) const {
-        const float ahead = estimate[i] + factor * (estimate[i] - previous[i]);
-        const float least = least_share * estimate[i];
-        previous[i] = ahead > least ? ahead : least;
+        previous[i] = ahead(estimate[i], previous[i]);
     }
 };
 

@@ -35,6 +35,7 @@ struct ColumnJob {
     index_t source_batch = 0, target_batch = 0;
     index_t columns = 0, batches = 1;
     SlotMap load, store;
+    Real kernel_sign = 1;                ///< of the kernel's imaginary parts
     Real load_sign = 1, store_sign = 1;  ///< of imaginary parts: an inverse conjugates both ends
     bool staged = false;                 ///< tiles are copied to shared memory ahead of their use
 };

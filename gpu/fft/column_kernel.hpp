@@ -161,16 +161,16 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
             context.wait_copies();
             context.sync();
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                v[sample] = conjugate(v[sample] * staged(frequency));
+                const Complex<Real> k = staged(frequency);
+                v[sample] = conjugate(v[sample] * Complex<Real>{k.re, job.kernel_sign * k.im});
             });
             context.sync();
             if (next < tiles) stage_source(next);
         } else if (inside) {
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                v[sample] =
-                    conjugate(v[sample] *
-                              context.load(kernel + slot_offset<Real>(frequency, job.kernel_slot) +
-                                           column_in_tile));
+                const Complex<Real> k = context.load(
+                    kernel + slot_offset<Real>(frequency, job.kernel_slot) + column_in_tile);
+                v[sample] = conjugate(v[sample] * Complex<Real>{k.re, job.kernel_sign * k.im});
             });
         }
         Fft::back(lane, thread, v, twiddles);

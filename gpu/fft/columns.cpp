@@ -61,8 +61,11 @@ void transform_columns(index_t length, Direction direction, const Columns<Real>&
 
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
-                      const PositionMap& store, const Columns<Real>& kernel, cudaStream_t stream) {
-    launch(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel), stream);
+                      const PositionMap& store, const Columns<Real>& kernel, cudaStream_t stream,
+                      bool conjugate_kernel) {
+    auto job = convolve_job(length, data, load, store, kernel);
+    if (conjugate_kernel) job.kernel_sign = -1;
+    launch(column_pass_of<Real>(length), job, stream);
 }
 
 #define CONVOLUME_INSTANTIATE(Real)                                                               \
@@ -70,7 +73,7 @@ void convolve_columns(index_t length, const Columns<Real>& data, const PositionM
     template void transform_columns(index_t, Direction, const Columns<Real>&, const PositionMap&, \
                                     const Columns<Real>&, const PositionMap&, cudaStream_t);      \
     template void convolve_columns(index_t, const Columns<Real>&, const PositionMap&,             \
-                                   const PositionMap&, const Columns<Real>&, cudaStream_t);
+                                   const PositionMap&, const Columns<Real>&, cudaStream_t, bool);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)
 #undef CONVOLUME_INSTANTIATE

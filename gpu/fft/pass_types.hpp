@@ -10,6 +10,7 @@
 
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
+#include "core/richardson_lucy.hpp"
 
 namespace convolume::gpu {
 
@@ -75,6 +76,47 @@ struct RowTarget {
     index_t kept_begin_x = 0, kept_x = 1;
     double add_real = 0, add_imaginary = 0;
     unsigned long long* clamped = nullptr;  ///< two counters on the device
+};
+
+/// What a pass over real rows in single precision does with their samples: a stage of the iteration
+/// of Richardson and Lucy (core/richardson_lucy.hpp). Sample `begin` + x of row y of plane z of the
+/// transform, x < count, y < rows, is element (z rows + y) count + x of each array; samples beyond
+/// are 0. All sums are of double precision.
+struct RowStage {
+    enum class Kind {
+        // Before a forward transform:
+        ones,   ///< sample <- 1
+        point,  ///< sample <- the point ahead of `newest`
+        // Between an inverse and a forward one:
+        ratio,  ///< sample <- data / model; sums: misfit, squared errors of `held`
+        // After an inverse one:
+        step,  ///< newest or `before` <- the step from the point; sums: change times the last
+               ///< change, that one squared
+    };
+    Kind kind = Kind::ones;
+    index_t rows = 1;
+    int begin = 0, count = 1;
+    // point, step
+    float* newest = nullptr;
+    float* before = nullptr;  ///< null: the point is the newest estimate, and is overwritten
+    bool restart = false;     ///< `before` and `change` hold nothing yet: the point is the newest
+    richardson_lucy::Ahead ahead{0, 0};
+    // ratio
+    const float* data = nullptr;
+    const float* held = nullptr;  ///< null: none
+    float held_share = 0;
+    richardson_lucy::Model model{0, 0};
+    // step
+    float* change = nullptr;  ///< null: none
+    const float* weight = nullptr;
+    /// Planes of the weight that are alike are stored once: plane z is stored plane z up to
+    /// `alike_first`, and z - (alike_last - alike_first) from `alike_last` on.
+    index_t alike_first = 0, alike_last = 0;
+    float least_weight = 0;
+
+    CONVOLUME_DEVICE index_t weight_plane(index_t z) const {
+        return z <= alike_first ? z : z < alike_last ? alike_first : z - (alike_last - alike_first);
+    }
 };
 
 /// Planes of half (or, of complex data, full) spectra: sample (plane, y, k) is data[((first_plane +

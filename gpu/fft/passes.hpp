@@ -38,10 +38,12 @@ void transform_columns(index_t length, Direction direction, const Columns<Real>&
                        const PositionMap& store, cudaStream_t stream);
 
 /// The fused pass: forward, times kernel, inverse, in place. Sample (frequency k, column) of
-/// `kernel` (length slots, one batch, natural order) multiplies frequency k. One batch.
+/// `kernel` (length slots, one batch, natural order) multiplies frequency k; its conjugate, if
+/// asked for. One batch.
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
-                      const PositionMap& store, const Columns<Real>& kernel, cudaStream_t stream);
+                      const PositionMap& store, const Columns<Real>& kernel, cudaStream_t stream,
+                      bool conjugate_kernel = false);
 
 /// Transforms rows 0 … loaded_y-1 of the planes of `source` along x into `target`. Real rows: real
 /// to half-complex of `length`/2+1 samples, length even.
@@ -54,5 +56,18 @@ void forward_rows(index_t length, bool complex_rows, const RowSource& source,
 template <class Real>
 void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>& source,
                   const RowTarget& target, double scale, cudaStream_t stream);
+
+/// Whether there are passes with a stage for real rows of that length.
+bool has_stage_pass(index_t length, int device);
+
+/// A pass with a stage over rows 0 … stage.rows-1 of so many planes of the spectrum, in place, with
+/// the transforms that the stage's kind has. Samples are multiplied by `scale` after an inverse
+/// transform. Where `sums` is given, on the device with room for 2 · most_stage_blocks(), it gets
+/// two sums of each thread block; returns how many blocks there are.
+index_t stage_rows(index_t length, const RowStage& stage, index_t planes,
+                   const SpectrumPlanes<float>& spectrum, double scale, double* sums,
+                   cudaStream_t stream);
+/// On the current device.
+index_t most_stage_blocks(index_t length);
 
 }  // namespace convolume::gpu

@@ -50,15 +50,15 @@ TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
         const double exact_m = static_cast<double>(m);
         const double t = (exact_m - exact_y) / exact_y;
         const double want = exact_y * (t - std::log1p(t));
-        const auto got = static_cast<double>(deconvolve::misfit(y, m, y / m));
+        const auto got = static_cast<double>(richardson_lucy::misfit(y, m, y / m));
         INFO("y " << y << ", m " << m);
         // Float32 roundings, which grow 15-fold where √½ begins another power of 2. The definition
         // in double loses more where it nearly vanishes.
         REQUIRE(std::abs(got - want) <= 2e-6 * want + 1e-16 * exact_y);
     }
-    CHECK(deconvolve::misfit(3, 3, 1) == 0);
-    CHECK(deconvolve::misfit(0, 7, 0) == 7);
-    CHECK(deconvolve::misfit(-0.0F, 7, -0.0F) == 7);
+    CHECK(richardson_lucy::misfit(3, 3, 1) == 0);
+    CHECK(richardson_lucy::misfit(0, 7, 0) == 7);
+    CHECK(richardson_lucy::misfit(-0.0F, 7, -0.0F) == 7);
 }
 
 TEST_CASE("deconvolve: voxels of a grid meet their neighbors once") {

@@ -90,6 +90,72 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     }
 }
 
+TEST_CASE("device deconvolve: iterations as passes are those on the CPU") {
+    NEEDS_GPU();
+    Random random(test_seed("passes and CPU deconvolve"));
+    struct Case {
+        Shape3 image, psf;
+        Index3 center;
+    };
+    // Odd extents, planes that are all alike or none, a PSF as large as the image, single planes.
+    const std::vector<Case> cases = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
+                                     {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
+                                     {{5, 31, 64}, {5, 31, 15}, {2, 15, 7}},
+                                     {{1, 65, 131}, {1, 9, 12}, {0, 4, 6}},
+                                     {{40, 12, 600}, {3, 5, 7}, {1, 2, 3}}};
+    for (const Case& of : cases) {
+        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
+        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
+        DeconvolveOptions options;
+        options.background = 5;
+        options.iterations = 8;
+        options.center = {KernelCenter::Kind::explicit_, of.center};
+        for (const auto method :
+             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::scaled_heavy_ball})
+            for (const auto acceleration : {Acceleration::none, Acceleration::biggs_andrews})
+                for (const bool zero : {false, true})
+                    for (const bool hold_out : {false, true}) {
+                        options.method = method;
+                        options.acceleration = acceleration;
+                        options.boundary.reset();
+                        if (zero) options.boundary = Boundary{BoundaryKind::zero};
+                        options.hold_out = hold_out;
+                        const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
+                        const Deconvolved on_gpu =
+                            deconvolved(specimen.recorded, psf, options, gpu_only());
+                        const Comparison comparison = compare(on_cpu.result, on_gpu.result);
+                        INFO(to_string(method) << ", " << to_string(acceleration) << ", zero "
+                                               << zero << ", held out " << hold_out << ", image "
+                                               << to_string(of.image) << ": " << comparison.report);
+                        CHECK(comparison.error < 1e-4);
+                        CHECK(on_gpu.report.iterations == on_cpu.report.iterations);
+                        CHECK(on_gpu.report.restarts == on_cpu.report.restarts);
+                    }
+    }
+}
+
+TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration") {
+    NEEDS_GPU();
+    Random random(test_seed("compact PSF"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {60, 90, 70}, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    DeconvolveOptions options;
+    options.iterations = 5;
+    const Deconvolver whole(specimen.recorded.shape, taps.view(), options, gpu_only());
+    EngineChoice small = gpu_only();
+    small.max_gpu_bytes = whole.plan().device_bytes - 1;
+    const Deconvolver compact(specimen.recorded.shape, taps.view(), options, small);
+    REQUIRE(compact.plan().on_device);
+    CHECK(compact.plan().device_bytes < whole.plan().device_bytes);
+    const Comparison comparison =
+        compare(deconvolved(specimen.recorded, psf, options, gpu_only()).result,
+                deconvolved(specimen.recorded, psf, options, small).result);
+    INFO(comparison.report);
+    CHECK(comparison.error < 1e-5);
+}
+
 TEST_CASE("device deconvolve: the limit of a GPU's memory is kept") {
     NEEDS_GPU();
     const Array psf = gaussian_psf({5, 9, 9}, {2, 4, 4}, {1, 2, 2});

@@ -94,20 +94,23 @@ struct ColumnsCheck {
         CHECK(untouched == batches * (target_size - store.count * columns));
     }
 
-    static void convolve(const PositionMap& load, const PositionMap& store, bool staged) {
+    static void convolve(const PositionMap& load, const PositionMap& store, bool staged,
+                         bool conjugate_kernel = false) {
         REQUIRE(load.ring == store.ring);
         auto data = random_samples<Sample>(load.ring * pitch, N);
         auto kernel = random_samples<Sample>(N * pitch, N + 1);
         const auto before = data;
-        run(convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
-                         Columns<Real>{kernel.data(), pitch, columns, 1, 0}),
-            staged);
+        auto job = convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
+                                Columns<Real>{kernel.data(), pitch, columns, 1, 0});
+        if (conjugate_kernel) job.kernel_sign = -1;
+        run(job, staged);
         Difference difference;
         for (index_t c = 0; c < columns; ++c) {
             auto signal = fftw(column_of(before, c, load), forward_sign);
             for (index_t k = 0; k < N; ++k) {
+                const std::complex<double> factor(kernel[static_cast<std::size_t>(k * pitch + c)]);
                 signal[static_cast<std::size_t>(k)] *=
-                    std::complex<double>(kernel[static_cast<std::size_t>(k * pitch + c)]);
+                    conjugate_kernel ? std::conj(factor) : factor;
             }
             compare(data, c, store, fftw(signal, inverse_sign), difference);
         }
@@ -137,6 +140,8 @@ struct ColumnsCheck {
         convolve(whole, whole, true);
         convolve(early, ring, true);
         convolve(ring, early, false);
+        convolve(early, ring, true, true);
+        convolve(ring, early, false, true);
     }
 };
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The iteration of Richardson and Lucy for one sample, on the host and on a device: the formulas
+// that loops over arrays and passes of transforms share.
+
+#include <cstdint>
+#include <cstring>
+
+#include "convolume/cuda/detail/complex.hpp"
+
+namespace convolume::richardson_lucy {
+
+/// a / b to 2 ulp; on a device without the many instructions that the last bit takes.
+CONVOLUME_DEVICE float quotient(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fdividef(a, b);
+#else
+    return a / b;
+#endif
+}
+
+/// What a pixel is expected to hold: the blurred estimate and the background. Below `floor` a model
+/// is rounding.
+struct Model {
+    float background;
+    float floor;
+    CONVOLUME_DEVICE float expected(float blurred) const {
+        const float sum = blurred + background;
+        return sum > floor ? sum : floor;
+    }
+};
+
+/// m - y + y log(y / m) in float32, to some 1e-6 of it, y >= 0 and m > 0; `ratio` is y / m. Near
+/// y = m, where the terms cancel, it is (y - m) s + 2 y (atanh s - s), s = (y - m) / (y + m): C.
+/// Loader, Fast and Accurate Computation of Binomial Probabilities (2000). It has no branches, so
+/// that loops of it become vectors.
+CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
+    constexpr std::uint32_t root_half = 0x3f3504f3;  // the bits of √½
+    constexpr float log_2 = 0.693147181F;
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &ratio, sizeof bits);
+    // ratio = fraction 2^exponent, fraction from √½ to √2. A ratio of 0 gets a finite logarithm.
+    const std::int32_t exponent = static_cast<std::int32_t>(bits - root_half) >> 23;
+    const std::uint32_t fraction_bits = bits - (static_cast<std::uint32_t>(exponent) << 23);
+    float fraction = 0;
+    std::memcpy(&fraction, &fraction_bits, sizeof fraction);
+    const bool near = exponent == 0;
+    const float s = quotient(near ? y - m : fraction - 1, near ? y + m : fraction + 1);
+    const float s2 = s * s;
+    const float rest = s * s2 * (1.0F / 3 + s2 * (0.2F + s2 * (1.0F / 7 + s2 * (1.0F / 9))));
+    const float first =
+        near ? (y - m) * s : m - y + y * (static_cast<float>(exponent) * log_2 + 2 * s);
+    return first + y * (2 * rest);
+}
+
+/// A step from `point`: times the correction, over the weight, which is what a voxel's light sends
+/// into the image, and the slope of a penalty. Voxels of less than `least_weight` cannot be told
+/// from the image: 0.
+CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight,
+                            float slope = 0) {
+    // A strong penalty may make the divisor negative: the step then is long, not backwards.
+    const float least = 0.1F * weight;
+    const float divisor = weight + slope > least ? weight + slope : least;
+    const float factor = correction > 0 ? correction : 0;
+    return weight < least_weight ? 0 : quotient(point * factor, divisor);
+}
+
+/// A point ahead of the newest estimate, along the way from the one before, but at least
+/// `least_share` of it: what becomes 0 stays 0.
+struct Ahead {
+    float factor;
+    float least_share;
+    CONVOLUME_DEVICE float operator()(float newest, float before) const {
+        const float ahead = newest + factor * (newest - before);
+        const float least = least_share * newest;
+        return ahead > least ? ahead : least;
+    }
+};
+
+}  // namespace convolume::richardson_lucy

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "deconvolve/device_choice.hpp"
+#include "deconvolve/pass_arrays.cuh"
+#include "deconvolve/run.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// Steps of Richardson and Lucy that look at one voxel at a time, of an object that ends in
+// darkness.
+bool goes_by_passes(const DeconvolveOptions& options) {
+    const bool plain = options.method == DeconvolveMethod::richardson_lucy ||
+                       options.method == DeconvolveMethod::scaled_heavy_ball;
+    return plain && (!options.boundary || options.boundary->kind == BoundaryKind::zero);
+}
+
+double sum_of(const Volume& psf) {
+    const auto* const samples = static_cast<const double*>(psf.view().data);
+    return std::accumulate(samples, samples + element_count(psf.shape()), 0.0);
+}
+
+// Samples are moved two at a time where the image begins at an even sample of the grid: taps along
+// x may get a 0 before them.
+std::optional<gpu::PairAxes> axes_of(const Problem& problem, int device) {
+    // A PSF without light is refused where all methods refuse it.
+    if (!goes_by_passes(problem.options) || !(sum_of(problem.psf) > 0)) return {};
+    Shape3 taps = problem.psf.shape();
+    Index3 shift = problem.options.center.index;
+    if (!problem.options.boundary)
+        for (int a = 0; a < 3; ++a) shift[a] = taps[a] - 1;
+    if (shift.x % 2 != 0 && taps.x < problem.object.x) {
+        ++taps.x;
+        ++shift.x;
+    }
+    return gpu::adjoint_pair_axes(device, problem.object, problem.image, taps, shift);
+}
+
+// The PSF with a sum of 1, in the last of `width` taps along x.
+Volume normalized(const Volume& psf, index_t width) {
+    const auto* samples = static_cast<const double*>(psf.view().data);
+    const double sum = sum_of(psf);
+    const Shape3 shape = psf.shape();
+    Volume taps({shape.z, shape.y, width}, PixelType::float32);
+    float* row = taps.elements<float>();
+    for (index_t i = 0; i < shape.z * shape.y; ++i, row += width, samples += shape.x)
+        std::transform(samples, samples + shape.x, row + (width - shape.x),
+                       [&](double sample) { return static_cast<float>(sample / sum); });
+    return taps;
+}
+
+class PassRunner final : public Runner {
+  public:
+    PassRunner(const Problem& problem, const DeviceChoice& choice, const gpu::PairAxes& axes)
+        : device_(choice.device) {
+        const gpu::DeviceScope scope(device_);
+        const Volume taps = normalized(problem.psf, axes[2].taps);
+        arrays_.emplace(device_, problem, axes, taps.view(), choice.threads, choice.limit_bytes);
+        plan_.on_device = true;
+        plan_.engines = message("gpu:", device_);
+        plan_.object = problem.object;
+        plan_.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
+        plan_.array_bytes = arrays_->array_bytes();
+        plan_.device_bytes = arrays_->bytes();
+        plan_.host_bytes =
+            checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
+    }
+
+    ~PassRunner() override {
+        try {
+            const gpu::DeviceScope scope(device_);
+            arrays_.reset();
+        } catch (const Error&) {  // a lost device: nothing is left to free
+        }
+    }
+
+    const DeconvolvePlan& plan() const override { return plan_; }
+
+    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
+                             const ImageView& result, const ExecutionContext& context,
+                             const DeconvolveRun& along) override {
+        const gpu::DeviceScope scope(device_);
+        if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
+        const PhaseTimer timer(context.timeline, Phase::convolve, device_);
+        return run(*arrays_, problem, image, result, context, along);
+    }
+
+  private:
+    int device_;
+    std::optional<PassArrays> arrays_;
+    DeconvolvePlan plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceChoice& choice) {
+    const gpu::DeviceScope scope(choice.device);
+    const auto axes = axes_of(problem, choice.device);
+    if (!axes) return nullptr;
+    return std::make_unique<PassRunner>(problem, choice, *axes);
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a kernel over rows with a stage is told.
+
+#include "gpu/fft/row_job.hpp"
+
+namespace convolume::gpu {
+
+/// Each has a kernel of its own: a forward transform, an inverse and a forward one, an inverse one.
+enum class StageWork { load, compare, step };
+
+constexpr StageWork work_of(RowStage::Kind kind) {
+    if (kind == RowStage::Kind::ratio) return StageWork::compare;
+    return kind == RowStage::Kind::step ? StageWork::step : StageWork::load;
+}
+
+struct StageJob {
+    RowJob<float> rows;  ///< of no pixels
+    RowStage stage;
+    double* sums = nullptr;  ///< two a block; null: none are wanted
+};
+
+/// The job of stage_rows (passes.hpp), less its tables.
+inline StageJob stage_job(const RowStage& stage, index_t planes,
+                          const SpectrumPlanes<float>& spectrum, double scale, double* sums) {
+    StageJob job;
+    job.rows = row_job(false, PixelRows{}, spectrum);
+    job.rows.planes = planes;
+    job.rows.rows = stage.rows;
+    job.rows.scale = static_cast<float>(scale);
+    job.stage = stage;
+    job.sums = sums;
+    return job;
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes over rows with a stage, on the host: transforms by FFTW and the formulas in double
+// precision are what they must give.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "gpu/fft/lengths.hpp"
+#include "gpu/fft/passes.hpp"
+#include "gpu/fft/stage_kernel.hpp"
+#include "gpu/fft/twiddles.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/fft/fft_support.hpp"
+#include "tests/gpu/fft/host_block.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+constexpr index_t planes = 3, most_blocks = 2;
+
+// Rows of 2N real samples of which some are the stage's, in a ring of planes that wraps.
+template <int N>
+struct StageCheck {
+    using Sample = std::complex<float>;
+    using Shape = StageShape<N>;
+    static constexpr index_t length = 2 * N, samples = N + 1, ring = 4, first = 3;
+    static constexpr index_t pitch = (samples + 15) / 16 * 16;
+
+    index_t rows = Shape::rows + 2;
+    int begin, count;
+    std::vector<Sample> spectrum = poisoned<Sample>(ring * (rows + 1) * pitch);
+    double sums[2] = {0, 0};
+
+    StageCheck(int first_sample, int last_sample)
+        : begin(first_sample), count(last_sample - first_sample) {}
+
+    Sample* row(index_t plane, index_t y) {
+        return spectrum.data() + ((first + plane) % ring * (rows + 1) + y) * pitch;
+    }
+    index_t elements() const { return planes * rows * count; }
+    std::size_t element(index_t plane, index_t y, index_t x) const {
+        return static_cast<std::size_t>((plane * rows + y) * count + x);
+    }
+
+    // Positive, as light is.
+    std::vector<float> light(unsigned seed) const {
+        auto values = random_samples<float>(elements(), seed);
+        for (float& value : values) value = 5 + 4 * value;
+        return values;
+    }
+
+    RowStage stage(RowStage::Kind kind) const {
+        RowStage made;
+        made.kind = kind;
+        made.rows = rows;
+        made.begin = begin;
+        made.count = count;
+        return made;
+    }
+
+    template <StageWork Work>
+    void run(const RowStage& made) {
+        REQUIRE(work_of(made.kind) == Work);
+        const SpectrumPlanes<float> there{spectrum.data(), (rows + 1) * pitch, pitch, first, ring};
+        double of_blocks[2 * most_blocks];
+        StageJob job = stage_job(made, planes, there, 1.0 / length, of_blocks);
+        auto tables = plan_twiddles<float>(Shape::value);
+        const auto of_pairs = pair_twiddles<float>(N);
+        tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
+        job.rows.twiddles = tables.data();
+        run_on_host(most_blocks, Shape::threads, Shape::shared_bytes,
+                    [&](const HostBlock& block) { stage_pass<N, Work>(block, job); });
+        sums[0] = of_blocks[0] + of_blocks[2];
+        sums[1] = of_blocks[1] + of_blocks[3];
+    }
+
+    // Random rows of all samples, and their spectra in place; light where the stage looks.
+    std::vector<Signal> fill() {
+        std::vector<Signal> values;
+        for (index_t i = 0; i < planes * rows; ++i) {
+            auto signal = random_samples<std::complex<double>>(length, static_cast<unsigned>(i));
+            for (auto& value : signal) value = 3 + 2 * value.real();
+            const Signal transformed = fftw(signal, forward_sign);
+            for (index_t k = 0; k < samples; ++k)
+                row(i / rows, i % rows)[k] = Sample(transformed[static_cast<std::size_t>(k)]);
+            values.push_back(std::move(signal));
+        }
+        return values;
+    }
+
+    // Against the transforms of what the stage should have made.
+    void check_spectrum(const std::vector<double>& wanted) {
+        Difference difference;
+        for (index_t plane = 0; plane < planes; ++plane)
+            for (index_t y = 0; y < rows; ++y) {
+                Signal signal(static_cast<std::size_t>(length));
+                for (index_t x = 0; x < count; ++x)
+                    signal[static_cast<std::size_t>(begin + x)] = wanted[element(plane, y, x)];
+                const Signal transformed = fftw(signal, forward_sign);
+                for (index_t k = 0; k < samples; ++k)
+                    difference.add(std::complex<double>(row(plane, y)[k]),
+                                   transformed[static_cast<std::size_t>(k)]);
+            }
+        CHECK(difference.relative() < 3 * tolerance<float>(length));
+    }
+};
+
+double near(double value) {
+    return 2e-6 * std::abs(value);
+}
+
+template <int N>
+void check_point(int begin, int end) {
+    StageCheck<N> check(begin, end);
+    auto newest = check.light(1), before = check.light(2);
+    before[0] = 100;  // so far that the point ahead falls below its least share
+    for (const bool restart : {false, true}) {
+        RowStage stage = check.stage(RowStage::Kind::point);
+        stage.newest = newest.data();
+        stage.before = before.data();
+        stage.restart = restart;
+        stage.ahead = {0.75F, 0.1F};
+        check.template run<StageWork::load>(stage);
+        std::vector<double> wanted;
+        for (std::size_t i = 0; i < newest.size(); ++i) {
+            const double x = newest[i];
+            wanted.push_back(restart ? x : std::max(x + 0.75 * (x - before[i]), 0.1F * x));
+        }
+        check.check_spectrum(wanted);
+    }
+}
+
+template <int N>
+void check_ratio(int begin, int end, bool holds_out) {
+    StageCheck<N> check(begin, end);
+    const auto models = check.fill();
+    auto data = check.light(3), held = check.light(4);
+    data[1] = 0;
+    RowStage stage = check.stage(RowStage::Kind::ratio);
+    stage.data = data.data();
+    stage.model = {0.5F, 2};
+    if (holds_out) {
+        stage.held = held.data();
+        stage.held_share = 0.25F;
+    }
+    check.template run<StageWork::compare>(stage);
+    std::vector<double> wanted(data.size());
+    double misfit = 0, squares = 0;
+    for (index_t plane = 0; plane < planes; ++plane)
+        for (index_t y = 0; y < check.rows; ++y)
+            for (index_t x = 0; x < check.count; ++x) {
+                const std::size_t i = check.element(plane, y, x);
+                const double model = models[static_cast<std::size_t>(plane * check.rows + y)]
+                                           [static_cast<std::size_t>(begin + x)]
+                                               .real();
+                const double m = std::max(model + 0.5, 2.0), d = data[i];
+                wanted[i] = d / m;
+                misfit += m - d + (d > 0 ? d * std::log(d / m) : 0);
+                squares += (held[i] - 0.25 * m) * (held[i] - 0.25 * m);
+            }
+    check.check_spectrum(wanted);
+    CHECK(std::abs(check.sums[0] - misfit) < 4 * near(misfit));
+    if (holds_out)
+        CHECK(std::abs(check.sums[1] - squares) < 4 * near(squares));
+    else
+        CHECK(check.sums[1] == 0);
+}
+
+// The planes of the weight between the second and the third are alike.
+template <int N>
+void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
+    StageCheck<N> check(begin, end);
+    const auto corrections = check.fill();
+    const auto spectrum = check.spectrum;
+    auto newest = check.light(5), before = check.light(6), change = check.light(7),
+         weight = check.light(8);
+    weight[2] = 1e-3F;
+    const auto newest_was = newest, before_was = before, change_was = change;
+    RowStage stage = check.stage(RowStage::Kind::step);
+    stage.newest = newest.data();
+    if (ahead) stage.before = before.data();
+    stage.restart = restart;
+    stage.ahead = {0.5F, 0};
+    if (changes) stage.change = change.data();
+    stage.weight = weight.data();
+    stage.alike_first = 1;
+    stage.alike_last = 2;
+    stage.least_weight = 1e-2F;
+    check.template run<StageWork::step>(stage);
+    double products = 0, squares = 0;
+    index_t wrong = 0;
+    for (index_t plane = 0; plane < planes; ++plane)
+        for (index_t y = 0; y < check.rows; ++y)
+            for (index_t x = 0; x < check.count; ++x) {
+                const std::size_t i = check.element(plane, y, x);
+                const double c = corrections[static_cast<std::size_t>(plane * check.rows + y)]
+                                            [static_cast<std::size_t>(begin + x)]
+                                                .real();
+                const double w = weight[check.element(plane == 2 ? 1 : plane, y, x)];
+                const double value = newest_was[i];
+                const double point = ahead && !restart
+                                         ? std::max(value + 0.5 * (value - before_was[i]), 0.0)
+                                         : value;
+                const double next = w < 1e-2 ? 0 : point * c / w;
+                const double got = ahead ? before[i] : newest[i];
+                wrong += !(std::abs(got - next) <= 3e-5 * (1 + std::abs(next)));
+                const double made = next - point, old = restart ? 0 : change_was[i];
+                if (changes) wrong += !(std::abs(change[i] - made) <= 3e-5 * (1 + std::abs(made)));
+                products += made * old;
+                squares += old * old;
+            }
+    CHECK(wrong == 0);
+    if (ahead) CHECK(newest == newest_was);
+    if (changes) {
+        CHECK(std::abs(check.sums[0] - products) <= 1e-5 * (std::abs(products) + squares));
+        CHECK(std::abs(check.sums[1] - squares) <= near(squares));
+    }
+    CHECK(std::memcmp(spectrum.data(), check.spectrum.data(),
+                      spectrum.size() * sizeof(spectrum[0])) == 0);
+}
+
+template <int N>
+void check_stages() {
+    INFO("rows of " << 2 * N);
+    const int begin = N / 3, end = 2 * N - N / 4;
+    check_point<N>(0, 2 * N);
+    check_point<N>(begin, end);
+    check_ratio<N>(begin, end, false);
+    check_ratio<N>(0, end, true);
+    check_step<N>(0, end, false, true, false);
+    check_step<N>(0, 2 * N, true, true, true);
+    check_step<N>(begin, end, true, false, true);
+    check_step<N>(begin, end, true, false, false);
+}
+
+}  // namespace
+
+TEST_CASE("rows with stages of an iteration") {
+    check_stages<16>();
+    check_stages<27>();
+    check_stages<60>();
+    check_stages<270>();
+}
+
+TEST_CASE("every length that rows are padded to has passes with a stage, up to 4096 samples") {
+    for (index_t least = 40; least <= 2 * staged_lengths.back(); ++least) {
+        const index_t length = good_row_length(least, false);
+        INFO("at least " << least << ": " << length);
+        CHECK(std::find(staged_lengths.begin(), staged_lengths.end(), length / 2) !=
+              staged_lengths.end());
+    }
+}
+
+TEST_CASE("rows with stages of an iteration, three steps of a transform") {
+    check_stages<1152>();
+}
+
+}  // namespace convolume::gpu
