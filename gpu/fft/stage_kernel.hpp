@@ -17,7 +17,8 @@ struct StageShape : RowShape<float, N> {
     static constexpr index_t shared_bytes =
         Rows::shared_bytes + Rows::threads * index_t{2 * sizeof(double)};
     /// Blocks that registers hold: arrays on their way need many more than rows alone. Measured on
-    /// an H200: with 96 to 128 registers a thread, more blocks gain less than what is spilled costs.
+    /// an H200: with 96 to 128 registers a thread, more blocks gain less than what is spilled
+    /// costs.
     static constexpr int blocks_per_unit = [] {
         constexpr int registers = 168;
         const int blocks = 65536 / ((Rows::threads + 31) / 32 * 32 * registers);
