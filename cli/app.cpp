@@ -30,6 +30,16 @@ std::string names_of_subcommands(const CLI::App& app) {
     return names;
 }
 
+// The parser would count it and all that follows as superfluous.
+void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
+    const std::string_view first = argc > 1 ? argv[1] : "-";
+    if (first.starts_with('-')) return;
+    const auto has_name = [&](const CLI::App* command) { return command->get_name() == first; };
+    if (app.get_subcommands(has_name).empty())
+        throw InvalidArgument(message("there is no command \"", first, "\"; give one of ",
+                                      names_of_subcommands(app)));
+}
+
 }  // namespace
 
 const char* const version = CONVOLUME_VERSION;
@@ -66,6 +76,7 @@ int run(int argc, const char* const* argv) {
         return false;
     };
     try {
+        refuse_unknown_command(app, argc, argv);
         app.parse(argc, argv);
         if (!action)
             throw InvalidArgument(message("no subcommand was named; give one of ",

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +15,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
+#include "io/leftover_outputs.hpp"
 #include "io/pending_outputs.hpp"
 
 namespace convolume::io {
@@ -42,17 +42,6 @@ index_t free_bytes(const std::string& path) {
 std::string exists_text(const std::string& path) {
     return message(
         path, " exists already; choose another name or allow it to be overwritten (overwrite)");
-}
-
-/// A name beside the target that no other output of any process uses.
-std::string temporary_name(const std::string& target) {
-    static std::atomic<unsigned> counter{0};
-    const fs::path path(target);
-    // Names end at 255 bytes on Linux.
-    const std::string name = path.filename().string().substr(0, 200);
-    return (path.parent_path() /
-            message(".", name, ".partial-", ::getpid(), "-", counter.fetch_add(1)))
-        .string();
 }
 
 /// rename() that never replaces: 0, or an errno.
@@ -82,12 +71,13 @@ AtomicOutput::AtomicOutput(const std::string& target, bool overwrite, index_t ex
         // Replace what a symbolic link points to, not the link.
         target_ = fs::canonical(target).string();
     }
+    remove_leftovers(folder_of(target_));
     const index_t available = free_bytes(target_);
     if (available >= 0 && expected_bytes > available)
         throw IoError(message("cannot write ", target, ": it needs ", format_bytes(expected_bytes),
                               " and ", folder_of(target_), " has ", format_bytes(available),
                               " free; free some space or write elsewhere"));
-    temporary_ = temporary_name(target_);
+    temporary_ = unfinished_name(target_);
     descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0)
         throw CannotCreate(message("cannot create ", target, ": ", std::strerror(errno),

@@ -11,8 +11,9 @@
 
 namespace convolume::io {
 
-/// Writes to .<name>.partial-<pid>-<n> beside the target; commit() renames it, the destructor and
-/// remove_uncommitted_outputs() remove it. The target is never touched before.
+/// Writes to .<name>.partial-<place>-<pid>-<n> beside the target (leftover_outputs.hpp); commit()
+/// renames it, the destructor and remove_uncommitted_outputs() remove it. The target is never
+/// touched before.
 class AtomicOutput {
   public:
     /// Throws OutputExists when `target` exists and `overwrite` is false, CannotCreate when it

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "io/hdf5_driver.hpp"
 #include "io/strided.hpp"
 
 namespace convolume::io {
@@ -161,7 +162,10 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& pla
         return {};
     std::vector<char> stored(bytes);
     std::uint32_t mask = 0;
-    if (H5Dread_chunk(id(), H5P_DEFAULT, start.data(), &mask, stored.data()) < 0) return {};
+    if (H5Dread_chunk(id(), H5P_DEFAULT, start.data(), &mask, stored.data()) < 0) {
+        throw_failed_hdf5_read();
+        return {};
+    }
     skipped = mask;
     return stored;
 }

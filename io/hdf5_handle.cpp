@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/hdf5_handle.hpp"
 
+#include "io/hdf5_driver.hpp"
+
 namespace convolume::io {
 namespace {
 
@@ -24,6 +26,7 @@ Hdf5Lock::~Hdf5Lock() {
 }
 
 std::string hdf5_reason() {
+    throw_failed_hdf5_read();
     std::string reason;
     const auto keep = [](unsigned, const H5E_error2_t* error, void* text) -> herr_t {
         if (error->desc != nullptr) *static_cast<std::string*>(text) = error->desc;

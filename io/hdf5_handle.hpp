@@ -50,7 +50,8 @@ class Hdf5Id {
     Close close_ = nullptr;
 };
 
-/// The innermost reason of the last failed call, in HDF5's words.
+/// The innermost reason of the last failed call, in HDF5's words. Throws what kept an input file
+/// from giving its bytes, if that was it (hdf5_driver.hpp).
 std::string hdf5_reason();
 
 }  // namespace convolume::io

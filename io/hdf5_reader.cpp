@@ -6,6 +6,7 @@
 #include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/hdf5_chunks.hpp"
+#include "io/hdf5_driver.hpp"
 #include "io/hdf5_series.hpp"
 
 namespace convolume::io {
@@ -15,7 +16,7 @@ class Hdf5Reader : public ImageReader {
   public:
     Hdf5Reader(const PathSpec& spec, const OpenOptions& options) : raw_(spec.file) {
         const Hdf5Lock lock;
-        file_ = Hdf5Id(H5Fopen(spec.file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+        file_ = open_hdf5_input(raw_);
         if (!file_)
             throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
                                   "; it is truncated, damaged or open for writing, copy it again"));
@@ -28,6 +29,7 @@ class Hdf5Reader : public ImageReader {
                 if (const int d = volume.dimension[static_cast<std::size_t>(axis)]; d >= 0)
                     piece_[axis] = first->chunk()[static_cast<std::size_t>(d)];
             cache_ = std::make_unique<ChunkCache>(chunk_cache_bytes(*first, volume));
+            throw_failed_hdf5_read();  // of what is there or not, such as attributes
         } catch (...) {
             datasets_.clear();
             file_.close();

@@ -2,6 +2,7 @@
 #include "io/raw_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 namespace convolume::io {
 
 RawFile::RawFile(const std::string& path) : path_(path) {
+    if (path.empty()) throw InputNotFound("an empty file name was given; name the file to read");
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0)
         throw InputNotFound(
@@ -35,6 +37,7 @@ RawFile::RawFile(const std::string& path) : path_(path) {
     }
     size_ = status.st_size;
     modified_ = status.st_mtim;
+    identity_ = {status.st_dev, status.st_ino};
 }
 
 RawFile::~RawFile() {
@@ -73,6 +76,11 @@ void RawFile::check_unchanged() const {
         throw IoError(message(path_,
                               " was changed while it was read; run it again when nothing "
                               "writes the file"));
+}
+
+bool RawFile::lock_shared() const {
+    // Not every file system has locks.
+    return ::flock(descriptor_, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 std::string RawFile::head(index_t bytes) const {

@@ -2,8 +2,10 @@
 #pragma once
 // A file opened for reading at any position, by any number of threads.
 
+#include <cstdint>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #include "convolume/shape.hpp"
 
@@ -27,11 +29,18 @@ class RawFile {
     /// Throws IoError when the file was written or cut since it was opened.
     void check_unchanged() const;
 
+    /// Device and number of the file, whatever its name.
+    const std::pair<std::uint64_t, std::uint64_t>& identity() const { return identity_; }
+    /// Says to others that the file is being read, until it is closed. False where another process
+    /// says that it writes it.
+    bool lock_shared() const;
+
   private:
     std::string path_;
     int descriptor_ = -1;
     index_t size_ = 0;
     std::timespec modified_{};
+    std::pair<std::uint64_t, std::uint64_t> identity_;
 };
 
 }  // namespace convolume::io

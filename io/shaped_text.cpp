@@ -10,6 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t most_dimensions = 64;  // of NumPy, whose arrays these are
+
 /// Removes the dimensions of one page from the end of `dims`; false when they are not there.
 bool drop_page_dimensions(std::vector<index_t>& dims, const TiffPage& page) {
     std::vector<index_t> tail{page.height, page.width};
@@ -47,6 +49,7 @@ std::optional<TiffStack> shaped_stack(const std::string& description, const Tiff
     const Json json = Json::parse(description, nullptr, false);
     if (!json.is_object() || !json.contains("shape") || !json["shape"].is_array())
         return std::nullopt;
+    if (json["shape"].size() > most_dimensions) return std::nullopt;
     std::vector<index_t> dims;
     for (const Json& extent : json["shape"]) {
         if (!extent.is_number_integer() || extent.get<index_t>() < 1) return std::nullopt;

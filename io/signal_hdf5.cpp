@@ -3,6 +3,7 @@
 
 #include "io/hdf5_attributes.hpp"
 #include "io/hdf5_dataset.hpp"
+#include "io/hdf5_driver.hpp"
 #include "io/hdf5_names.hpp"
 #include "io/hdf5_output.hpp"
 #include "io/hdf5_types.hpp"
@@ -28,7 +29,7 @@ class Hdf5SignalReader : public SignalReader {
   public:
     explicit Hdf5SignalReader(const PathSpec& spec) : raw_(spec.file) {
         const Hdf5Lock lock;
-        file_ = Hdf5Id(H5Fopen(spec.file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+        file_ = open_hdf5_input(raw_);
         if (!file_)
             throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
                                   "; it is truncated, damaged or open for writing, copy it again"));
@@ -38,6 +39,7 @@ class Hdf5SignalReader : public SignalReader {
                                          ? default_dataset(source, list_datasets(source.id))
                                          : named_dataset(source, spec.dataset);
             dataset_.emplace(source.id, raw_, name, true);
+            throw_failed_hdf5_read();
         } catch (...) {
             file_.close();
             throw;
@@ -59,6 +61,7 @@ class Hdf5SignalReader : public SignalReader {
         const Hdf5Lock lock;
         dataset_->read_box(range_start(info_.dims, signal, begin), range_counts(info_.dims, count),
                            to);
+        raw_.check_unchanged();
     }
 
   private:

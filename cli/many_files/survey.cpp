@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 /// The same text for the same file, whether it exists or not.
 std::string identity_of(const std::string& path) {
     std::error_code unreadable;
-    return fs::weakly_canonical(fs::absolute(io::parse_path(path).file), unreadable).string();
+    return fs::weakly_canonical(fs::absolute(io::parse_path(path).file, unreadable), unreadable)
+        .string();
 }
 
 std::vector<std::string> images_of(const ManyFilesRequest& many) {

@@ -23,6 +23,7 @@ bool same_file(const std::string& a, const std::string& b) {
     std::error_code missing;
     if (fs::equivalent(a, b, missing)) return true;
     // Files yet to be written have only names to compare.
+    if (a.empty() || b.empty()) return false;
     return fs::weakly_canonical(fs::absolute(a), missing) ==
            fs::weakly_canonical(fs::absolute(b), missing);
 }
@@ -114,8 +115,12 @@ void write_whole_file(const std::string& file, std::span<const char> bytes) {
 }
 
 void write_stdout(const std::string& text) {
+    errno = 0;
     std::cout << text << std::flush;
-    if (!std::cout) throw IoError("could not write to standard output; is its disk full?");
+    if (std::cout) return;
+    if (errno == EPIPE) throw PipeClosed("standard output was closed by who read it");
+    throw IoError(message("could not write to standard output (", std::strerror(errno),
+                          "); free some space or write elsewhere"));
 }
 
 }  // namespace convolume::cli

@@ -3,8 +3,11 @@
 
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #ifdef CONVOLUME_HAVE_HDF5
@@ -105,6 +108,44 @@ TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
         CHECK_THROWS_AS(writer->commit(), OutputExists);
         CHECK(read_bytes(path) == "precious");
     }
+}
+
+TEST_CASE("unfinished files of processes that are gone are removed, others stay", "[io]") {
+    const TempFolder folder;
+    const auto unfinished = [&] {
+        std::vector<std::string> names_there;
+        for (const auto& entry : std::filesystem::directory_iterator(folder / ""))
+            names_there.push_back(entry.path().filename().string());
+        std::sort(names_there.begin(), names_there.end());
+        return names_there;
+    };
+    // A process that is killed while it writes.
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto writer = io::create_image(folder / "a.npy", small_image());
+        raise(SIGKILL);
+    }
+    REQUIRE(waitpid(child, nullptr, 0) == child);
+    const std::vector<std::string> left = unfinished();
+    REQUIRE(left.size() == 1);
+    // What another machine, or a process that is alive, writes.
+    const std::string of_child = message("-", child, "-");
+    const std::size_t at = left[0].find(of_child);
+    REQUIRE(at != std::string::npos);
+    const std::string begin = left[0].substr(0, at);
+    const std::string alive = message(begin, "-", getpid(), "-77");
+    const std::string elsewhere = ".b.npy.partial-00000000" + of_child + "0";
+    for (const std::string& name : {alive, elsewhere, std::string("b.npy.partial-") + of_child})
+        write_bytes(folder / name, "precious");
+    {
+        const auto writer = io::create_image(folder / "c.npy", small_image());
+        const std::vector<std::string> now = unfinished();
+        CHECK(std::find(now.begin(), now.end(), left[0]) == now.end());
+        CHECK(now.size() == 4);
+    }
+    CHECK(unfinished().size() == 3);
+    CHECK(read_bytes(folder / alive) == "precious");
+    CHECK(read_bytes(folder / elsewhere) == "precious");
 }
 
 TEST_CASE("an output may replace its own input, also behind a link", "[io]") {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// How HDF5 reads the bytes of input files: through RawFile. HDF5's own way takes what a file does
+// not give for zeros.
+
+#include "io/hdf5_handle.hpp"
+#include "io/raw_file.hpp"
+
+namespace convolume::io {
+
+/// Opens a file for reading; not open where HDF5 refuses it. `file` must outlive it.
+Hdf5Id open_hdf5_input(const RawFile& file);
+
+/// Throws what made a file not give its bytes since the last call, if anything. The thread holds
+/// Hdf5Lock.
+void throw_failed_hdf5_read();
+
+}  // namespace convolume::io
