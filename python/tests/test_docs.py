@@ -25,7 +25,16 @@ def test_everything_public_has_a_docstring():
     assert not missing
 
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
+DOCS = Path(__file__).parents[2] / "docs" / "python"
+
+
+@pytest.mark.skipif(not DOCS.exists(), reason="the pages are not beside the tests")
+def test_everything_public_is_in_the_reference():
+    page = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: convolume\.(\w+)$", page, re.M)) == sorted(set(convolume.__all__) - {"__version__"})
+
+
+PAGES = sorted(DOCS.glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
