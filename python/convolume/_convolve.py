@@ -209,8 +209,8 @@ class Convolver:
         if turned is None:
             raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped "
                                   "kernel")
-        return Convolver(self._image_shape, self._kernel, dtype=self._dtype,
-                         **{**self._arguments, "operation": turned})
+        arguments: dict[str, Any] = {**self._arguments, "operation": turned}
+        return Convolver(self._image_shape, self._kernel, dtype=self._dtype, **arguments)
 
     def as_linear_operator(self) -> Any:
         """As a scipy.sparse.linalg.LinearOperator on flattened images."""

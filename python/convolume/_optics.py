@@ -180,8 +180,8 @@ class Phantom:
     def __init__(self, shape: Sequence[int], spacing: Sequence[float] = (0.2, 0.1, 0.1), *, kind: PhantomKind = "mixed",
                  seed: int = 1, count: int | None = None, radius: float | None = None, brightness: float = 1000.0,
                  brightness_spread: float = 0.3, background: float = 0.0, workers: int | None = None) -> None:
-        self.shape = _triple(shape)
-        self.spacing = _spacing(spacing)
+        self.shape: tuple[int, int, int] = _triple(shape)
+        self.spacing: tuple[float, float, float] = _spacing(spacing)
         self._workers = workers or 0
         self._core = _core.Phantom(kind, self.shape, self.spacing, seed, count, radius, brightness, brightness_spread,
                                    background)
