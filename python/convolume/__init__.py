@@ -6,7 +6,7 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 """
 
 from ._convolve import Convolver, convolve, correlate
-from ._core import GpuDevice, gpu_devices, version
+from ._core import version
 from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
 from ._errors import (
                       BadData,
@@ -23,6 +23,7 @@ from ._errors import (
 )
 from ._files import Image, open, save  # noqa: A004 (the name that people look for)
 from ._filters import filter_bank
+from ._machine import GpuDevice, gpu_devices
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._plan import Plan
 from ._run import Run

@@ -72,8 +72,10 @@ class Convolver:
         What to do with NaN and infinities in images.
     precision : {None, "float32", "float64"}
         None: float64 where `dtype` or the kernel holds more than float32 does.
-    **run
-        device, workers, max_host_mem, max_gpu_mem: see :class:`convolume.Run`.
+    device, workers, max_host_mem, max_gpu_mem
+        As of :class:`convolume.Run`.
+    executions : int, optional
+        How many images will come; by default so many that preparing the kernel does not count.
 
     Raises
     ------
@@ -154,8 +156,8 @@ class Convolver:
         image : array
         out : array of `output_shape`, optional
             Takes the result, in its type: integers are rounded and clamped. Apart from the image in memory. For an
-            image in a GPU's memory, a contiguous array there of :attr:`dtype`.
-        stream : optional
+            image in a GPU's memory, a contiguous array there of :attr:`Convolver.dtype`.
+        stream : stream of CuPy or PyTorch, or int, optional
             For an image in a GPU's memory: a stream of CuPy or PyTorch, or the address of one. The work is enqueued
             there, or on the library's current stream, and nothing waits for it.
         progress
@@ -207,8 +209,8 @@ class Convolver:
         if turned is None:
             raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped "
                                   "kernel")
-        return Convolver(self._image_shape, self._kernel, dtype=self._dtype,
-                         **{**self._arguments, "operation": turned})
+        arguments: dict[str, Any] = {**self._arguments, "operation": turned}
+        return Convolver(self._image_shape, self._kernel, dtype=self._dtype, **arguments)
 
     def as_linear_operator(self) -> Any:
         """As a scipy.sparse.linalg.LinearOperator on flattened images."""
@@ -315,7 +317,7 @@ def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None
     dtype : type, optional
         Of the result: float32, float64 or their complex types by default, by the precision. Integers are rounded and
         clamped.
-    stream : optional
+    stream : stream of CuPy or PyTorch, or int, optional
         For arrays in a GPU's memory: as of :meth:`Convolver.__call__`.
     mode, boundary, cval, origin, normalize, method, nan, precision
         As of :class:`Convolver`.

@@ -225,8 +225,8 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
         Above 0: with total variation.
     callback, out, dtype, progress
         As of :meth:`Deconvolver.__call__`.
-
-    All others as of :class:`Deconvolver`.
+    spacing, acceleration, background, edges, origin, stop, device, workers, max_host_mem, max_gpu_mem
+        As of :class:`Deconvolver`.
 
     Returns
     -------

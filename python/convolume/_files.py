@@ -62,15 +62,18 @@ class Image:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents of the axes."""
         extents = dict(zip(_AXES, (self._metadata.frames, self._metadata.channels, *self._metadata.shape)))
         return tuple(extents[axis] for axis in self._axes)
 
     @property
     def ndim(self) -> int:
+        """How many axes there are."""
         return len(self._axes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Of the samples as they are stored."""
         return np.dtype(str(self._metadata.type))
 
     @property
@@ -85,6 +88,7 @@ class Image:
 
     @property
     def channel_names(self) -> list[str]:
+        """One for each channel; empty where the file has none."""
         return list(self._metadata.channel_names)
 
     @property
@@ -97,6 +101,7 @@ class Image:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> np.ndarray:
+        """The samples that numbers and slices choose. Of a file, only the box around them is read."""
         if self._array is not None:
             return np.asarray(self._array[key])
         ranges, then = self._ranges(key)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from . import _core
 from ._convolve import Boundary
 from ._errors import InvalidArgument
 from ._sums import Array, Resources, convolved
@@ -19,6 +20,7 @@ _BOUNDARIES: dict[str, Boundary] = {
 # Filters along 3 axes are one convolution with their product, but for these lengths and types: there the first axis
 # by itself and then both others are faster.
 _FIRST_AXIS_APART = {"float32": range(10, 32), "float64": range(32)}
+_MOVED_BYTES = 64 << 20  # of the planes that the second of two passes computes at once
 
 
 def boundary(mode: Any) -> Boundary:
@@ -159,12 +161,40 @@ def separable(image: Array, passes: Sequence[AxisPass], cval: complex, result: T
     current = image
     buffer = buffer_for(image) if result.dtype.kind in "biu" and len(passes) > 1 else None
     groups = _groups(passes, image.size, cval, result.dtype)
+    if result.array is None and _is_for_one_array(groups, image, result.dtype, resources):
+        planes = max(1, _MOVED_BYTES // image[0].nbytes)
+        return _in_one_array(image, groups, planes, result.dtype, resources)
     for number, group in enumerate(groups):
         weights, center = _product(group, image.ndim)
         goal = result if number == len(groups) - 1 else Target(result.dtype, None)
         current = filtered(current, weights, center, group[0].mode, cval, goal, "line", resources,
                            math.prod(one.divisor for one in group), buffer)
     return result.deliver(current)
+
+
+def _is_for_one_array(groups: Sequence[Sequence[AxisPass]], image: Array, dtype: np.dtype[Any],
+                      resources: Resources) -> bool:
+    on_cpu = resources.device == "cpu" or bool(_core.gpu_unavailable())
+    return (len(groups) == 2 and image.ndim == 3 and groups[0][0].axis == 0 and dtype.char in "fdFD" and on_cpu
+            and image.nbytes >= 2 * _MOVED_BYTES)
+
+
+def _in_one_array(image: Array, groups: Sequence[Sequence[AxisPass]], planes: int, dtype: np.dtype[Any],
+                  resources: Resources) -> Array:
+    """Both groups, the second of which leaves planes alone, in one array: fresh memory costs as much time as a pass.
+
+    What the first group gives lies `planes` behind its place. The second one moves it there, so many planes at a time.
+    """
+    (weights, center), (flat, flat_center) = (_product(group, image.ndim) for group in groups)
+    weights = weights / math.prod(one.divisor for group in groups for one in group)
+    options: dict[str, Any] = {"boundary": groups[0][0].mode, "precision": _precision(dtype), "local_nan": True,
+                               "resources": resources}
+    memory: Array = np.empty((len(image) + planes, *image.shape[1:]), dtype)
+    convolved(image, weights, center=center, out=memory[planes:], **options)
+    for begin in range(0, len(image), planes):
+        end = min(begin + planes, len(image))
+        convolved(memory[begin + planes:end + planes], flat, center=flat_center, out=memory[begin:end], **options)
+    return memory[:len(image)]
 
 
 def _groups(passes: Sequence[AxisPass], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisPass]]:

@@ -180,8 +180,8 @@ class Phantom:
     def __init__(self, shape: Sequence[int], spacing: Sequence[float] = (0.2, 0.1, 0.1), *, kind: PhantomKind = "mixed",
                  seed: int = 1, count: int | None = None, radius: float | None = None, brightness: float = 1000.0,
                  brightness_spread: float = 0.3, background: float = 0.0, workers: int | None = None) -> None:
-        self.shape = _triple(shape)
-        self.spacing = _spacing(spacing)
+        self.shape: tuple[int, int, int] = _triple(shape)
+        self.spacing: tuple[float, float, float] = _spacing(spacing)
         self._workers = workers or 0
         self._core = _core.Phantom(kind, self.shape, self.spacing, seed, count, radius, brightness, brightness_spread,
                                    background)
@@ -216,12 +216,28 @@ class Camera:
     λ = quantum_efficiency (S + background_photons) + dark_e_per_s exposure_s electrons,
     electrons = min(Poisson(λ), full_well_e) + read_noise_e Normal(0, 1), and
     ADU = electrons / gain_e_per_adu + offset_adu, rounded and clipped to 0 … 2**bits - 1.
+    The defaults are those of a scientific CMOS camera.
 
     Parameters
     ----------
-    quantum_efficiency, background_photons, dark_e_per_s, exposure_s, read_noise_e, full_well_e, gain_e_per_adu, \
-offset_adu, bits, noise, seed
-        The defaults are those of a scientific CMOS camera. ``noise=False`` records the mean charge.
+    quantum_efficiency : float
+        Electrons a photon, 0 to 1.
+    background_photons : float
+        Of each pixel, on top of the specimen's.
+    dark_e_per_s, exposure_s : float
+        Dark current, in electrons a second, and seconds.
+    read_noise_e : float
+        Standard deviation, in electrons.
+    full_well_e : float
+        The most electrons that a pixel holds.
+    gain_e_per_adu, offset_adu : float
+        Electrons for each unit of the converter, and its value for no charge.
+    bits : int
+        Of the converter, 1 to 16.
+    noise : bool
+        False records the mean charge.
+    seed : int
+        Equal seeds give equal noise on every machine.
 
     Examples
     --------
@@ -231,12 +247,16 @@ offset_adu, bits, noise, seed
     116
     """
 
-    def __init__(self, **parameters: float) -> None:
+    def __init__(self, *, quantum_efficiency: float = 0.8, background_photons: float = 0.0, dark_e_per_s: float = 0.06,
+                 exposure_s: float = 0.1, read_noise_e: float = 1.6, full_well_e: float = 30000.0,
+                 gain_e_per_adu: float = 0.5, offset_adu: float = 100.0, bits: int = 16, noise: bool = True,
+                 seed: int = 1) -> None:
         self._core = _core.Camera()
-        for name, value in parameters.items():
-            if name.startswith("_") or not hasattr(self._core, name) or callable(getattr(self._core, name)):
-                raise InvalidArgument(f"a camera has no parameter {name}")
-            setattr(self._core, name, value)
+        self._core.quantum_efficiency, self._core.background_photons = quantum_efficiency, background_photons
+        self._core.dark_e_per_s, self._core.exposure_s = dark_e_per_s, exposure_s
+        self._core.read_noise_e, self._core.full_well_e = read_noise_e, full_well_e
+        self._core.gain_e_per_adu, self._core.offset_adu = gain_e_per_adu, offset_adu
+        self._core.bits, self._core.noise, self._core.seed = bits, noise, seed
         self._core.check()
         self.report: dict[str, Any] = {}
 

@@ -16,14 +16,16 @@ Device = str | int | Sequence[int]
 class Run(TypedDict, total=False):
     """Keywords of all functions that compute.
 
-    device
+    Attributes
+    ----------
+    device : str, int or sequence of ints
         "auto" (the default: whichever is predicted to be faster), "cpu", "gpu" (all GPUs), the number of a GPU, or
         several numbers. "gpu:1" and "gpu:0+1" work as well.
-    workers
+    workers : int, optional
         CPU threads; None takes all processors that this process may run on.
-    max_host_mem, max_gpu_mem
+    max_host_mem, max_gpu_mem : int or str, optional
         Limits in bytes, or as text such as "8GiB"; of all host memory, and of each GPU.
-    progress
+    progress : callable or bool, optional
         A function that is called with the fraction done, or True for a bar by tqdm.
     """
 

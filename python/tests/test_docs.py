@@ -25,19 +25,32 @@ def test_everything_public_has_a_docstring():
     assert not missing
 
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
+DOCS = Path(__file__).parents[2] / "docs" / "python"
+
+
+@pytest.mark.skipif(not DOCS.exists(), reason="the pages are not beside the tests")
+def test_everything_public_is_in_the_reference():
+    page = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: convolume\.(\w+)$", page, re.M)) == sorted(set(convolume.__all__) - {"__version__"})
+
+
+PAGES = sorted(DOCS.glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages(page, tmp_path, monkeypatch):
-    """The Python of a page runs from its first line to its last; sessions print what they show."""
+    """The Python of a page runs from its first line to its last; sessions print what they show. What is quoted from a
+    program of examples/python runs there."""
     if not page.exists():
         pytest.skip("the pages are not beside the tests")
     monkeypatch.chdir(tmp_path)
     names = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^(<!-- from examples/python/\S+ -->\n)?```python\n(.*?)^```", text, re.M | re.S)
     assert blocks
-    for number, block in enumerate(blocks):
+    for number, (quoted, block) in enumerate(blocks):
+        if quoted:
+            continue
         if ">>>" in block:
             session = doctest.DocTestParser().get_doctest(block, names, f"{page.name}, block {number}", str(page), 0)
             assert doctest.DocTestRunner().run(session, clear_globs=False).failed == 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import ndimage as theirs
 
 import convolume
-from convolume import _truncated
+from convolume import _neighborhoods, _truncated
 from convolume import ndimage as ours
 from convolume._neighborhoods import boundary
 
@@ -112,6 +112,26 @@ def test_larger_ones(name, arguments, dtype):
         image[:20] = 200  # constant: sums that are near to an integer or are one
         image[20:25] = 0
     compare(name, image, *arguments)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "constant", "nearest", "mirror", "wrap"])
+@pytest.mark.parametrize("name, arguments", [("gaussian_filter", (2.0,)), ("gaussian_filter", (1.5, 1)),
+                                             ("uniform_filter", (11,)), ("uniform_filter", (12,))])
+def test_in_one_array(monkeypatch, random, name, arguments, mode):
+    """Large images of 3 axes, whose second pass is computed some planes at a time."""
+    image = random.random((50, 40, 60)).astype(np.float32)
+    planes, whole = [], _neighborhoods._in_one_array
+    monkeypatch.setattr(_neighborhoods, "_MOVED_BYTES", 7 * image[0].nbytes)
+    monkeypatch.setattr(_neighborhoods, "_in_one_array", lambda *given: planes.append(given[2]) or whole(*given))
+    for dtype in ("float32", "float64", "complex64"):
+        compare(name, image.astype(dtype), *arguments, mode=mode)
+    compare(name, image[:, :, ::-1], *arguments, mode=mode)
+    if name == "gaussian_filter":  # SciPy's running means spread NaN
+        image[3, 5, 7], image[20, 20, 20] = np.nan, np.inf
+        with np.errstate(invalid="ignore"):
+            got, want = (getattr(library, name)(image, *arguments, mode=mode) for library in (ours, theirs))
+        np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
+    assert set(planes) == {3, 7} and len(planes) >= 4
 
 
 @pytest.mark.parametrize("output", ["uint8", "int16", "uint32", "int64", "uint64", "bool", "float32", "float64"])

@@ -47,8 +47,18 @@ def test_camera_counts_photons():
     assert recorded.var() == pytest.approx(100 + 4 + 1 / 12, rel=0.02)
     assert camera.report["saturated"] == 0
     np.testing.assert_array_equal(camera.expose(np.full((2, 100, 100), 200.0), first_plane=7), recorded[7:9])
-    with pytest.raises(ValueError, match="colour|no parameter"):
-        convolume.Camera(colour=1)
+    with pytest.raises(TypeError, match="color"):
+        convolume.Camera(color=1)
+    with pytest.raises(ValueError, match="quantum"):
+        convolume.Camera(quantum_efficiency=2)
+
+
+def test_camera_has_the_defaults_of_the_library():
+    theirs, ours = convolume._core.Camera(), convolume.Camera()._core
+    names = [name for name in dir(theirs) if not name.startswith("_") and not callable(getattr(theirs, name))]
+    assert len(names) == 11
+    for name in names:
+        assert getattr(ours, name) == getattr(theirs, name)
 
 
 def test_resampled_kernel_keeps_its_sum_and_middle():

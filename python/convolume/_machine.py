@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine has."""
+
+from dataclasses import dataclass
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class GpuDevice:
+    """A GPU of this machine."""
+
+    number: int
+    """As `device=` takes it."""
+    name: str
+    usable: bool
+    """Whether its compute capability is 7.5 at least."""
+    memory_bytes: int
+    free_bytes: int
+    """When it was looked for."""
+
+
+def gpu_devices() -> list[GpuDevice]:
+    """GPUs of this machine; empty where there is none, or where the package was built without CUDA.
+
+    Examples
+    --------
+    >>> import convolume
+    >>> best = max(convolume.gpu_devices(), key=lambda gpu: gpu.memory_bytes, default=None)
+    """
+    return [GpuDevice(gpu.number, gpu.name, gpu.usable, gpu.memory_bytes, gpu.free_bytes)
+            for gpu in _core.gpu_devices()]

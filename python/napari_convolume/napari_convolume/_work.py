@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work in a thread of its own, beside a window that shows its progress and can end it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from magicgui.widgets import Container, ProgressBar, PushButton
+from napari.qt.threading import create_worker
+from qtpy.QtCore import QObject, Signal, Slot
+
+
+class Cancelled(Exception):
+    """The user gives up the result."""
+
+
+class _Bar(QObject):
+    """Brings the fraction done from the working thread to the bar."""
+
+    changed = Signal(float)
+
+    def __init__(self, bar: ProgressBar) -> None:
+        super().__init__()
+        self._bar = bar
+        self.changed.connect(self._show)
+
+    @Slot(float)
+    def _show(self, fraction: float) -> None:
+        self._bar.value = round(100 * fraction)
+
+
+class WorkingContainer(Container):
+    """Fields, and below them the buttons that begin and end the work, with a bar."""
+
+    def __init__(self, fields: list[Any], start: str, can_stop: bool) -> None:
+        self.start = PushButton(text=start)
+        self.stop = PushButton(text="Stop", enabled=False, visible=can_stop)
+        self.cancel = PushButton(text="Cancel", enabled=False)
+        self.bar = ProgressBar(min=0, max=100, value=0)
+        super().__init__(widgets=[*fields, self.start, self.stop, self.cancel, self.bar])
+        self._shown = _Bar(self.bar)
+        self._ending: str | None = None
+        self.worker: Any = None
+        self.start.changed.connect(self.begin)
+        self.stop.changed.connect(lambda: self._end("stop"))
+        self.cancel.changed.connect(lambda: self._end("cancel"))
+
+    def begin(self) -> None:
+        """What the first button does."""
+        raise NotImplementedError
+
+    def work(self, compute: Callable[[], Any], show: Callable[[Any], object]) -> None:
+        """Calls `show` with the result, in the window's thread, unless it is cancelled."""
+        self._ending = None
+        self._working(True)
+
+        def guarded() -> Any:
+            try:
+                return compute()
+            except Cancelled:
+                return None
+
+        self.worker = create_worker(guarded)
+        self.worker.returned.connect(lambda result: None if result is None else show(result))
+        self.worker.finished.connect(lambda: self._working(False))
+        self.worker.start()
+
+    def report(self, fraction: float) -> bool:
+        """From the working thread: shows the fraction done. Whether to stop with what there is."""
+        if self._ending == "cancel":
+            raise Cancelled
+        self._shown.changed.emit(fraction)
+        return self._ending == "stop"
+
+    def _end(self, how: str) -> None:
+        self._ending = how
+
+    def _working(self, busy: bool) -> None:
+        self.start.enabled = not busy
+        self.stop.enabled = self.cancel.enabled = busy
+        if not busy:
+            self.bar.value = 0

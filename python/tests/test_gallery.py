@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of examples/python run; each asserts what it shows."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import convolume
+
+PROGRAMS = sorted((Path(__file__).parents[2] / "examples" / "python").glob("*.py"))
+NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "cupy_arrays": "cupy"}  # beside NumPy
+
+
+@pytest.mark.skipif(not PROGRAMS, reason="the programs are not beside the tests")
+def test_there_are_programs():
+    assert len(PROGRAMS) >= 7
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_program(program, tmp_path):
+    if program.stem == "cupy_arrays" and not any(gpu.usable for gpu in convolume.gpu_devices()):
+        done = run(program, tmp_path)
+        assert done.returncode == 1 and done.stderr.startswith("skipped: there is no GPU")
+        pytest.skip(done.stderr.strip())
+    if program.stem in NEEDS:
+        pytest.importorskip(NEEDS[program.stem])
+    done = run(program, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout and not done.stderr
+
+
+def run(program, folder):
+    # The package that the tests have imported, not one beside the program.
+    paths = [str(Path(convolume.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.run([sys.executable, "-P", str(program)], cwd=folder, capture_output=True, text=True, check=False,
+                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})

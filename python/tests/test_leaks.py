@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory does not grow with the number of calls."""
+
+import ctypes
+import gc
+import os
+
+import numpy as np
+import pytest
+
+import convolume
+
+CALLS = 10_000
+WARM_UP = 1_000  # calls after which everything that is kept once is there
+MOST_A_CALL = 100  # bytes; the smallest array with its header takes more
+
+
+def resident_bytes():
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim:
+        trim(0)  # gives the system what is free
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def growth(call):
+    """Bytes a call."""
+    for _ in range(WARM_UP):
+        call()
+    before = resident_bytes()
+    for _ in range(CALLS - WARM_UP):
+        call()
+    return (resident_bytes() - before) / (CALLS - WARM_UP)
+
+
+IMAGE = np.random.default_rng(1).random((6, 7, 8)).astype(np.float32)
+KERNEL = np.random.default_rng(2).random((3, 3, 3)).astype(np.float32)
+SIGNALS = np.random.default_rng(3).random((2, 200))
+PLAN = convolume.Convolver(IMAGE.shape, KERNEL, device="cpu", workers=1)
+SHARPEN = convolume.Deconvolver(IMAGE.shape, KERNEL, iterations=2, device="cpu", workers=1)
+
+
+def refused():
+    with pytest.raises(ValueError):
+        PLAN(np.full_like(IMAGE, np.nan))
+
+
+class Stop(Exception):
+    pass
+
+
+def stopped_by_the_callback():
+    def stop(iteration):
+        assert iteration.estimate.shape == IMAGE.shape
+        raise Stop
+
+    with pytest.raises(Stop):
+        SHARPEN(IMAGE, callback=stop)
+
+
+CASES = {
+    "convolve": lambda: convolume.convolve(IMAGE, KERNEL, device="cpu", workers=1),
+    "Convolver": lambda: PLAN(IMAGE),
+    "Convolver, planned": lambda: convolume.Convolver(IMAGE.shape, KERNEL, device="cpu", workers=1).plan.to_dict(),
+    "errors": refused,
+    "richardson_lucy": lambda: convolume.richardson_lucy(IMAGE[0], KERNEL[0], 2, device="cpu", workers=1),
+    "callbacks": stopped_by_the_callback,
+    "filter_bank": lambda: convolume.filter_bank(SIGNALS, SIGNALS[:, :9], window=("peak", 5), positions=True,
+                                                 device="cpu", workers=1),
+    "make_psf": lambda: convolume.make_psf(na=0.8, ni=1.0, wavelength=0.5, spacing=(1, 0.5, 0.5), shape=(1, 3, 3),
+                                           workers=1),
+    "phantom and camera": lambda: convolume.Camera().expose(convolume.Phantom((2, 8, 8), count=1, workers=1)[:],
+                                                            workers=1),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_memory_is_bounded(case):
+    assert growth(CASES[case]) < MOST_A_CALL
+
+
+def test_a_leak_is_seen():
+    kept = []
+    assert growth(lambda: kept.append(np.ones(20))) > MOST_A_CALL

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the pictures of docs/python/gallery.md from the variables of the programs in examples/python.
+
+    PYTHONPATH=BUILD/python scripts/gallery_pictures.py [NAME…]
+
+Needs Matplotlib: pip install 'convolume[gallery]'.
+"""
+
+import contextlib
+import io
+import os
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def projections(**images):
+    """Side by side, the largest along z, each from 0 to its brightest."""
+    figure, axes = plt.subplots(1, len(images), figsize=(2.6 * len(images), 2.8))
+    for axis, (title, image) in zip(np.atleast_1d(axes), images.items()):
+        shown = np.asarray(image, float).max(axis=0)
+        axis.imshow(shown, cmap="gray", vmin=min(0, shown.min()), vmax=np.percentile(shown, 99.8))
+        axis.set_title(title, fontsize=9)
+        axis.axis("off")
+    return figure
+
+
+def microscope(v):
+    return projections(specimen=v["specimen"], light=v["light"], recording=v["image"] - 100.0)
+
+
+def channels(v):
+    images = {}
+    for number, name in enumerate(v["wavelengths"]):
+        images |= {f"{name}, recorded": v["recorded"][number] - 100.0, f"{name}, deconvolved": v["sharp"][number]}
+    return projections(**images)
+
+
+def filters(v):
+    figure, axis = plt.subplots(figsize=(7, 2.6))
+    shown = axis.imshow(v["power"], aspect="auto", cmap="magma", interpolation="nearest",
+                        extent=(0, v["samples"], len(v["bank"]) - 0.5, -0.5))
+    axis.set(xlabel="sample", ylabel="template")
+    figure.colorbar(shown, label="peak power")
+    return figure
+
+
+def own_method(v):
+    return projections(specimen=v["specimen"], image=v["image"], solution=v["solution"])
+
+
+PICTURES = {"microscope": microscope, "channels": channels, "filters": filters, "own_method": own_method}
+
+
+def main():
+    for name in sys.argv[1:] or PICTURES:
+        before = Path.cwd()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            os.chdir(folder)
+            try:
+                variables = runpy.run_path(str(ROOT / "examples" / "python" / f"{name}.py"), run_name="__main__")
+            finally:
+                os.chdir(before)
+        figure = PICTURES[name](variables)
+        figure.savefig(ROOT / "docs" / "images" / f"python_{name}.png", dpi=110, bbox_inches="tight",
+                       metadata={"Software": None})
+        plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
