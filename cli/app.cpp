@@ -9,6 +9,7 @@
 
 #include "cli/run/error_hint.hpp"
 #include "cli/run/exit_code.hpp"
+#include "cli/run/interrupt.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/error.hpp"
 
@@ -52,6 +53,7 @@ int run(int argc, const char* const* argv) {
     // A file size limit or a closed pipe then is a failed write with its own message.
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    end_on_interrupts();
 
     // Asked by scripts before every use: the subcommands need not be set up for it.
     if (argc == 2 && std::string_view(argv[1]) == "--version") {

@@ -22,7 +22,20 @@ bool is_ignored(int signal) {
     return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+void end_at_once(int) {
+    io::remove_uncommitted_outputs();
+    _exit(static_cast<int>(ExitCode::interrupted));
+}
+
 }  // namespace
+
+void end_on_interrupts() {
+    struct sigaction action {};
+    action.sa_handler = end_at_once;
+    sigfillset(&action.sa_mask);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        if (!is_ignored(signal)) sigaction(signal, &action, nullptr);
+}
 
 InterruptGuard::InterruptGuard() {
     sigemptyset(&watched_);

@@ -9,10 +9,14 @@
 
 namespace convolume::cli {
 
+/// Ends the process with exit code 130, without unfinished outputs, at SIGINT, SIGTERM or SIGHUP,
+/// as long as no InterruptGuard lives.
+void end_on_interrupts();
+
 /// While it lives, the first SIGINT, SIGTERM or SIGHUP requests a stop; a second one removes
 /// unfinished outputs and ends the process with exit code 130. Construct it before any other thread
 /// is started: the signals are blocked in this thread and those it starts, and one thread waits for
-/// them, so that no code ever runs in a signal handler.
+/// them, so that no work ever ends within a signal handler.
 class InterruptGuard {
   public:
     InterruptGuard();
