@@ -5,11 +5,9 @@ check_project.py CONVOLUME HDF5.
 Ends with 77 (skipped) where a module is missing."""
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 
 try:
@@ -19,6 +17,8 @@ try:
 except ImportError as error:
     print("SKIPPED:", error)
     sys.exit(77)
+
+from png_oracle import read_png
 
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250611))
 rng = np.random.default_rng(SEED)
@@ -59,37 +59,6 @@ def check_equal(got, want, *what):
         near = np.allclose(got, want, rtol=2e-7, atol=0, equal_nan=True)
         check(np.array_equal(got, want, equal_nan=True) if np.issubdtype(want.dtype, np.integer) else near,
               *what, "values")
-
-
-def read_png(path):
-    """A gray PNG without filters other than PNG's own five: pixels as the file stores them."""
-    data = Path(path).read_bytes()
-    check(data[:8] == b"\x89PNG\r\n\x1a\n", path, "is no PNG")
-    at, packed, bits = 8, b"", 0
-    while at < len(data):
-        length, kind = struct.unpack(">I4s", data[at:at + 8])
-        body = data[at + 8:at + 8 + length]
-        check(struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0] == zlib.crc32(kind + body), path, "CRC")
-        if kind == b"IHDR":
-            width, height, bits, color = struct.unpack(">IIBB", body[:10])
-            check(color == 0, path, "is not gray")
-        packed += body if kind == b"IDAT" else b""
-        at += 12 + length
-    step = bits // 8
-    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + width * step)
-    above = np.zeros(width * step + step, int)
-    out = []
-    for row in rows:
-        line = np.zeros_like(above)
-        for i, value in enumerate(row[1:].astype(int)):
-            a, b, c = line[i], above[i + step], above[i]
-            p = a + b - c
-            paeth = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-            line[i + step] = (value + (0, a, b, (a + b) // 2, paeth)[row[0]]) % 256
-        out.append(line[step:])
-        above = line
-    pixels = np.array(out, np.uint8)
-    return pixels if bits == 8 else pixels.view(">u2").astype(np.uint16)
 
 
 with tempfile.TemporaryDirectory() as folder:
