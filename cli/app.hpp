@@ -20,6 +20,7 @@ class App;
     SUBCOMMAND(simulate)                  \
     SUBCOMMAND(info)                      \
     SUBCOMMAND(preview)                   \
+    SUBCOMMAND(project)                   \
     SUBCOMMAND(compare)                   \
     SUBCOMMAND(doctor)
 

@@ -33,4 +33,9 @@ ImagejUnit imagej_unit(const ImageMetadata& metadata);
 void swap_imagej_metadata(std::vector<std::uint8_t>& data,
                           const std::vector<std::uint32_t>& counts);
 
+/// Colors 0xRRGGBB at the bright end of the lookup tables in tag 50839, one for each channel; empty
+/// where it has none. In this machine's byte order.
+std::vector<std::uint32_t> imagej_colors(const std::vector<std::uint8_t>& data,
+                                         const std::vector<std::uint32_t>& counts);
+
 }  // namespace convolume::io

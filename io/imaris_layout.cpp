@@ -2,7 +2,9 @@
 // Imaris: /DataSet/ResolutionLevel 0/TimePoint t/Channel c/Data, padded to whole chunks; sizes are
 // texts in attributes.
 
+#include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include "io/hdf5_attributes.hpp"
 #include "io/hdf5_series.hpp"
@@ -58,6 +60,18 @@ void read_calibration(const Hdf5Source& source, ImageMetadata& metadata) {
     }
 }
 
+/// "1.000 0.500 0.000": red, green, blue.
+std::optional<std::uint32_t> color_of(const std::string& text) {
+    std::istringstream numbers(text);
+    std::uint32_t color = 0;
+    for (int i = 0; i < 3; ++i) {
+        double part = -1;
+        if (!(numbers >> part) || !(part >= 0 && part <= 1)) return std::nullopt;
+        color = color << 8 | static_cast<std::uint32_t>(std::lround(255 * part));
+    }
+    return color;
+}
+
 }  // namespace
 
 std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
@@ -83,6 +97,8 @@ std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
         const std::string group = "DataSetInfo/Channel " + std::to_string(number);
         metadata.channel_names.push_back(text_attribute_at(source.id, group, "Name").value_or(""));
         named = named || !metadata.channel_names.back().empty();
+        metadata.channel_colors.push_back(
+            color_of(text_attribute_at(source.id, group, "Color").value_or("")));
     }
     if (!named) metadata.channel_names.clear();
     return series;

@@ -123,6 +123,14 @@ void read_microscope(const pugi::xml_node& root, const pugi::xml_node& pixels,
     }
 }
 
+/// OME stores red, green, blue and alpha as a signed number of 32 bits. Its default, -1, is white
+/// and says nothing.
+std::optional<std::uint32_t> color_of(const pugi::xml_node& channel) {
+    const index_t color = whole_number(channel, "Color", -1);
+    if (color == -1 || color < INT32_MIN || color > INT32_MAX) return std::nullopt;
+    return static_cast<std::uint32_t>(color) >> 8;
+}
+
 /// Whether a TiffData element speaks of another file than `path`.
 bool is_elsewhere(const pugi::xml_node& data, const std::string& path) {
     const std::string file = child(data, "UUID").attribute("FileName").value();
@@ -228,6 +236,7 @@ OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t p
     bool named = false;
     for (const pugi::xml_node& channel : pixels.children()) {
         if (local_name(channel) != "Channel") continue;
+        metadata.channel_colors.push_back(color_of(channel));
         metadata.channel_names.emplace_back(channel.attribute("Name").value());
         named = named || !metadata.channel_names.back().empty();
     }

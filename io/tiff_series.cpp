@@ -153,6 +153,8 @@ class SeriesFinder {
         if (series.page.samples > 1) series.metadata.axes += 'S';
         if (static_cast<index_t>(m.channel_names.size()) != m.channels)
             series.metadata.channel_names.clear();
+        if (static_cast<index_t>(m.channel_colors.size()) != m.channels)
+            series.metadata.channel_colors.clear();
         if (static_cast<index_t>(m.microscope.channels.size()) != m.channels)
             series.metadata.microscope.channels.clear();
     }

@@ -47,10 +47,11 @@ double half_depth_for(const PsfOptions& options, double center_um, double share,
         light[i] = axis(center_um - away) + axis(center_um + away);
     }
 
-    // Beyond, light of one lens falls as 1/z². That of two, as 1/z⁴, has less than a millionth
-    // there, and Gaussians have nothing.
+    // Beyond, light of one lens falls as 1/z², also where a disc lights the whole sample. That of
+    // two, as 1/z⁴, has less than a millionth there, and Gaussians have nothing.
     const bool falls_slowly =
-        options.model != PsfModel::gaussian && options.modality == Modality::widefield;
+        options.model != PsfModel::gaussian &&
+        (options.modality == Modality::widefield || options.modality == Modality::spinning_disc);
     double level = 0, total = 0;
     for (std::size_t i = 0; i < count; ++i) {
         total += light[i] * step;

@@ -6,6 +6,7 @@
 
 #include "convolume/error.hpp"
 #include "core/threads.hpp"
+#include "optics/response.hpp"
 
 namespace convolume::optics {
 
@@ -56,10 +57,44 @@ void refuse_unused(const std::optional<double>& value, const char* what, const c
                                       modality, ": leave it out or choose another modality"));
 }
 
+// Beyond so many waves to a spacing, neighbors play no part near the focus, and tables grow.
+constexpr double most_lattice_steps = 60;
+
+void check_disc(const PsfOptions& options) {
+    if (options.modality != Modality::spinning_disc) {
+        const char* const name = to_string(options.modality);
+        refuse_unused(options.disc_pinhole_um, "the pinholes of a disc", name);
+        refuse_unused(options.disc_spacing_um, "the spacing of a disc's pinholes", name);
+        refuse_unused(options.disc_magnification, "the magnification of a disc", name);
+        return;
+    }
+    if (!options.disc_pinhole_um || !options.disc_spacing_um)
+        throw InvalidArgument(
+            "a spinning-disc PSF needs the diameter of the disc's pinholes and the distance "
+            "between them: give both");
+    const double magnification = options.disc_magnification.value_or(1);
+    if (!(magnification > 0 && magnification <= 1000))
+        throw InvalidArgument(message("the magnification between sample and disc is ",
+                                      magnification, ": give more than 0 and up to 1000"));
+    check_range("the diameter of the disc's pinholes", *options.disc_pinhole_um, 1e-3, farthest_um);
+    if (!(*options.disc_spacing_um >= *options.disc_pinhole_um))
+        throw InvalidArgument(message("the disc's pinholes are ", *options.disc_pinhole_um,
+                                      " µm wide and ", *options.disc_spacing_um,
+                                      " µm apart from center to center: give a distance of at "
+                                      "least their width"));
+    const double band = lens_band(options, *options.excitation_um);
+    const double spacing = *options.disc_spacing_um / magnification;
+    const double most = spacing * most_lattice_steps / lattice_steps(spacing, band);
+    if (!(spacing <= most))
+        throw InvalidArgument(message("the disc's pinholes are ", spacing,
+                                      " µm apart in the sample: give up to ", most,
+                                      ", or the magnification between sample and disc"));
+}
+
 void check_illumination(const PsfOptions& options) {
     const bool confocal = options.modality == Modality::confocal;
     const char* const name = to_string(options.modality);
-    if (confocal || options.modality == Modality::two_photon) {
+    if (is_product(options.modality)) {
         if (!options.excitation_um)
             throw InvalidArgument(message("a ", name,
                                           " PSF needs the wavelength of excitation, and none was "
@@ -75,6 +110,7 @@ void check_illumination(const PsfOptions& options) {
     } else {
         refuse_unused(options.pinhole_au, "a pinhole", name);
     }
+    check_disc(options);
     if (options.modality != Modality::light_sheet) {
         refuse_unused(options.sheet_fwhm_um, "the thickness of a light sheet", name);
         return;
@@ -116,7 +152,8 @@ double nyquist_um(const PsfOptions& options, int axis) {
     const Objective& lens = options.objective;
     double waves = 1 / options.wavelength_um;
     if (options.modality == Modality::two_photon) waves = 2 / *options.excitation_um;
-    if (options.modality == Modality::confocal) waves += 1 / *options.excitation_um;
+    if (options.modality == Modality::confocal || options.modality == Modality::spinning_disc)
+        waves += 1 / *options.excitation_um;
     if (axis > 0) return 1 / (4 * lens.na * waves);
     double cutoff = (lens.ni - std::sqrt(lens.ni * lens.ni - lens.na * lens.na)) * waves;
     // The spectrum of exp(−4 ln2 z²/w²) is exp(−(πfw)²/(4 ln2)).

@@ -52,8 +52,7 @@ double PlaneLight::share_of(double half_y_um, double half_x_um) const {
 std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector<double>& z_um,
                                     double radius_um, int threads,
                                     const ExecutionContext& context) {
-    const bool summed =
-        options.modality == Modality::confocal || options.modality == Modality::two_photon;
+    const bool summed = is_product(options.modality);
     const double reach = summed ? std::max(radius_um, farthest_light_um(options, z_um)) : radius_um;
     const RadialGrid grid(intensity_band(options), reach, step_rad);
     const auto [low, high] = std::minmax_element(z_um.begin(), z_um.end());

@@ -20,8 +20,8 @@ struct PlaneLight {
     double share_of(double half_y_um, double half_x_um) const;
 };
 
-/// Light up to `radius_um` or beyond at each of `z_um`. Totals are Parseval's; for confocal and
-/// two-photon, which have no such formula, what lies about as far from the axis as rays go, and
+/// Light up to `radius_um` or beyond at each of `z_um`. Totals are Parseval's; for products,
+/// which have no such formula, what lies about as far from the axis as rays go, and
 /// they are some 1 % low.
 std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector<double>& z_um,
                                     double radius_um, int threads, const ExecutionContext& context);

@@ -83,6 +83,8 @@ PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context) {
     facts.total_reflection = layered && lens.na > lens.ns;
     if (options.modality == Modality::confocal)
         facts.pinhole_um = 2 * optics::pinhole_radius_um(options);
+    if (options.modality == Modality::spinning_disc)
+        facts.pinhole_um = 2 * optics::disc_pattern(options).radius_um;
     return facts;
 }
 

@@ -15,11 +15,12 @@ constexpr std::array<std::pair<PsfModel, const char*>, 4> models{
      {PsfModel::gibson_lanni, "gibson-lanni"},
      {PsfModel::vectorial, "vectorial"}}};
 
-constexpr std::array<std::pair<Modality, const char*>, 4> modalities{
+constexpr std::array<std::pair<Modality, const char*>, 5> modalities{
     {{Modality::widefield, "widefield"},
      {Modality::confocal, "confocal"},
      {Modality::light_sheet, "light-sheet"},
-     {Modality::two_photon, "two-photon"}}};
+     {Modality::two_photon, "two-photon"},
+     {Modality::spinning_disc, "spinning-disc"}}};
 
 }  // namespace
 
@@ -48,7 +49,7 @@ Modality parse_modality(std::string_view text) {
     for (const auto& [value, name] : modalities)
         if (text == name) return value;
     throw InvalidArgument(
-        message("modalities are widefield, confocal, light-sheet and two-photon, "
+        message("modalities are widefield, confocal, light-sheet, two-photon and spinning-disc, "
                 "not \"",
                 text, "\"; choose one of these"));
 }

@@ -44,7 +44,7 @@ double radius_of(const PsfOptions& options, double center_um, double half_depth_
     std::vector<double> zs;
     for (int i = -planes; i <= planes; ++i) zs.push_back(center_um + half_depth_um * i / planes);
     double reach = options.wavelength_um / options.objective.na;
-    if (options.modality != Modality::confocal && options.modality != Modality::two_photon)
+    if (!optics::is_product(options.modality))
         for (const double z : zs) reach = std::max(reach, optics::ray_radius_um(options, z, share));
     for (;; reach *= 2) {
         reach = std::min(reach, most_um);

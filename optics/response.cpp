@@ -12,11 +12,11 @@ namespace convolume {
 
 namespace optics {
 
-namespace {
-
 double lens_band(const PsfOptions& options, double wavelength_um) {
     return 4 * std::numbers::pi * options.objective.na / wavelength_um;
 }
+
+namespace {
 
 PsfOptions excitation_of(PsfOptions options) {
     options.wavelength_um = *options.excitation_um;
@@ -29,8 +29,19 @@ double intensity_band(const PsfOptions& options) {
     if (options.modality == Modality::two_photon)
         return 2 * lens_band(options, *options.excitation_um);
     double band = lens_band(options, options.wavelength_um);
-    if (options.modality == Modality::confocal) band += lens_band(options, *options.excitation_um);
+    if (options.modality == Modality::confocal || options.modality == Modality::spinning_disc)
+        band += lens_band(options, *options.excitation_um);
     return band;
+}
+
+bool is_product(Modality modality) {
+    return modality == Modality::confocal || modality == Modality::two_photon ||
+           modality == Modality::spinning_disc;
+}
+
+DiscPattern disc_pattern(const PsfOptions& options) {
+    const double magnification = options.disc_magnification.value_or(1);
+    return {*options.disc_pinhole_um / 2 / magnification, *options.disc_spacing_um / magnification};
 }
 
 double pinhole_radius_um(const PsfOptions& options) {
@@ -51,6 +62,13 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
         excitation_.emplace(excitation_of(options), extent, std::move(radii_um), threads, context);
         return;
     }
+    if (options.modality == Modality::spinning_disc) {
+        array_.emplace(disc_pattern(options), lens_band(options, *options.excitation_um), radii_um,
+                       threads, context);
+        Extent lit = extent;
+        lit.radius_um = array_->grid().step_um() * static_cast<double>(array_->grid().count());
+        excitation_.emplace(excitation_of(options), lit, array_->grid().radii(), threads, context);
+    }
     squared_ = options.modality == Modality::two_photon;
     emission_.emplace(squared_ ? excitation_of(options) : options, extent, std::move(radii_um),
                       threads, context);
@@ -61,6 +79,9 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
 }
 
 index_t Response::scratch_elems() const {
+    if (array_)
+        return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) +
+               excitation_->radii() + array_->scratch_elems() + 2 * radii_;
     if (!pinhole_) return emission_->scratch_elems() + (squared_ ? radii_ : 0);
     return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) + emission_->radii() +
            2 * radii_;
@@ -84,6 +105,7 @@ void Response::add_intensity(double z_um, double weight, double* scratch, double
         for (index_t i = 0; i < radii_; ++i) sum[i] += weight * once[i] * once[i];
         return;
     }
+    if (array_) return add_through_array(z_um, weight, scratch, sum);
     if (!pinhole_) return emission_->add_intensity(z_um, weight * sheet(z_um), scratch, sum);
     double* const emitted = scratch;
     double* const detected = emitted + emission_->radii();
@@ -95,6 +117,20 @@ void Response::add_intensity(double z_um, double weight, double* scratch, double
     std::fill_n(excited, radii_, 0.0);
     excitation_->add_intensity(z_um, 1, inner, excited);
     for (index_t i = 0; i < radii_; ++i) sum[i] += weight * excited[i] * detected[i];
+}
+
+void Response::add_through_array(double z_um, double weight, double* scratch, double* sum) const {
+    double* const lit = scratch;
+    double* const through = lit + excitation_->radii();
+    double* const emitted = through + radii_;
+    double* const spectrum = emitted + radii_;
+    double* const inner = spectrum + array_->scratch_elems();
+    std::fill_n(lit, excitation_->radii(), 0.0);
+    excitation_->add_intensity(z_um, 1, inner, lit);
+    array_->apply(lit, excitation_->plane_energy(z_um), spectrum, through);
+    std::fill_n(emitted, radii_, 0.0);
+    emission_->add_intensity(z_um, 1, inner, emitted);
+    for (index_t i = 0; i < radii_; ++i) sum[i] += weight * emitted[i] * through[i];
 }
 
 }  // namespace optics

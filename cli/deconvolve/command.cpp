@@ -86,6 +86,7 @@ void DeconvolveSteps::plan_memory(index_t limit) {
         left -= bytes_of(result);
     }
     if (start_reader_) left -= start_.bytes();
+    if (request_.dump_every > 0) left -= bytes_of({output_.shape, result_.computed});
     if (request_.warm_start) left -= input_.channels * bytes_of({output_.shape, result_.computed});
     overlapped_ =
         bytes_of({input_.shape, input_.type}) + bytes_of({output_.shape, result_.computed}) <= left;
@@ -111,8 +112,11 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
         DeconvolveRun run;
         run.start = start_of_next();
-        run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+        run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             on_iteration(iteration);
+            if (!estimates_) return;
+            const PhaseTimer timer(context.timeline, Phase::write);
+            estimates_->take(static_cast<index_t>(volumes_.size()), iteration, read);
         };
         volumes_.push_back(kernels_.solver(channel).execute(input, output, run, volume_context));
         if (!request_.warm_start) return;
@@ -125,9 +129,18 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     if (input_.microscope.significant_bits)
         most = std::ldexp(1.0, *input_.microscope.significant_bits) - 1;
     pixels_.emplace(request_.options.background, most);
-    writer_ = write_result(
-        request_.output, result_, request_.create, output_, context,
-        [&](ImageSink& sink) { for_each_volume(*reader_, sink, overlapped_, context, restore); });
+    if (request_.dump_every > 0)
+        estimates_.emplace(request_.dump_every, request_.options.iterations, request_.output,
+                           output_, result_.computed, request_.create, request_.inputs());
+    try {
+        writer_ = write_result(request_.output, result_, request_.create, output_, context,
+                               [&](ImageSink& sink) {
+                                   for_each_volume(*reader_, sink, overlapped_, context, restore);
+                               });
+    } catch (const DeviceFailure&) {
+        if (estimates_) estimates_->remove();  // the CPU may start again
+        throw;
+    }
 }
 
 }  // namespace convolume::cli

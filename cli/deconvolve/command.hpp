@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/deconvolve/estimate_files.hpp"
 #include "cli/deconvolve/pixel_warnings.hpp"
 #include "cli/deconvolve/request.hpp"
 #include "cli/files/scaled_output.hpp"
@@ -54,7 +55,8 @@ class DeconvolveSteps : public ImageSteps {
     ResultPlan result_;
     bool overlapped_ = false;  ///< memory holds the next volume and the last one too
     std::optional<PixelCheck> pixels_;
-    std::vector<DeconvolveReport> volumes_;  ///< t slowest, then c
+    std::optional<EstimateFiles> estimates_;  ///< of --dump-every
+    std::vector<DeconvolveReport> volumes_;   ///< t slowest, then c
 };
 
 }  // namespace convolume::cli

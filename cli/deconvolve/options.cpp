@@ -165,6 +165,11 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_image_output_options(*command, group, request->output, request->output_type,
                              request->create, "float32");
     add_scale_output_option(*command, group, request->scale_output);
+    add_parsed(
+        *command, "--dump-every", request->dump_every, parse_positive<int>, "N",
+        "Also write the estimate after every N iterations, beside the result: OUT.iter010.tif "
+        "for OUT.tif, OUT.t0.c1.iter010.tif of several times or channels")
+        ->group(group);
     add_run_options(*command, group, request->run);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {

@@ -111,6 +111,9 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         console.warning(message(negative, " negative pixels of the image were read as 0"));
     warn_of_clamped_values(console, executed(), output_.type);
     report_times(console, times);
+    if (estimates_ && !estimates_->written().empty())
+        console.fact("dumped", message(estimates_->written().size(), " estimates, the last one ",
+                                       estimates_->written().back()));
     report_output(console, request_.output, output_);
 }
 
@@ -159,6 +162,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
             json_of_volume["offset"] = volume.photons.offset;
         }
     }
+    if (estimates_) json["estimates"] = estimates_->written();
     json["output"] = output_json(request_.output, output_);
 }
 

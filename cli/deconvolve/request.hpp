@@ -16,6 +16,7 @@ struct DeconvolveRequest : ImageRequest {
     bool scale_output = false;
     std::string start;        ///< an image to begin with; empty for none
     bool warm_start = false;  ///< each time point begins with the result of the last one
+    int dump_every = 0;       ///< iterations between estimates that are written; 0: none
 
     std::vector<std::string> inputs() const {
         std::vector<std::string> all = ImageRequest::inputs();

@@ -105,6 +105,7 @@ class SelectedImage : public io::ImageReader {
     void choose_channels(const std::string& text) {
         channels_ = parse_channels(text);
         std::vector<std::string> names;
+        std::vector<std::optional<std::uint32_t>> colors;
         std::vector<io::MicroscopeMetadata::Channel> optics;
         for (const index_t c : channels_) {
             if (c >= whole_->metadata().channels)
@@ -113,11 +114,14 @@ class SelectedImage : public io::ImageReader {
                                               "; the first is 0"));
             if (!metadata_.channel_names.empty())
                 names.push_back(metadata_.channel_names[static_cast<std::size_t>(c)]);
+            if (!metadata_.channel_colors.empty())
+                colors.push_back(metadata_.channel_colors[static_cast<std::size_t>(c)]);
             if (!metadata_.microscope.channels.empty())
                 optics.push_back(metadata_.microscope.channels[static_cast<std::size_t>(c)]);
         }
         metadata_.channels = static_cast<index_t>(channels_.size());
         metadata_.channel_names = std::move(names);
+        metadata_.channel_colors = std::move(colors);
         metadata_.microscope.channels = std::move(optics);
         forget_descriptions();
     }

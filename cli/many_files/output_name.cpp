@@ -78,6 +78,16 @@ std::string output_name(std::string_view pattern, const NamedFile& file) {
            (extended ? "" : parts.extension);
 }
 
+std::string marked_name(const std::string& path, std::string_view mark) {
+    const io::PathSpec spec = io::parse_path(path);
+    const std::string_view dataset = std::string_view(path).substr(spec.file.size());
+    std::string_view extension;
+    for (const std::string_view known : extensions)
+        if (extension.empty() && spec.file.ends_with(known)) extension = known;
+    return message(spec.file.substr(0, spec.file.size() - extension.size()), mark, extension,
+                   dataset);
+}
+
 std::string parse_output_name(std::string_view option, const std::string& text) {
     constexpr const char* cure = "the fields are {stem}, {name}, {index} and {dataset}";
     if (text.empty()) throw InvalidArgument(message(option, " is empty; ", cure));

@@ -22,6 +22,10 @@ struct NamedFile {
 /// the last one.
 std::string output_name(std::string_view pattern, const NamedFile& file);
 
+/// `path`, a name that io::create_image() takes, with `mark` before its extension: "a/b.c.ome.tif"
+/// and "a/b.c.h5:/d" for "a/b.ome.tif" and "a/b.h5:/d" and the mark ".c".
+std::string marked_name(const std::string& path, std::string_view mark);
+
 /// `text` as a pattern for `option`. Throws InvalidArgument where it has other fields.
 std::string parse_output_name(std::string_view option, const std::string& text);
 

@@ -42,8 +42,8 @@ double smallest_step(const PreviewStack& stack) {
 
 // Sides of a stack in its smallest step: z, y, x.
 std::array<double, 3> sides(const PreviewStack& stack) {
-    const Plane& yx = stack.views.along_z;
-    const Plane& zx = stack.views.along_y;
+    const Plane& yx = stack.channels.front().views.along_z;
+    const Plane& zx = stack.channels.front().views.along_y;
     const double smallest = smallest_step(stack);
     return {static_cast<double>(zx.rows) * stack.step[0] / smallest,
             static_cast<double>(yx.rows) * stack.step[1] / smallest,
@@ -86,20 +86,32 @@ Panels panels_of(const PreviewStack& stack, double zoom) {
     return {pixels(x), pixels(y), pixels(z)};
 }
 
-std::uint8_t gray_level(double value, const GrayLimits& limits, double gamma) {
+/// From 0 to 1.
+double level_of(double value, const GrayLimits& limits, double gamma) {
     const double fraction = (value - limits.low) / (limits.high - limits.low);
     if (!(fraction > 0)) return 0;
-    return static_cast<std::uint8_t>(std::lround(255 * std::pow(std::min(fraction, 1.0), gamma)));
+    return std::pow(std::min(fraction, 1.0), gamma);
 }
 
-void draw_plane(Canvas& canvas, int left, int top, int width, int height, const Plane& plane,
-                const GrayLimits& limits, double gamma) {
-    const Plane pixels = resample(plane, height, width);
-    for (int y = 0; y < height; ++y)
-        for (int x = 0; x < width; ++x) {
-            const std::uint8_t level = gray_level(pixels.at(y, x), limits, gamma);
-            canvas.set(left + x, top + y, {level, level, level});
-        }
+/// `color` as a light of `level` on top of what is there.
+Color added(Color there, Color color, double level) {
+    const auto sum = [level](std::uint8_t a, std::uint8_t b) {
+        return static_cast<std::uint8_t>(std::min<long>(a + std::lround(level * b), 255));
+    };
+    return {sum(there.red, color.red), sum(there.green, color.green), sum(there.blue, color.blue)};
+}
+
+void draw_plane(Canvas& canvas, int left, int top, int width, int height, const PreviewStack& stack,
+                Plane OrthogonalViews::*view, double gamma) {
+    canvas.fill(left, top, width, height, {0, 0, 0});
+    for (const PreviewChannel& channel : stack.channels) {
+        const Plane pixels = resample(channel.views.*view, height, width);
+        for (int y = 0; y < height; ++y)
+            for (int x = 0; x < width; ++x)
+                canvas.set(left + x, top + y,
+                           added(canvas.at(left + x, top + y), channel.color,
+                                 level_of(pixels.at(y, x), channel.limits, gamma)));
+    }
 }
 
 // Darkens what is below a label, so that it can be read on any image.
@@ -136,32 +148,37 @@ void draw_scale_bar(Canvas& canvas, const PreviewStack& stack, double zoom, int 
     canvas.fill(left + (box_width - bar) / 2, bottom - 11, bar, 4, bright);
 }
 
-// A gray ramp between its limits.
-void draw_ramp(Canvas& canvas, int left, int top, const PreviewStack& stack, double gamma) {
-    const auto number = [&stack](double value) {
-        return format_number(stack.logarithmic ? std::pow(10.0, value) : value, 4);
-    };
-    const std::string low = number(stack.limits.low);
-    std::string high = number(stack.limits.high);
-    if (stack.logarithmic)
-        high += "  log";
-    else if (gamma != 1)
-        high += "  gamma " + format_number(gamma);
-    constexpr int ramp = 120;
-    canvas.text(left, top, low, dim, text_size);
-    left += text_width(low, text_size) + 12;
-    const int y = top + (text_height - ramp_height) / 2;
-    for (int x = 0; x < ramp; ++x) {
-        const std::uint8_t level = gray_level(x, {0, ramp - 1}, gamma);
-        canvas.fill(left + x, y, 1, ramp_height, {level, level, level});
-    }
-    canvas.text(left + ramp + 12, top, high, dim, text_size);
-}
-
 std::string shortened(const std::string& text, int width) {
     if (text_width(text, text_size) <= width) return text;
     const std::size_t room = static_cast<std::size_t>(width / ((glyph_width + 1) * text_size));
     return "…" + text.substr(text.size() - std::min(room - 1, text.size()));
+}
+
+// A ramp between its limits, behind the name of its channel.
+void draw_ramp(Canvas& canvas, int left, int top, int width, const PreviewChannel& channel,
+               bool logarithmic, double gamma) {
+    const auto number = [logarithmic](double value) {
+        return format_number(logarithmic ? std::pow(10.0, value) : value, 4);
+    };
+    const std::string low = number(channel.limits.low);
+    std::string high = number(channel.limits.high);
+    if (logarithmic)
+        high += "  log";
+    else if (gamma != 1)
+        high += "  gamma " + format_number(gamma);
+    constexpr int ramp = 120;
+    if (!channel.name.empty()) {
+        const std::string name = shortened(channel.name, width / 3);
+        canvas.text(left, top, name, bright, text_size);
+        left += text_width(name, text_size) + 12;
+    }
+    canvas.text(left, top, low, dim, text_size);
+    left += text_width(low, text_size) + 12;
+    const int y = top + (text_height - ramp_height) / 2;
+    for (int x = 0; x < ramp; ++x)
+        canvas.fill(left + x, y, 1, ramp_height,
+                    added({0, 0, 0}, channel.color, level_of(x, {0, ramp - 1}, gamma)));
+    canvas.text(left + ramp + 12, top, high, dim, text_size);
 }
 
 void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom,
@@ -176,17 +193,19 @@ void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom
     top += line + 4;
     const int right = left + panels.x + gap;
     const int below = top + panels.y + gap;
-    const OrthogonalViews& views = stack.views;
-    const auto panel = [&](int x, int y, int width, int height, const Plane& plane,
+    const auto panel = [&](int x, int y, int width, int height, Plane OrthogonalViews::*view,
                            const char* axes) {
-        draw_plane(canvas, x, y, width, height, plane, stack.limits, style.gamma);
+        draw_plane(canvas, x, y, width, height, stack, view, style.gamma);
         draw_label(canvas, x, y, width, height, axes);
     };
-    panel(left, top, panels.x, panels.y, views.along_z, "x→ y↓");
-    panel(right, top, panels.z, panels.y, views.along_x, "z→ y↓");
-    panel(left, below, panels.x, panels.z, views.along_y, "x→ z↓");
+    panel(left, top, panels.x, panels.y, &OrthogonalViews::along_z, "x→ y↓");
+    panel(right, top, panels.z, panels.y, &OrthogonalViews::along_x, "z→ y↓");
+    panel(left, below, panels.x, panels.z, &OrthogonalViews::along_y, "x→ z↓");
     draw_scale_bar(canvas, stack, zoom, left + panels.x, top + panels.y, panels.x);
-    draw_ramp(canvas, left, ramp_top, stack, style.gamma);
+    for (const PreviewChannel& channel : stack.channels) {
+        draw_ramp(canvas, left, ramp_top, panels.column(), channel, stack.logarithmic, style.gamma);
+        ramp_top += line;
+    }
 }
 
 }  // namespace
@@ -202,13 +221,15 @@ Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle&
     const std::vector<double> zooms = default_zooms(stacks, style.zoom);
     int width = 2 * picture_margin - column_gap;
     int height = 0;
+    int ramps = 1;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
         const Panels panels = panels_of(stacks[i], zooms[i]);
         width += panels.column() + column_gap;
         height = std::max(height, panels.height());
+        ramps = std::max(ramps, static_cast<int>(stacks[i].channels.size()));
     }
     const int ramp_top = picture_margin + 3 * line + 4 + height + 14;
-    Canvas canvas(width, ramp_top + text_height + picture_margin, background);
+    Canvas canvas(width, ramp_top + (ramps - 1) * line + text_height + picture_margin, background);
     int left = picture_margin;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
         draw_stack(canvas, left, stacks[i], zooms[i], style, ramp_top);

@@ -12,13 +12,20 @@
 
 namespace convolume::cli {
 
+/// What a channel adds to the picture: `color` where its values are at the upper limit.
+struct PreviewChannel {
+    OrthogonalViews views;
+    GrayLimits limits{0, 1};
+    Color color{255, 255, 255};
+    std::string name{};  ///< beside its ramp; of several channels
+};
+
 struct PreviewStack {
     std::string title;
-    std::array<std::string, 2> captions;  ///< lines below the title
-    OrthogonalViews views;
-    std::array<double, 3> step{1, 1, 1};  ///< z, y, x distance of samples, in `unit`
+    std::array<std::string, 2> captions;   ///< lines below the title
+    std::vector<PreviewChannel> channels;  ///< one at least, of the same extents
+    std::array<double, 3> step{1, 1, 1};   ///< z, y, x distance of samples, in `unit`
     std::string unit = "px";
-    GrayLimits limits{0, 1};
     bool logarithmic = false;  ///< views and limits are decimal logarithms
     bool own_zoom = false;     ///< enlarged to the height of the others
 };

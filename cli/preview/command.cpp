@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <utility>
+#include <vector>
 
 #include "cli/files/plane_groups.hpp"
 #include "cli/preview/request.hpp"
@@ -32,39 +34,85 @@ void take_steps(const io::ImageMetadata& metadata, PreviewStack& stack) {
 }
 
 template <class Views>
-OrthogonalViews views_of(io::ImageReader& reader, const PreviewRequest& request) {
+OrthogonalViews views_of(io::ImageReader& reader, index_t frame, index_t channel) {
     Views views(reader.metadata().shape);
     for_each_plane_group(
-        reader, request.frame, request.channel,
+        reader, frame, channel,
         [&views](const ConstImageView& planes, index_t z_begin) { views.add(planes, z_begin); });
     return views;
 }
 
-void scale_by_decades(PreviewStack& stack, double decades) {
-    take_logarithm(stack.views);
-    double high = percentile_limits(stack.views.along_z, 0, 100).high;
-    for (const Plane* plane : {&stack.views.along_y, &stack.views.along_x})
+GrayLimits scale_by_decades(OrthogonalViews& views, double decades) {
+    take_logarithm(views);
+    double high = percentile_limits(views.along_z, 0, 100).high;
+    for (const Plane* plane : {&views.along_y, &views.along_x})
         high = std::max(high, percentile_limits(*plane, 0, 100).high);
-    stack.limits = {high - decades, high};
-    stack.logarithmic = true;
+    return {high - decades, high};
+}
+
+constexpr Color white{255, 255, 255};
+
+// As many as can be told apart.
+constexpr index_t most_merged = 7;
+
+struct ChosenChannel {
+    index_t number;
+    Color color;
+};
+
+std::vector<ChosenChannel> chosen_channels(const io::ImageMetadata& image, const std::string& path,
+                                           const PreviewRequest& request) {
+    const auto given = static_cast<index_t>(request.colors.size());
+    if (given > image.channels)
+        throw InvalidArgument(
+            message("--color names ", given, " colors, but \"", path, "\" has ", image.channels,
+                    image.channels == 1 ? " channel" : " channels", "; leave the others out"));
+    if (request.channel) {
+        check_number("--channel", *request.channel, image.channels, path);
+        return {{*request.channel, white}};
+    }
+    if (given == 0 && (image.channels == 1 || image.channels > most_merged)) return {{0, white}};
+    const std::vector<Color> usual = colors_of_channels(image);
+    std::vector<ChosenChannel> chosen;
+    for (index_t c = 0; c < image.channels; ++c) {
+        const auto at = static_cast<std::size_t>(c);
+        const ChannelColor color = c < given ? request.colors[at] : usual[at];
+        if (color) chosen.push_back({c, *color});
+    }
+    if (chosen.empty()) throw InvalidArgument("--color leaves every channel out; give one a color");
+    return chosen;
+}
+
+std::string name_of(const io::ImageMetadata& image, index_t channel) {
+    const auto at = static_cast<std::size_t>(channel);
+    const bool named = at < image.channel_names.size() && !image.channel_names[at].empty();
+    return named ? image.channel_names[at] : message("channel ", channel);
 }
 
 PreviewStack load(const std::string& role, const std::string& path, const PreviewRequest& request) {
     const auto reader = io::open_image(path);
     const io::ImageMetadata& metadata = reader->metadata();
-    check_number("--channel", request.channel, metadata.channels, path);
+    const std::vector<ChosenChannel> chosen = chosen_channels(metadata, path, request);
     check_number("--frame", request.frame, metadata.frames, path);
     const std::string name = std::filesystem::path(path).filename().string();
     PreviewStack stack{role + name,
                        {message(to_string(metadata.shape), ' ', to_string(metadata.type)),
                         format_voxel_size(metadata.voxel_size_um)},
-                       request.slices ? views_of<MiddleSlices>(*reader, request)
-                                      : views_of<Projections>(*reader, request)};
+                       {}};
+    for (const ChosenChannel& one : chosen) {
+        PreviewChannel channel{request.slices
+                                   ? views_of<MiddleSlices>(*reader, request.frame, one.number)
+                                   : views_of<Projections>(*reader, request.frame, one.number)};
+        channel.color = one.color;
+        if (chosen.size() > 1) channel.name = name_of(metadata, one.number);
+        channel.limits =
+            request.decades
+                ? scale_by_decades(channel.views, *request.decades)
+                : request.limits.value_or(percentile_limits(channel.views.along_z, 1, 99.9));
+        stack.channels.push_back(std::move(channel));
+    }
     take_steps(metadata, stack);
-    if (request.decades)
-        scale_by_decades(stack, *request.decades);
-    else
-        stack.limits = request.limits.value_or(percentile_limits(stack.views.along_z, 1, 99.9));
+    stack.logarithmic = request.decades.has_value();
     return stack;
 }
 
@@ -72,11 +120,18 @@ PreviewStack load(const std::string& role, const std::string& path, const Previe
 PreviewStack load_psf(const PreviewRequest& request) {
     PreviewRequest of_psf = request;
     of_psf.channel = of_psf.frame = 0;
+    of_psf.colors.clear();
     of_psf.slices = true;
     of_psf.decades = request.decades.value_or(4);
     PreviewStack stack = load("", request.psf, of_psf);
     stack.own_zoom = true;
     return stack;
+}
+
+std::string levels_text(const PreviewStack& stack, const PreviewChannel& channel) {
+    return message(stack.title, channel.name.empty() ? "" : ", ", channel.name, ": black ",
+                   format_number(channel.limits.low), ", ", text_of(channel.color), ' ',
+                   format_number(channel.limits.high), stack.logarithmic ? ", powers of ten" : "");
 }
 
 }  // namespace
@@ -94,9 +149,8 @@ void run_preview(const PreviewRequest& request) {
     const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
                           stderr_wants_colors());
     for (const PreviewStack& stack : stacks)
-        console.fact("gray", message(stack.title, ": black ", format_number(stack.limits.low),
-                                     ", white ", format_number(stack.limits.high),
-                                     stack.logarithmic ? ", powers of ten" : ""));
+        for (const PreviewChannel& channel : stack.channels)
+            console.fact(channel.color == white ? "gray" : "color", levels_text(stack, channel));
     console.fact("output", request.output);
 }
 

@@ -64,8 +64,17 @@ void add_preview_command(CLI::App& app, Action& action) {
         ->add_option("--scale", request->style.zoom, "Picture pixels for the smallest voxel side")
         ->check(CLI::PositiveNumber)
         ->type_name("PIXELS");
-    command->add_option("--channel", request->channel, "Channel, from 0 (default 0)")
-        ->type_name("N");
+    CLI::Option* channel =
+        command
+            ->add_option("--channel", request->channel,
+                         "This channel alone, from 0, in gray (default: two to seven channels are "
+                         "merged in color; of more than seven, channel 0)")
+            ->type_name("N");
+    add_parsed(*command, "--color", request->colors, parse_channel_colors, "COLOR,…",
+               "Colors of the channels: red, green, blue, cyan, magenta, yellow, orange, white, "
+               "gray, none, or ff8000 (default: those of the file, else by the channels' names, "
+               "else cyan, magenta, yellow, …)")
+        ->excludes(channel);
     command->add_option("--frame", request->frame, "Time point, from 0 (default 0)")
         ->type_name("N");
     command->add_option("--gamma", request->style.gamma, "Gray = fraction^GAMMA (default 1)")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/picture/preview_picture.hpp"
+#include "cli/preview/channel_colors.hpp"
 
 namespace convolume::cli {
 
@@ -15,7 +16,8 @@ struct PreviewRequest {
     std::string after;
     std::string psf;
     std::string output;
-    index_t channel = 0;
+    std::optional<index_t> channel;    ///< drawn alone, gray
+    std::vector<ChannelColor> colors;  ///< of the first channels; further ones are chosen
     index_t frame = 0;
     PreviewStyle style;
     std::optional<GrayLimits> limits;

@@ -20,7 +20,9 @@ using Json = nlohmann::ordered_json;
 void forget_other_modality(Json& parameters, const Json& typed) {
     if (!typed.contains("modality") || parameters.value("modality", Json()) == typed["modality"])
         return;
-    for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um"}) parameters.erase(key);
+    for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um", "disc_pinhole_um",
+                            "disc_spacing_um", "disc_magnification"})
+        parameters.erase(key);
 }
 
 PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context,

@@ -16,10 +16,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Modalities by OME's AcquisitionMode. Of others nothing is known.
-constexpr std::array<std::pair<const char*, const char*>, 4> modalities{
+constexpr std::array<std::pair<const char*, const char*>, 5> modalities{
     {{"WideField", "widefield"},
      {"LaserScanningConfocalMicroscopy", "confocal"},
      {"MultiPhotonMicroscopy", "two-photon"},
+     {"SpinningDiskConfocal", "spinning-disc"},
      {"SPIM", "light-sheet"}}};
 
 /// Wavelengths in a wrong unit are as good as none.
@@ -92,7 +93,8 @@ ImageOptics optics_of(const io::ImageMetadata& image, index_t channel, const Jso
         collected.add("wavelength_um", *of_channel.emission_um,
                       "emission " + nm(*of_channel.emission_um));
     const bool confocal = collected.value("modality") == "confocal";
-    if (!confocal && !two_photon) return collected.take();
+    const bool disc = collected.value("modality") == "spinning-disc";
+    if (!confocal && !two_photon && !disc) return collected.take();
     if (is_light(of_channel.excitation_um))
         collected.add("excitation_um", *of_channel.excitation_um,
                       "excitation " + nm(*of_channel.excitation_um));

@@ -39,15 +39,24 @@ void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
     const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
     add("--model", "model", checked_model, "gaussian|born-wolf|gibson-lanni|vectorial",
         "PSF model (default vectorial)");
-    add("--modality", "modality", checked_modality, "widefield|confocal|light-sheet|two-photon",
+    add("--modality", "modality", checked_modality,
+        "widefield|confocal|light-sheet|two-photon|spinning-disc",
         "Kind of microscope (default widefield)");
     add("--na", "na", parse_number, "NA", "Numerical aperture");
     add("--excitation", "excitation_um", parse_wavelength_um, "LENGTH",
-        "Excitation wavelength (confocal, two-photon)");
+        "Excitation wavelength (confocal, two-photon, spinning-disc)");
     add("--pinhole", "pinhole_au", parse_number, "AU",
         "Diameter of the pinhole in Airy units, 1.22 wavelength/NA (confocal, default 1)");
     add("--sheet", "sheet_fwhm_um", parse_length_um, "LENGTH",
         "Thickness of the light sheet: full width at half maximum");
+    add("--disc-pinhole", "disc_pinhole_um", parse_length_um, "LENGTH",
+        "Diameter of the pinholes on the disc, e.g. 50um (spinning-disc)");
+    add("--disc-spacing", "disc_spacing_um", parse_length_um, "LENGTH",
+        "Distance of their centers on the disc, e.g. 250um (spinning-disc)");
+    add("--disc-magnification", "disc_magnification", parse_number, "M",
+        "Magnification between sample and disc: lengths in the sample are those on the disc "
+        "divided "
+        "by it (spinning-disc, default 1: lengths are those in the sample)");
 }
 
 void add_layer_options(CLI::App& app, const char* group, Json& typed) {

@@ -108,6 +108,9 @@ Json psf_parameters(const PsfOptions& options) {
     if (options.excitation_um) json["excitation_um"] = *options.excitation_um;
     if (options.pinhole_au) json["pinhole_au"] = *options.pinhole_au;
     if (options.sheet_fwhm_um) json["sheet_fwhm_um"] = *options.sheet_fwhm_um;
+    if (options.disc_pinhole_um) json["disc_pinhole_um"] = *options.disc_pinhole_um;
+    if (options.disc_spacing_um) json["disc_spacing_um"] = *options.disc_spacing_um;
+    if (options.disc_magnification) json["disc_magnification"] = *options.disc_magnification;
     json["ni"] = lens.ni;
     if (has_layers(options.model)) {
         json["ni0"] = lens.ni0;
@@ -144,6 +147,9 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
     read.number("excitation_um", options.excitation_um);
     read.number("pinhole_au", options.pinhole_au);
     read.number("sheet_fwhm_um", options.sheet_fwhm_um);
+    read.number("disc_pinhole_um", options.disc_pinhole_um);
+    read.number("disc_spacing_um", options.disc_spacing_um);
+    read.number("disc_magnification", options.disc_magnification);
     read.number("ni", lens.ni);
     lens.ni0 = lens.ni;
     read.number("ni0", lens.ni0);

@@ -25,7 +25,9 @@ void warn_of_axis(const Console& console, const char* direction, double voxel_um
 
 // One photon of a longer wavelength has too little energy to excite.
 void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options) {
-    if (options.modality == Modality::confocal && *options.excitation_um > options.wavelength_um)
+    const bool one_photon =
+        options.modality == Modality::confocal || options.modality == Modality::spinning_disc;
+    if (one_photon && *options.excitation_um > options.wavelength_um)
         console.warning(message("the excitation wavelength, ", um(*options.excitation_um),
                                 ", is longer than the emission wavelength, ",
                                 um(options.wavelength_um),

@@ -30,6 +30,11 @@ void explain_psf(const Console& console, const PsfOptions& options, const PsfFac
                                   ", paraxial rays meet at ", um(facts.paraxial_focus_um)));
     if (options.modality == Modality::confocal)
         console.fact("pinhole", message(um(facts.pinhole_um), " wide in the sample"));
+    if (options.modality == Modality::spinning_disc)
+        console.fact("disc",
+                     message("pinholes ", um(facts.pinhole_um), " wide in the sample, ",
+                             um(*options.disc_spacing_um / options.disc_magnification.value_or(1)),
+                             " apart"));
     if (facts.total_reflection)
         console.fact("NA", message("effectively ", format_number(facts.effective_na),
                                    ": light of higher apertures comes only from sources within "

@@ -54,6 +54,9 @@ struct CONVOLUME_API ImageMetadata {
     std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
     std::optional<double> frame_interval_s;
     std::vector<std::string> channel_names;  ///< empty or one per channel
+    /// Colors that channels are shown in, 0xRRGGBB: those of OME, ImageJ and Imaris. Empty or one
+    /// per channel.
+    std::vector<std::optional<std::uint32_t>> channel_colors;
     /// Nothing where samples are the values themselves. Readers give samples as they are stored.
     std::optional<ValueScaling> scaling;
 

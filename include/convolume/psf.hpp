@@ -68,10 +68,19 @@ enum class Modality {
     /// Sheppard
     /// and Gu, Optik 86:104 (1990). The wavelength of emission plays no part.
     two_photon,
+    /// h(wavelength) · Σ_M (h(excitation) ⊗ d ⊗ d)(r − M): a camera behind a spinning disc with
+    /// pinholes d (discs of sum 1) on a square lattice of vectors M. Light reaches a point of the
+    /// sample through the pinhole that goes by, and the camera through the same one: the
+    /// autocorrelation of the pinhole, d ⊗ d (Conchello and Lichtman, Appl. Opt. 33:585, 1994).
+    /// M ≠ 0 is light that comes through one pinhole and leaves by another, which makes the
+    /// background of thick samples (Shimozawa et al., PNAS 110:3399, 2013): far from focus,
+    /// h(wavelength) times ∫ h(excitation) over the area of a pinhole's cell. Pinholes are lit
+    /// evenly and not coherently, and the lattice's directions are averaged.
+    spinning_disc,
 };
 
 /// "gaussian", "born-wolf", "gibson-lanni", "vectorial"; "widefield", "confocal", "light-sheet",
-/// "two-photon".
+/// "two-photon", "spinning-disc".
 /// Parsers throw InvalidArgument that lists the choices.
 CONVOLUME_API const char* to_string(PsfModel);
 CONVOLUME_API const char* to_string(Modality);
@@ -82,11 +91,17 @@ struct PsfOptions {
     PsfModel model = PsfModel::vectorial;
     Modality modality = Modality::widefield;
     Objective objective;
-    double wavelength_um = 0.52;          ///< of emission
-    std::optional<double> excitation_um;  ///< wavelength; confocal, two_photon demand it
+    double wavelength_um = 0.52;  ///< of emission
+    /// Wavelength; confocal, two_photon and spinning_disc demand it.
+    std::optional<double> excitation_um;
     std::optional<double> pinhole_au;     ///< confocal only, 1 where not given
     std::optional<double> sheet_fwhm_um;  ///< w; light_sheet demands it
-    double depth_um = 0;                  ///< p; ignored by gaussian and born_wolf
+    /// Diameter of the pinholes and distance of their centers, on the disc: spinning_disc demands
+    /// them. In the sample they are divided by disc_magnification.
+    std::optional<double> disc_pinhole_um;
+    std::optional<double> disc_spacing_um;
+    std::optional<double> disc_magnification;  ///< between sample and disc; 1 where not given
+    double depth_um = 0;                       ///< p; ignored by gaussian and born_wolf
     VoxelSize voxel;
     Shape3 size{65, 65, 65};  ///< odd on every axis
     /// Gauss–Legendre points per voxel and axis: values are means over the voxel. 1 takes the
@@ -135,15 +150,15 @@ struct PsfFacts {
     double fwhm_lateral_um;
     double fwhm_axial_um;
     /// The largest voxels that lose nothing: 1/(4 NA Σ 1/λ) and 1/(2 (nᵢ − √(nᵢ² − NA²)) Σ 1/λ),
-    /// summed over emission and, for confocal, excitation. A light sheet adds its own frequencies
-    /// along z, of which 1 % of the strongest is taken as the end.
+    /// summed over emission and, for confocal and spinning_disc, excitation. A light sheet adds its
+    /// own frequencies along z, of which 1 % of the strongest is taken as the end.
     double nyquist_lateral_um;
     double nyquist_axial_um;
     double paraxial_focus_um;   ///< paraxial_focus_um()
     double brightest_focus_um;  ///< brightest_focus_um()
     double effective_na;        ///< min(NA, nₛ) where the model has a sample
     bool total_reflection;  ///< NA exceeds nₛ: steeper rays of far sources never leave the sample
-    double pinhole_um;      ///< its diameter in the sample; 0 where there is none
+    double pinhole_um;      ///< diameter in the sample of one; 0 where there is none
 };
 
 /// Throws InvalidArgument or Cancelled.

@@ -87,6 +87,22 @@ TEST_CASE("OME-XML gives the objective that the image names, and what each chann
     CHECK(contains(text, "pinhole 1.58 AU (50 µm at 60x), from image.ome.tif"));
 }
 
+TEST_CASE("OME-XML knows of a spinning disc, but not of its pinholes") {
+    const OmeImage image(two_objectives, second,
+                         "<Channel ID=\"Channel:0:0\" AcquisitionMode=\"SpinningDiskConfocal\" "
+                         "EmissionWavelength=\"520\" ExcitationWavelength=\"488\"/>"
+                         "<Channel ID=\"Channel:0:1\"/>");
+    const CommandResult bare = image.run("psf", {});
+    CHECK(bare.status == 2);
+    CHECK(contains(bare.err, "distance between them: give both"));
+    const json psf = image.psf(
+        {"--disc-pinhole", "50um", "--disc-spacing", "250um", "--disc-magnification", "60"});
+    CHECK(psf.at("modality") == "spinning-disc");
+    CHECK(psf.at("excitation_um") == 0.488);
+    CHECK(psf.at("disc_pinhole_um") == 50);
+    CHECK(psf.at("disc_magnification") == 60);
+}
+
 TEST_CASE("options go before what the image says") {
     const OmeImage image(two_objectives, second, confocal);
     const json psf = image.psf({"--na", "1.1", "--wavelength", "600nm", "--modality", "widefield"});

@@ -126,11 +126,13 @@ TEST_CASE("previews are pictures of stacks side by side") {
         };
         return std::pair<index_t, index_t>{word(16), word(20)};
     };
-    const auto one = size_of_picture({});
+    const auto one = size_of_picture({"--channel", "0"});
+    // Both channels, each with a ramp of its own.
+    CHECK(size_of_picture({}).second > one.second);
     const auto two = size_of_picture({"--after", "stack.tif", "--channel", "1"});
     CHECK(two.first > one.first + 300);
     CHECK(two.second == one.second);
-    CHECK(size_of_picture({"--scale", "20"}).second > one.second);
+    CHECK(size_of_picture({"--channel", "0", "--scale", "20"}).second > one.second);
 
     const std::string dark = read_text(folder / "p.png");
     size_of_picture({"--scale", "20", "--gamma", "0.3"});

@@ -117,7 +117,7 @@ TEST_CASE("panels are drawn to scale") {
     Projections projections({10, 40, 60});
     const std::vector<float> ones(10 * 40 * 60, 1.0F);
     projections.add(view_of(ones.data(), {10, 40, 60}), 0);
-    const PreviewStack stack{"title", {"caption", ""}, projections, {0.4, 0.1, 0.1}, "µm", {0, 1}};
+    const PreviewStack stack{"title", {"caption", ""}, {{projections}}, {0.4, 0.1, 0.1}, "µm"};
     const Canvas canvas = draw_preview({stack}, {.zoom = 5, .gamma = 1});
     int white = 0;
     for (int x = 0; x < canvas.width(); ++x) white += canvas.at(x, 200) == Color{255, 255, 255};

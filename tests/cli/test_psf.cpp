@@ -86,6 +86,8 @@ TEST_CASE("side files reproduce a PSF to the last bit") {
         {"--modality", "confocal", "--excitation", "488nm", "--pinhole", "0.7"},
         {"--modality", "light-sheet", "--sheet", "1.1um", "--oversampling", "2"},
         {"--modality", "two-photon", "--excitation", "920nm"},
+        {"--modality", "spinning-disc", "--excitation", "488nm", "--disc-pinhole", "50um",
+         "--disc-spacing", "0.25mm", "--disc-magnification", "63"},
         {"--size", "auto", "--capture", "0.7"}};
     for (const Arguments& kind : kinds) {
         Arguments arguments = psf(kind);
@@ -191,7 +193,10 @@ TEST_CASE("what cannot be is refused before anything is written") {
         {{"--size", "5,9,x"}, "three whole numbers"},
         {{"--modality", "confocal"}, "needs the wavelength of excitation"},
         {{"--modality", "light-sheet"}, "needs the sheet's thickness"},
-        {{"--modality", "spinning"}, "widefield, confocal, light-sheet and two-photon"},
+        {{"--modality", "spinning"}, "light-sheet, two-photon and spinning-disc"},
+        {{"--modality", "spinning-disc", "--excitation", "488nm"}, "give both"},
+        {{"--disc-spacing", "250um"}, "plays no part in the modality widefield"},
+        {{"--disc-pinhole", "50"}, "--disc-pinhole"},
         {{"--pinhole", "1"}, "a pinhole was given"},
         {{"--sheet", "1um"}, "thickness of a light sheet was given"},
         {{"--modality", "confocal", "--excitation", "488nm", "--pinhole", "0"}, "pinhole is 0"},

@@ -147,7 +147,8 @@ TEST_CASE("names of PSF models, modalities and phantoms") {
     check_names<Modality>({{Modality::widefield, "widefield"},
                            {Modality::confocal, "confocal"},
                            {Modality::light_sheet, "light-sheet"},
-                           {Modality::two_photon, "two-photon"}},
+                           {Modality::two_photon, "two-photon"},
+                           {Modality::spinning_disc, "spinning-disc"}},
                           parse_modality);
     check_names<PhantomKind>({{PhantomKind::beads, "beads"},
                               {PhantomKind::filaments, "filaments"},

@@ -47,6 +47,30 @@ TEST_CASE("what cannot be is refused in one sentence that names it") {
     CHECK(contains(refusal([](O& o) { o.center_z_um = std::nan(""); }), "middle plane is nan"));
 }
 
+TEST_CASE("discs that cannot be are refused in one sentence") {
+    const auto refused = [](auto&& change) {
+        return refusal([&](PsfOptions& o) {
+            o.modality = Modality::spinning_disc;
+            o.excitation_um = 0.488;
+            o.disc_pinhole_um = 50;
+            o.disc_spacing_um = 250;
+            o.disc_magnification = 60;
+            change(o);
+        });
+    };
+    using O = PsfOptions;
+    CHECK(refused([](O&) {}) == "(nothing was thrown)");
+    CHECK(contains(refused([](O& o) { o.excitation_um.reset(); }), "wavelength of excitation"));
+    CHECK(contains(refused([](O& o) { o.disc_pinhole_um.reset(); }), "give both"));
+    CHECK(contains(refused([](O& o) { o.disc_spacing_um.reset(); }), "give both"));
+    CHECK(contains(refused([](O& o) { o.disc_pinhole_um = 0; }), "disc's pinholes is 0 µm"));
+    CHECK(contains(refused([](O& o) { o.disc_spacing_um = 49; }), "49 µm apart"));
+    CHECK(contains(refused([](O& o) { o.disc_spacing_um = std::nan(""); }), "nan µm apart"));
+    CHECK(contains(refused([](O& o) { o.disc_magnification.reset(); }), "magnification"));
+    CHECK(contains(refused([](O& o) { o.disc_magnification = 0; }), "magnification"));
+    CHECK(contains(refused([](O& o) { o.modality = Modality::confocal; }), "plays no part"));
+}
+
 TEST_CASE("an aperture above the sample's index is fine") {
     CHECK(refusal([](PsfOptions& o) { o.objective.ns = 1.0; }) == "(nothing was thrown)");
 }

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures how well each method of `convolume deconvolve` explains recordings of which nobody knows the truth, by
+photons that are held out, and draws the stacks before and after. Run it from anywhere:
+
+    bench/deconvolve_stacks.py [--cells FOLDER] [--bead FOLDER] [--build DIR] [--json FILE] [--pictures FOLDER]
+
+--cells is the folder tests/test_data of the source distribution of the Python package pycudadecon (0.5.1, on PyPI): a
+cell in a lattice light sheet, with a measured PSF. --bead is the folder flowdec/datasets/bead-25pct of the Python
+package flowdec (1.1.0, on PyPI): a fluorescent bead in widefield, with a computed PSF.
+
+One photon in eight is set apart at random, by NumPy. The others are restored, and SciPy blurs the estimate. The figure
+is the mean squared difference from the photons set apart, divided by their mean: 1 where nothing but their own noise
+is left. It is taken away from the edges, where light of what lies beyond them is missing.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy
+import tifffile
+from report import report_text
+from scipy import interpolate, ndimage, signal
+
+METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "--acceleration", "none"],
+           "rl-tv": ["--method", "rl-tv"], "shb": ["--method", "shb"],
+           "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1", "--offset", "0"]}
+ITERATIONS, STEP = 80, 2
+HELD_OUT = 1 / 8
+# Of a stack whose edges are the same for everyone: mirrored.
+EDGES = ["--edges", "mirror"]
+
+
+def centered(psf, half):
+    """The box around the brightest sample, which may leave the array; without its background."""
+    peak = np.unravel_index(psf.argmax(), psf.shape)
+    psf = np.pad(np.maximum(psf - np.median(psf), 0), [(h, h) for h in half])
+    return psf[tuple(slice(p, p + 2 * h + 1) for p, h in zip(peak, half))]
+
+
+def resampled_planes(psf, old, new):
+    """Planes `new` apart from planes `old` apart, about the middle one: samples are what falls into their planes."""
+    middle, running = len(psf) // 2, np.concatenate([[np.zeros(psf.shape[1:])], np.cumsum(psf, axis=0)])
+    edges = (np.arange(len(psf) + 1) - middle - 0.5) * old
+    planes = int((edges[-1] - new / 2) / new)
+    wanted = (np.arange(-planes, planes + 2) - 0.5) * new
+    return np.maximum(np.diff(interpolate.CubicSpline(edges, running, axis=0)(wanted), axis=0), 0)
+
+
+def cells(folder):
+    """As recorded: planes follow the stage, so that each begins `skew` pixels further on than the one before. The PSF
+    is brought to these coordinates, which leaves the noise of the image alone."""
+    image = tifffile.imread(folder / "im_raw.tif")[36:72, 130:300, 40:200]
+    angle, step_um, pixel_um = np.radians(31.5), 0.3, 0.1
+    z_um, skew = step_um * np.sin(angle), step_um * np.cos(angle) / pixel_um
+    psf = resampled_planes(centered(tifffile.imread(folder / "psf.tif").astype(float), (24, 24, 24)), 0.1, z_um)
+    middle = len(psf) // 2
+    room = int(np.ceil(middle * skew))
+    psf = np.pad(psf, [(0, 0), (0, 0), (room, room)])
+    for z, plane in enumerate(psf):
+        psf[z] = np.maximum(ndimage.shift(plane, (0, -(z - middle) * skew), order=3), 0)
+    return image, psf, 98, (z_um, pixel_um, pixel_um)
+
+
+def bead(folder):
+    image = tifffile.imread(folder / "data.tif")
+    psf = tifffile.imread(folder / "kernel.tif").astype(float)
+    # Four pixels across and along z of the original stack are one voxel.
+    return image, centered(psf, (24, 24, 24)), float(np.percentile(image, 1)), None
+
+
+STACKS = {"cells": cells, "bead": bead}
+
+
+class Stack:
+    """One stack in a folder of its own, with the command."""
+
+    def __init__(self, program, folder, image, psf, background):
+        self.program, self.folder, self.background = program, Path(folder), background
+        self.image, self.psf = image, psf / psf.sum()
+        np.save(self.folder / "h.npy", self.psf.astype(np.float32))
+        np.save(self.folder / "y.npy", image)
+
+    def run(self, *arguments):
+        done = subprocess.run([self.program, *map(str, arguments), "-q", "--overwrite"], check=True, cwd=self.folder,
+                              capture_output=True, text=True)
+        return json.loads(done.stdout) if "--json" in arguments else None
+
+    def restore(self, recording, output, background, *options):
+        return self.run("deconvolve", recording, "h.npy", "-o", output, "--background", background, *EDGES, "--device",
+                        "cpu", *options)
+
+    def blurred(self, estimate):
+        padded = np.pad(estimate, [(k // 2, k // 2) for k in self.psf.shape], mode="reflect")
+        return signal.fftconvolve(padded, self.psf, "valid")
+
+
+def held_out_curves(stack, photons, offset):
+    """Of each method: how far its prediction of the photons held out is off, by iterations."""
+    random = np.random.default_rng(1)
+    counts = np.maximum(np.rint((stack.image.astype(float) - offset) * photons), 0).astype(np.int64)
+    apart = random.binomial(counts, HELD_OUT)
+    kept = counts - apart
+    np.save(stack.folder / "kept.npy", kept.astype(np.float32))
+    background = max(stack.background - offset, 0) * photons * (1 - HELD_OUT)
+    share = HELD_OUT / (1 - HELD_OUT)
+    # Near the edges, light of what lies beyond is missing.
+    inner = tuple(slice(n // 8, n - n // 8) for n in apart.shape)
+
+    def figure(prediction):
+        return float(((apart - share * prediction)[inner] ** 2).mean() / apart[inner].mean())
+
+    curves = {"recording": [(0, figure(kept))]}
+    for name, method in METHODS.items():
+        stack.restore("kept.npy", "x.npy", background, *method, "--iterations", ITERATIONS, "--dump-every", STEP)
+        curves[name] = []
+        for n in range(STEP, ITERATIONS + 1, STEP):
+            path = stack.folder / f"x.iter{n:03}.npy"
+            if path.exists():
+                curves[name].append((n, figure(stack.blurred(np.load(path).astype(float)) + background)))
+                path.unlink()
+        print(name, " ".join(f"{n}:{v:.4f}" for n, v in curves[name]), flush=True)
+    return curves, float(apart[inner].mean())
+
+
+def draw(stack, voxel, picture, scale):
+    """The middle planes of the recording, and of rl after 20 iterations and after those of --stop auto."""
+    stack.restore("y.npy", "20.npy", stack.background, "--iterations", 20)
+    sizes = {"metadata": {"axes": "ZYX"}} if voxel is None else {
+        "metadata": {"axes": "ZYX", "unit": "um", "spacing": voxel[0]}, "resolution": (1 / voxel[2], 1 / voxel[1])}
+    files = {"recorded.tif": stack.image, "20_iterations.tif": np.load(stack.folder / "20.npy"),
+             "stop_auto.tif": np.load(stack.folder / "rl.npy")}
+    for file, values in files.items():
+        tifffile.imwrite(stack.folder / file, values.astype(np.float32), imagej=True, **sizes)
+    stack.run("preview", *files, "-o", picture, "--slices", "--gamma", 0.7, "--scale", scale)
+
+
+def measure(stack, name, voxel, pictures):
+    begin = time.perf_counter()
+    auto = {}
+    for method in ("rl", "shb"):
+        report = stack.restore("y.npy", f"{method}.npy", stack.background, *METHODS[method], "--stop", "auto", "--json")
+        auto[method] = report["report"]["volumes"][0]
+    seen = auto["rl"]
+    curves, held_out = held_out_curves(stack, seen["gain"], seen["offset"])
+    if pictures:
+        draw(stack, voxel, Path(pictures).resolve() / f"stack_{name}.png", 1 if name == "cells" else 2)
+    best = {method: min(curve, key=lambda point: point[1]) for method, curve in curves.items()}
+    print(name, "gain", seen["gain"], "offset", seen["offset"], "best", best,
+          {method: found["iterations"] for method, found in auto.items()}, flush=True)
+    return {"image": stack.image.shape, "psf": stack.psf.shape, "gain": seen["gain"], "offset": seen["offset"],
+            "photons_held_out_a_voxel": held_out, "auto_iterations": {m: f["iterations"] for m, f in auto.items()},
+            "best": best, "curves": curves, "seconds": round(time.perf_counter() - begin)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in STACKS:
+        parser.add_argument(f"--{name}", type=Path, metavar="FOLDER")
+    parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--json", help="also write the figures to this file")
+    parser.add_argument("--pictures", metavar="FOLDER", help="where pictures of the stacks go, as PNG")
+    arguments = parser.parse_args()
+    program = str((Path(arguments.build) / "cli" / "convolume").resolve())
+    figures = {"machine": {"cpu": platform.processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
+                           "scipy": scipy.__version__}, "stacks": {}}
+    for name, load in STACKS.items():
+        source = getattr(arguments, name)
+        if source is None:
+            continue
+        image, psf, background, voxel = load(source)
+        with tempfile.TemporaryDirectory() as folder:
+            stack = Stack(program, folder, image, psf, background)
+            figures["stacks"][name] = measure(stack, name, voxel, arguments.pictures)
+    if not figures["stacks"]:
+        parser.error("no stack was named: give --cells or --bead, or see --help for where they are")
+    if arguments.json:
+        Path(arguments.json).write_text(report_text(figures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

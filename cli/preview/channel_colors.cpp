@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/preview/channel_colors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+constexpr Color red{255, 0, 0}, green{0, 255, 0}, blue{0, 0, 255};
+constexpr Color cyan{0, 255, 255}, magenta{255, 0, 255}, yellow{255, 255, 0};
+constexpr Color orange{255, 128, 0}, white{255, 255, 255};
+
+struct NamedColor {
+    const char* name;
+    Color color;
+};
+constexpr std::array<NamedColor, 9> named_colors{{{"red", red},
+                                                  {"green", green},
+                                                  {"blue", blue},
+                                                  {"cyan", cyan},
+                                                  {"magenta", magenta},
+                                                  {"yellow", yellow},
+                                                  {"orange", orange},
+                                                  {"white", white},
+                                                  {"gray", white}}};
+
+// Parts of names, in lower case and without spaces. The first that a name contains decides, so that
+// "irfp" stands before "rfp" and "cy5" before numbers.
+// clang-format off
+constexpr NamedColor usual_colors[] = {
+    {"farred", magenta}, {"irfp", magenta}, {"cy5", magenta}, {"cy7", magenta}, {"draq5", magenta},
+    {"sir-", magenta}, {"to-pro", magenta},
+    {"dapi", blue}, {"hoechst", blue}, {"bfp", blue}, {"pacificblue", blue},
+    {"cfp", cyan}, {"cerulean", cyan}, {"turquoise", cyan},
+    {"yfp", yellow}, {"venus", yellow}, {"citrine", yellow},
+    {"gfp", green}, {"fitc", green}, {"neongreen", green}, {"cy2", green}, {"bodipyfl", green},
+    {"oregongreen", green}, {"fluo-4", green}, {"fluo4", green}, {"gcamp", green}, {"calcein", green},
+    {"texasred", red}, {"cherry", red}, {"scarlet", red}, {"mkate", red},
+    {"tritc", orange}, {"cy3", orange}, {"rhodamine", orange}, {"tomato", orange}, {"dsred", orange},
+    {"rfp", red},
+    {"brightfield", white}, {"transmitted", white}, {"phasecontrast", white}};
+// Words that stand within other words: only at the beginning of a name.
+constexpr NamedColor first_words[] = {
+    {"dic", white}, {"blue", blue}, {"cyan", cyan}, {"green", green}, {"yellow", yellow},
+    {"orange", orange}, {"magenta", magenta}, {"red", red}};
+// clang-format on
+
+// Colors of channels that nothing is known of.
+constexpr std::array<Color, 7> free_colors{cyan, magenta, yellow, green, red, blue, white};
+
+std::string normalized(std::string_view name) {
+    std::string text;
+    for (const char c : name)
+        if (c != ' ' && c != '_')
+            text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+}
+
+/// A dye's number, as in "Alexa Fluor 488" or "ATTO 647N", or a laser's: the wavelength in nm at
+/// which it is excited.
+std::optional<Color> color_of_excitation(std::string_view name) {
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        std::size_t end = i;
+        while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
+        if (end - i == 3) {
+            int nm = 0;
+            std::from_chars(name.data() + i, name.data() + end, nm);
+            if (nm >= 350 && nm < 425) return blue;
+            if (nm >= 425 && nm < 465) return cyan;
+            if (nm >= 465 && nm < 512) return green;
+            if (nm >= 512 && nm < 530) return yellow;
+            if (nm >= 530 && nm < 565) return orange;
+            if (nm >= 565 && nm < 620) return red;
+            if (nm >= 620 && nm < 800) return magenta;
+        }
+        i = std::max(i, end);
+    }
+    return std::nullopt;
+}
+
+Color from_rgb(std::uint32_t rgb) {
+    return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8),
+            static_cast<std::uint8_t>(rgb)};
+}
+
+ChannelColor parse_channel_color(std::string_view option, const std::string& text) {
+    if (text == "none") return std::nullopt;
+    for (const NamedColor& named : named_colors)
+        if (text == named.name) return named.color;
+    std::uint32_t rgb = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, rgb, 16);
+    if (text.size() == 6 && parsed.ec == std::errc() && parsed.ptr == end) return from_rgb(rgb);
+    std::string names;
+    for (const NamedColor& named : named_colors) names += message(named.name, ", ");
+    throw InvalidArgument(message(option, " knows no color \"", text, "\"; give ", names,
+                                  "none, or six hexadecimal digits such as ff8000"));
+}
+
+/// What the file says. Black would not be seen, and several white channels not be told apart.
+std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t channel) {
+    constexpr std::uint32_t all_white = 0xffffff;
+    const auto& colors = image.channel_colors;
+    if (channel >= colors.size() || !colors[channel] || *colors[channel] == 0) return std::nullopt;
+    const bool alone = std::count(colors.begin(), colors.end(), std::optional(all_white)) < 2;
+    if (*colors[channel] == all_white && !alone) return std::nullopt;
+    return from_rgb(*colors[channel]);
+}
+
+}  // namespace
+
+std::vector<ChannelColor> parse_channel_colors(std::string_view option, const std::string& text) {
+    std::vector<ChannelColor> colors;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        colors.push_back(parse_channel_color(option, text.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return colors;
+}
+
+std::string text_of(Color color) {
+    for (const NamedColor& named : named_colors)
+        if (color == named.color) return named.name;
+    constexpr const char* digits = "0123456789abcdef";
+    std::string text;
+    for (const int part : {int{color.red}, int{color.green}, int{color.blue}})
+        text += {digits[part / 16], digits[part % 16]};
+    return text;
+}
+
+std::optional<Color> color_of_name(std::string_view channel_name) {
+    const std::string name = normalized(channel_name);
+    for (const NamedColor& usual : usual_colors)
+        if (name.find(usual.name) != std::string::npos) return usual.color;
+    for (const NamedColor& word : first_words)
+        if (name.starts_with(word.name)) return word.color;
+    return color_of_excitation(name);
+}
+
+std::vector<Color> colors_of_channels(const io::ImageMetadata& image) {
+    const auto channels = static_cast<std::size_t>(image.channels);
+    if (image.axes.ends_with('S') && channels == 3) return {red, green, blue};
+    std::vector<std::optional<Color>> known(channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+        known[c] = color_in_file(image, c);
+        if (!known[c] && c < image.channel_names.size())
+            known[c] = color_of_name(image.channel_names[c]);
+    }
+    std::vector<Color> colors;
+    for (std::size_t c = 0; c < channels; ++c) {
+        if (!known[c]) {
+            const auto unused =
+                std::find_if(free_colors.begin(), free_colors.end(), [&known](const Color& color) {
+                    return std::find(known.begin(), known.end(), color) == known.end();
+                });
+            known[c] = unused != free_colors.end() ? *unused : white;
+        }
+        colors.push_back(*known[c]);
+    }
+    return colors;
+}
+
+}  // namespace convolume::cli

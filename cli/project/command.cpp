@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/project/command.hpp"
+
+#include <algorithm>
+
+#include "cli/picture/gray_png.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+// 64 MiB of sums.
+constexpr index_t box_samples = index_t{8} << 20;
+
+/// Whole rows; whole planes where they fit, else whole rows of pieces.
+Shape3 box_of(const StackFormat& image) {
+    const Shape3& shape = image.shape;
+    const auto pieces = [](index_t samples, index_t piece, index_t extent) {
+        return std::min(std::max<index_t>(samples / piece, 1) * piece, extent);
+    };
+    const index_t rows = std::max<index_t>(box_samples / shape.x, 1);
+    if (rows >= shape.y)
+        return {pieces(rows / shape.y, std::min(image.piece.z, rows / shape.y), shape.z), shape.y,
+                shape.x};
+    const index_t planes = std::min({image.piece.z, shape.z, rows});
+    const index_t rows_each = std::max<index_t>(rows / planes, 1);
+    return {planes, pieces(rows_each, std::min(image.piece.y, rows_each), shape.y), shape.x};
+}
+
+/// What the image's metadata say of its projection.
+io::ImageMetadata projected(const io::ImageMetadata& image, int axis, ProjectBy by) {
+    io::ImageMetadata result = image;
+    result.shape = without_axis(image.shape, axis);
+    result.type = projected_type(by, image.type);
+    const auto& size = image.voxel_size_um;
+    result.voxel_size_um = {std::nullopt, axis == 0 ? size[1] : size[0],
+                            axis == 2 ? size[1] : size[2]};
+    result.axes.clear();
+    for (const char letter : image.axes)
+        if (letter == 'T' || letter == 'C') result.axes += letter;
+    result.axes += "YX";
+    result.scaling.reset();
+    // Labels and regions belong to planes, limits of contrast to values that sums do not have.
+    result.imagej_metadata.clear();
+    result.imagej_metadata_counts.clear();
+    if (by == ProjectBy::sum) result.imagej_description.clear();
+    return result;
+}
+
+/// Calls f(box) for boxes of at most `extents` that fill `whole`, the first axis slowest.
+template <class F>
+void for_each_box(const Box3& whole, const Shape3& extents, F&& f) {
+    Box3 box{whole.begin, {}};
+    for (box.begin.z = whole.begin.z; box.begin.z < whole.end.z; box.begin.z += extents.z)
+        for (box.begin.y = whole.begin.y; box.begin.y < whole.end.y; box.begin.y += extents.y) {
+            box.end = {std::min(box.begin.z + extents.z, whole.end.z),
+                       std::min(box.begin.y + extents.y, whole.end.y), whole.end.x};
+            f(box);
+        }
+}
+
+/// Where a region's projection is in the picture.
+Box3 place_of(const Box3& region, int axis) {
+    const int row = axis == 0 ? 1 : 0;
+    const int column = axis == 2 ? 1 : 2;
+    return {{0, region.begin[row], region.begin[column]}, {1, region.end[row], region.end[column]}};
+}
+
+}  // namespace
+
+void ProjectSteps::open(const ExecutionContext&) {
+    reader_ = open_selected(request_.image, request_.selection);
+    input_ = reader_->metadata();
+    if (is_complex(input_.type))
+        throw BadData(message("\"", request_.image,
+                              "\" is complex, and projections are of real values; give its "
+                              "magnitude"));
+    output_ = projected(input_, request_.axis, request_.by);
+    if (is_png(request_.output)) check_fits_png(request_.output, output_);
+}
+
+void ProjectSteps::plan(const ExecutionContext&) {
+    box_ = box_of(reader_->format());
+    region_ = box_;
+    region_[request_.axis] = input_.shape[request_.axis];
+}
+
+Work ProjectSteps::work() const {
+    return {static_cast<double>(input_.frames * input_.channels) *
+            static_cast<double>(element_count(input_.shape))};
+}
+
+void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction, Volume& samples,
+                           const ExecutionContext& context) {
+    const Box3 whole{{0, 0, 0}, input_.shape};
+    const double volumes = static_cast<double>(input_.frames * input_.channels);
+    const double before = static_cast<double>(frame * input_.channels + channel);
+    double done = 0;
+    for_each_box(whole, region_, [&](const Box3& region) {
+        reduction.begin(region.shape());
+        for_each_box(region, box_, [&](const Box3& box) {
+            throw_if_stopped(context);
+            const ImageView view = subview(samples.view(), {{0, 0, 0}, box.shape()});
+            {
+                const PhaseTimer timer(
+                    context.timeline, Phase::read, -1, -1,
+                    element_count(box.shape()) * static_cast<index_t>(size_of(input_.type)));
+                reader_->read_box(frame, channel, box, view);
+            }
+            const Index3& begin = region.begin;
+            reduction.add(view, {box.begin.z - begin.z, box.begin.y - begin.y, 0});
+            done += static_cast<double>(element_count(box.shape()));
+            context.progress((before + done / static_cast<double>(element_count(input_.shape))) /
+                             volumes);
+        });
+        const ConstImageView result = reduction.result();
+        const PhaseTimer timer(
+            context.timeline, Phase::write, -1, -1,
+            element_count(result.shape) * static_cast<index_t>(size_of(result.type)));
+        writer_->write_box(frame, channel, place_of(region, request_.axis), result);
+    });
+}
+
+void ProjectSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
+    writer_ = is_png(request_.output) ? create_gray_png(request_.output, output_)
+                                      : io::create_image(request_.output, output_, request_.create);
+    Reduction reduction(request_.by, request_.axis, region_, input_.type);
+    Volume samples(box_, input_.type);
+    for (index_t frame = 0; frame < input_.frames; ++frame)
+        for (index_t channel = 0; channel < input_.channels; ++channel)
+            project(frame, channel, reduction, samples, context);
+    reader_->check_unchanged();
+}
+
+void ProjectSteps::commit() {
+    writer_->commit();
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Colors of merged channels: those of OME-XML, of ImageJ's lookup tables, of names, and chosen ones.
+check_preview.py CONVOLUME.
+
+Ends with 77 (skipped) where a module is missing."""
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import tifffile
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+from png_oracle import read_png
+
+command = os.path.abspath(sys.argv[1])
+failures = []
+checks = 0
+SIDE = 60  # of the image, drawn four times as large
+
+
+def check(condition, *what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def run(*arguments, status=0, names=""):
+    done = subprocess.run([command, "preview", *arguments], capture_output=True, text=True)
+    check(done.returncode == status and names in done.stderr, arguments, "exit code", done.returncode, done.stderr)
+    return done
+
+
+def panel_color(*arguments):
+    """The color of most pixels that are not background: of an image that is the same everywhere."""
+    run(*arguments, "-o", "p.png", "--limits", "0,200", "--scale", "4", "--overwrite", "-q")
+    colors, counts = np.unique(read_png("p.png").reshape(-1, 3), axis=0, return_counts=True)
+    there = [(n, tuple(int(v) for v in c)) for n, c in zip(counts, colors) if tuple(c) != (16, 18, 22)]
+    count, color = max(there)
+    check(count > 0.6 * (4 * SIDE) ** 2, arguments, "covers", count)
+    return color
+
+
+def light(*parts):
+    """Lights of (level, color) added up."""
+    return tuple(min(255, sum(int(np.floor(level * color[i] + 0.5)) for level, color in parts)) for i in range(3))
+
+
+def write(name, levels, **metadata):
+    stack = np.ones((len(levels), SIDE, SIDE), np.uint8) * np.array(levels, np.uint8)[:, None, None]
+    tifffile.imwrite(name, stack, photometric="minisblack", metadata={"axes": "CYX", **metadata})
+
+
+RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW, ORANGE = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (0, 255, 255),
+                                                   (255, 0, 255), (255, 255, 0), (255, 128, 0))
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    half, part = 100 / 200, 30 / 200
+
+    # Nothing is known: cyan, magenta, yellow.
+    write("plain.ome.tif", [100, 30, 0])
+    check(panel_color("plain.ome.tif") == light((half, CYAN), (part, MAGENTA)), panel_color("plain.ome.tif"))
+    write("plain.ome.tif", [0, 30, 100])
+    check(panel_color("plain.ome.tif") == light((part, MAGENTA), (half, YELLOW)), "the third channel")
+    write("plain.ome.tif", [200, 200, 200])
+    check(panel_color("plain.ome.tif") == (255, 255, 255), "not clamped")
+
+    # Names of channels, also beside unknown ones.
+    names = {"DAPI": BLUE, "Hoechst 33342": BLUE, "GFP": GREEN, "EGFP": GREEN, "FITC": GREEN, "RFP": RED,
+             "mCherry": RED, "Texas Red": RED, "TRITC": ORANGE, "Cy3": ORANGE, "Cy5": MAGENTA, "Cy5.5": MAGENTA,
+             "iRFP670": MAGENTA, "Alexa Fluor 488": GREEN, "AF405": BLUE, "ATTO 647N": MAGENTA, "561 nm": ORANGE,
+             "YFP": YELLOW, "CFP": CYAN, "Red channel": RED, "DIC": (255, 255, 255)}
+    for name, color in names.items():
+        write("named.ome.tif", [100, 0], Channel={"Name": [name, "other"]})
+        check(panel_color("named.ome.tif") == light((half, color)), name, panel_color("named.ome.tif"))
+    for name in ("infrared", "indicator", "x", "channel 12"):
+        write("named.ome.tif", [100, 0], Channel={"Name": [name, "other"]})
+        check(panel_color("named.ome.tif") == light((half, CYAN)), name)
+    write("named.ome.tif", [0, 100], Channel={"Name": ["CFP", "other"]})
+    check(panel_color("named.ome.tif") == light((half, MAGENTA)), "the first color that is free")
+
+    # OME stores RGBA as a signed number. -1, white, is its default.
+    def ome(color):
+        number = color[0] << 24 | color[1] << 16 | color[2] << 8 | 255
+        return number - (1 << 32) if number >= 1 << 31 else number
+
+    chosen = [(12, 200, 77), (250, 3, 128)]
+    write("colored.ome.tif", [100, 30], Channel={"Name": ["DAPI", "GFP"], "Color": [ome(c) for c in chosen]})
+    want = light((half, chosen[0]), (part, chosen[1]))
+    check(panel_color("colored.ome.tif") == want, "OME", panel_color("colored.ome.tif"), want)
+    write("white.ome.tif", [100, 30], Channel={"Name": ["DAPI", "GFP"], "Color": [-1, -1]})
+    check(panel_color("white.ome.tif") == light((half, BLUE), (part, GREEN)), "white says nothing")
+
+    # ImageJ's lookup tables, in either byte order.
+    for order in "<>":
+        tables = [np.outer(c, np.arange(256)).astype(float) / 255 for c in chosen]
+        stack = np.full((2, SIDE, SIDE), 100, np.uint8)
+        tifffile.imwrite("ij.tif", stack, imagej=True, byteorder=order,
+                         metadata={"axes": "CYX", "mode": "composite", "LUTs": [t.astype(np.uint8) for t in tables],
+                                   "Labels": ["a", "b"]})
+        check(panel_color("ij.tif") == light((half, chosen[0]), (half, chosen[1])), "ImageJ", order)
+
+    # Chosen colors; one channel alone; images of one channel.
+    write("three.ome.tif", [100, 30, 60], Channel={"Name": ["DAPI", "GFP", "Cy5"]})
+    third = 60 / 200
+    check(panel_color("three.ome.tif", "--color", "orange,none,00ff80")
+          == light((half, ORANGE), (third, (0, 255, 128))), "chosen")
+    check(panel_color("three.ome.tif", "--color", "red")
+          == light((half, RED), (part, GREEN), (third, MAGENTA)), "the first is chosen")
+    check(panel_color("three.ome.tif", "--channel", "2") == light((third, (255, 255, 255))), "alone")
+    said = run("three.ome.tif", "-o", "p.png", "--overwrite", "--limits", "0,200").stderr
+    check("GFP: black 0, green 200" in said, said)
+    one = np.full((SIDE, SIDE), 100, np.uint8)
+    tifffile.imwrite("one.tif", one)
+    check(panel_color("one.tif") == light((half, (255, 255, 255))), "one channel is gray")
+    check(panel_color("one.tif", "--color", "green") == light((half, GREEN)), "one channel in color")
+    many = np.full((8, SIDE, SIDE), 100, np.uint8)
+    tifffile.imwrite("many.ome.tif", many, photometric="minisblack", metadata={"axes": "CYX"})
+    check(panel_color("many.ome.tif") == light((half, (255, 255, 255))), "more than seven channels")
+    rgb = np.full((SIDE, SIDE, 3), (100, 30, 60), np.uint8)
+    tifffile.imwrite("rgb.tif", rgb, photometric="rgb")
+    check(panel_color("rgb.tif") == light((half, RED), (part, GREEN), (third, BLUE)), "RGB")
+
+    # Mistakes.
+    out = ["-o", "new.png"]
+    run("three.ome.tif", *out, "--color", "red,green,blue,cyan", status=2, names="--color")
+    run("three.ome.tif", *out, "--color", "none,none,none", status=2, names="--color")
+    run("three.ome.tif", *out, "--color", "rouge", status=2, names="rouge")
+    run("three.ome.tif", *out, "--color", "red", "--channel", "1", status=2, names="--channel")
+    run("three.ome.tif", *out, "--channel", "3", status=2, names="--channel")
+    check(not os.path.exists("new.png"), "a picture was written")
+
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{checks} checks, {len(failures)} failed")
+sys.exit(1 if failures else 0)

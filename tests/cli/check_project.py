@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Projections as NumPy computes them, of every type and format, and what the files say of them.
+check_project.py CONVOLUME HDF5.
+
+Ends with 77 (skipped) where a module is missing."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import h5py
+    import numpy as np
+    import tifffile
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+from png_oracle import read_png
+
+SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250611))
+rng = np.random.default_rng(SEED)
+command = os.path.abspath(sys.argv[1])
+with_hdf5 = sys.argv[2] == "ON"
+failures = []
+checks = 0
+REDUCE = {"max": np.max, "mean": np.mean, "sum": np.sum}
+
+
+def check(condition, *what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def run(*arguments, status=0, names=""):
+    done = subprocess.run([command, "project", *arguments], capture_output=True, text=True)
+    check(done.returncode == status and names in done.stderr, arguments, "exit code", done.returncode, done.stderr)
+    if status:
+        check(done.stderr.count("\n") == 1, arguments, done.stderr)
+    return done
+
+
+def wanted(image, axis, by):
+    """The projection along the axis from the end: 3 is z of (…, z, y, x)."""
+    if by == "max":
+        return image.max(axis=axis)
+    return REDUCE[by](image, axis=axis, dtype=np.float64).astype(np.float32)
+
+
+def check_equal(got, want, *what):
+    check(got.shape == want.shape, *what, "shape", got.shape, "not", want.shape)
+    check(got.dtype == want.dtype, *what, "type", got.dtype, "not", want.dtype)
+    if got.shape == want.shape:
+        # Sums in double precision differ in their last bits only, where they are rounded to float32.
+        near = np.allclose(got, want, rtol=2e-7, atol=0, equal_nan=True)
+        check(np.array_equal(got, want, equal_nan=True) if np.issubdtype(want.dtype, np.integer) else near,
+              *what, "values")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+
+    # Every type, axis and rule. NPY keeps what NumPy's result is.
+    for kind in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"):
+        if kind[0] == "f":
+            image = rng.normal(-3, 2, (5, 6, 7)).astype(kind)
+        else:
+            limits = np.iinfo(kind)
+            image = rng.integers(limits.min, limits.max, (5, 6, 7), dtype=kind, endpoint=True)
+        np.save("a.npy", image)
+        for number, axis in enumerate("zyx"):
+            for by in REDUCE:
+                run("a.npy", "-o", "p.npy", "--axis", axis, "--by", by, "--overwrite", "-q")
+                check_equal(np.load("p.npy"), wanted(image, number, by), kind, axis, by)
+    image[1, 2, 3], image[4, 5, 6] = np.nan, np.inf
+    np.save("a.npy", image)
+    for number, axis in enumerate("zyx"):
+        for by in REDUCE:
+            run("a.npy", "-o", "p.npy", "--axis", axis, "--by", by, "--overwrite", "-q")
+            check_equal(np.load("p.npy"), wanted(image, number, by), "NaN", axis, by)
+
+    # More than is held at a time: by groups of planes, and by rows of a plane.
+    for shape in ((70, 400, 500), (3, 3000, 3001)):
+        image = rng.integers(0, 256, shape, dtype=np.uint8)
+        tifffile.imwrite("large.tif", image, rowsperstrip=16, photometric="minisblack")
+        for number, axis in enumerate("zyx"):
+            for by in ("max", "sum"):
+                run("large.tif", "-o", "p.npy", "--axis", axis, "--by", by, "--overwrite", "-q")
+                check_equal(np.load("p.npy"), wanted(image, number, by), shape, axis, by)
+    peak = json.loads(run("large.tif", "-o", "p.npy", "--overwrite", "-q", "--json").stdout)["peak_buffer_bytes"]
+    check(peak < 40 << 20, "held", peak, "bytes")
+
+    # Channels and times stay, and so does what the file says of what is left.
+    stack = rng.integers(0, 60000, (2, 4, 3, 9, 11), dtype=np.uint16)  # t, z, c, y, x
+    tifffile.imwrite("stack.ome.tif", stack, photometric="minisblack", metadata={
+        "axes": "TZCYX", "PhysicalSizeX": 0.1, "PhysicalSizeY": 0.2, "PhysicalSizeZ": 0.5,
+        "TimeIncrement": 3.0, "Channel": {"Name": ["DAPI", "GFP", "Cy5"]}})
+    ordered = np.swapaxes(stack, 1, 2)  # t, c, z, y, x
+    sizes = {"z": (0.2, 0.1), "y": (0.5, 0.1), "x": (0.5, 0.2)}
+    for number, axis in enumerate("zyx"):
+        for by in REDUCE:
+            want = wanted(ordered, 2 + number, by)
+            run("stack.ome.tif", "-o", "p.ome.tif", "--axis", axis, "--by", by, "--overwrite", "-q")
+            with tifffile.TiffFile("p.ome.tif") as file:
+                check(file.series[0].axes == "TCYX", axis, by, "axes", file.series[0].axes)
+                check_equal(file.asarray(), want, "OME", axis, by)
+                pixels = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]["Pixels"]
+            got = pixels["PhysicalSizeY"], pixels["PhysicalSizeX"]
+            check(np.allclose(got, sizes[axis]) and "PhysicalSizeZ" not in pixels, axis, "voxel", got)
+            check([c["Name"] for c in pixels["Channel"]] == ["DAPI", "GFP", "Cy5"], axis, "channels")
+            check(pixels["TimeIncrement"] == 3.0, axis, "interval")
+            run("stack.ome.tif", "-o", "p.tif", "--axis", axis, "--by", by, "--overwrite", "-q")
+            with tifffile.TiffFile("p.tif") as file:
+                check_equal(file.asarray(), want, "ImageJ", axis, by)
+                across = file.pages[0].tags["XResolution"].value
+                unit = file.imagej_metadata["unit"]
+            check(unit in ("um", "µm", "micron", "\\u00B5m"), axis, "unit", unit)
+            check(np.isclose(across[1] / across[0], sizes[axis][1]), axis, "resolution", across)
+            if with_hdf5:
+                run("stack.ome.tif", "-o", "p.h5", "--axis", axis, "--by", by, "--overwrite", "-q", "--compression",
+                    "deflate")
+                with h5py.File("p.h5") as file:
+                    check_equal(file["data"][()], want[:, :, None], "HDF5", axis, by)
+                    check(np.allclose(file["data"].attrs["element_size_um"], (0, *sizes[axis])), axis, "HDF5 voxel")
+    run("stack.ome.tif", "-o", "p.npy", "--channel", "2", "--frame", "1", "--crop", "1:4,:,2:9", "--overwrite", "-q")
+    check_equal(np.load("p.npy"), ordered[1, 2, 1:4, :, 2:9].max(axis=0), "selection")
+
+    # Pictures: the values themselves where they fit, else from the least to the largest.
+    one = ["--channel", "0", "--frame", "0", "--overwrite", "-q"]
+    for number, axis in enumerate("zyx"):
+        run("stack.ome.tif", "-o", "p.PNG", "--axis", axis, *one)
+        check_equal(read_png("p.PNG"), ordered[0, 0].max(axis=number), "PNG", axis)
+    run("stack.ome.tif", "-o", "p.png", "--by", "sum", *one)
+    sums = ordered[0, 0].sum(axis=0, dtype=float)
+    gray = np.rint((sums - sums.min()) / (sums.max() - sums.min()) * 65535)
+    check(np.abs(read_png("p.png") - gray).max() <= 1, "PNG of sums")
+    np.save("b.npy", (stack[:, :, 0, 0] >> 8).astype(np.uint8))
+    run("b.npy", "-o", "b.png", "-q")
+    check_equal(read_png("b.png"), np.load("b.npy").max(axis=0), "PNG of bytes")
+    said = run("stack.ome.tif", "-o", "p.png", "--by", "sum", *one[:-1]).stderr
+    check(f"black {sums.min():.6g}, white {sums.max():.6g}" in said, said)
+
+    # Nothing is lost, and mistakes have their exit codes.
+    np.save("complex.npy", np.ones((2, 3, 4), np.complex64))
+    before = {name: Path(name).read_bytes() for name in os.listdir()}
+    run("stack.ome.tif", "-o", "p.tif", status=5, names="--overwrite")
+    run("stack.ome.tif", "-o", "new.png", status=2, names="--channel")
+    run("stack.ome.tif", "-o", "stack.ome.tif", "--overwrite", status=2, names="is one of the inputs")
+    run("stack.ome.tif", "-o", "new.jpg", "-q", status=2, names="jpg")
+    run("stack.ome.tif", "-o", "new.png", "--compression", "deflate", status=2, names="--compression")
+    run("stack.ome.tif", status=2, names="-o")
+    run("stack.ome.tif", "-o", "new.tif", "--axis", "c", status=2, names="--axis")
+    run("stack.ome.tif", "-o", "new.tif", "--by", "median", status=2, names="median")
+    run("stack.ome.tif", "-o", "no/new.tif", status=73, names="no")
+    run("none.tif", "-o", "new.tif", status=66, names="none.tif")
+    run("complex.npy", "-o", "new.npy", status=65, names="complex")
+    run("stack.ome.tif", "--dry-run", "-q")
+    check({name: Path(name).read_bytes() for name in os.listdir()} == before, "files changed")
+
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
+sys.exit(1 if failures else 0)
