@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How blocks are laid out and walked through: arithmetic, tested without a device.
 
+#include <algorithm>
 #include <set>
 
+#include "gpu/fft/lengths.hpp"
+#include "gpu/fft/passes.hpp"
 #include "gpu/volumes/block_geometry.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
 #include "tests/catch.hpp"
@@ -113,4 +116,13 @@ TEST_CASE("sums in space are predicted to win where they were measured to") {
     CHECK(!direct_wins({512, 1024, 1024}, {11, 11, 11}));
     CHECK(direct_wins({1, 1024, 1024}, {1, 15, 15}));
     CHECK(!direct_wins({1, 1024, 1024}, {1, 31, 31}));
+}
+
+TEST_CASE("every length that rows are padded to has passes with a stage, up to 4096 samples") {
+    for (index_t least = 40; least <= 2 * gpu::staged_lengths.back(); ++least) {
+        const index_t length = gpu::good_row_length(least, false);
+        INFO("at least " << least << ": " << length);
+        CHECK(std::find(gpu::staged_lengths.begin(), gpu::staged_lengths.end(), length / 2) !=
+              gpu::staged_lengths.end());
+    }
 }

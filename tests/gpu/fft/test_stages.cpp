@@ -2,12 +2,9 @@
 // Passes over rows with a stage, on the host: transforms by FFTW and the formulas in double
 // precision are what they must give.
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "gpu/fft/lengths.hpp"
-#include "gpu/fft/passes.hpp"
 #include "gpu/fft/stage_kernel.hpp"
 #include "gpu/fft/twiddles.hpp"
 #include "tests/catch.hpp"
@@ -242,15 +239,6 @@ TEST_CASE("rows with stages of an iteration") {
     check_stages<27>();
     check_stages<60>();
     check_stages<270>();
-}
-
-TEST_CASE("every length that rows are padded to has passes with a stage, up to 4096 samples") {
-    for (index_t least = 40; least <= 2 * staged_lengths.back(); ++least) {
-        const index_t length = good_row_length(least, false);
-        INFO("at least " << least << ": " << length);
-        CHECK(std::find(staged_lengths.begin(), staged_lengths.end(), length / 2) !=
-              staged_lengths.end());
-    }
 }
 
 TEST_CASE("rows with stages of an iteration, three steps of a transform") {
