@@ -2,8 +2,7 @@
 #include <optional>
 
 #include "deconvolve/device_arrays.cuh"
-#include "deconvolve/device_choice.hpp"
-#include "deconvolve/run.hpp"
+#include "deconvolve/gpu_runner.cuh"
 
 namespace convolume::deconvolve {
 
@@ -14,10 +13,9 @@ index_t parts_of(const Problem& problem) {
     return problem.has_unmatched() ? 4 : 3;
 }
 
-class DeviceRunner final : public Runner {
+class DeviceRunner final : public GpuRunner<DeviceArrays> {
   public:
-    DeviceRunner(const Problem& problem, const DeviceChoice& choice)
-        : device_(choice.device), threads_(choice.threads) {
+    DeviceRunner(const Problem& problem, const DeviceChoice& choice) : GpuRunner(problem, choice) {
         const gpu::DeviceScope scope(device_);
         const index_t limit = choice.limit_bytes;
         const index_t arrays = array_bytes(problem);
@@ -33,37 +31,13 @@ class DeviceRunner final : public Runner {
         left -= back_->device_bytes();
         if (problem.has_unmatched())
             unmatched_.emplace(make(problem, problem.unmatched, Operation::adjoint, left, &*blur_));
-        arrays_.emplace(device_, problem, *blur_, *back_, threads_,
+        arrays_.emplace(device_, problem, *blur_, *back_, choice.threads,
                         unmatched_ ? &*unmatched_ : nullptr);
 
-        plan_.on_device = true;
-        plan_.engines = message("gpu:", device_);
-        plan_.object = problem.object;
         plan_.grid = blur_->grid();
         plan_.array_bytes = arrays;
         plan_.device_bytes = arrays + blur_->device_bytes() + back_->device_bytes() +
                              (unmatched_ ? unmatched_->device_bytes() : 0);
-        plan_.host_bytes =
-            checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
-    }
-
-    ~DeviceRunner() override {
-        try {
-            const gpu::DeviceScope scope(device_);
-            arrays_.reset();
-        } catch (const Error&) {  // a lost device: nothing is left to free
-        }
-    }
-
-    const DeconvolvePlan& plan() const override { return plan_; }
-
-    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
-                             const ImageView& result, const ExecutionContext& context,
-                             const DeconvolveRun& along) override {
-        const gpu::DeviceScope scope(device_);
-        if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
-        const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return run(*arrays_, problem, image, result, context, along);
     }
 
   private:
@@ -76,13 +50,9 @@ class DeviceRunner final : public Runner {
         return DeviceConvolver(problem.object, taps.view(), problem.blur(operation), on_device);
     }
 
-    int device_;
-    int threads_;
     std::optional<DeviceConvolver> blur_;
     std::optional<DeviceConvolver> back_;
     std::optional<DeviceConvolver> unmatched_;
-    std::optional<DeviceArrays> arrays_;
-    DeconvolvePlan plan_;
 };
 
 std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {

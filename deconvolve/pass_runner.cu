@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "deconvolve/device_choice.hpp"
+#include "deconvolve/gpu_runner.cuh"
 #include "deconvolve/pass_arrays.cuh"
-#include "deconvolve/run.hpp"
 
 namespace convolume::deconvolve {
 
@@ -52,46 +51,17 @@ Volume normalized(const Volume& psf, index_t width) {
     return taps;
 }
 
-class PassRunner final : public Runner {
+class PassRunner final : public GpuRunner<PassArrays> {
   public:
     PassRunner(const Problem& problem, const DeviceChoice& choice, const gpu::PairAxes& axes)
-        : device_(choice.device) {
+        : GpuRunner(problem, choice) {
         const gpu::DeviceScope scope(device_);
         const Volume taps = normalized(problem.psf, axes[2].taps);
         arrays_.emplace(device_, problem, axes, taps.view(), choice.threads, choice.limit_bytes);
-        plan_.on_device = true;
-        plan_.engines = message("gpu:", device_);
-        plan_.object = problem.object;
         plan_.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
         plan_.array_bytes = arrays_->array_bytes();
         plan_.device_bytes = arrays_->bytes();
-        plan_.host_bytes =
-            checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
     }
-
-    ~PassRunner() override {
-        try {
-            const gpu::DeviceScope scope(device_);
-            arrays_.reset();
-        } catch (const Error&) {  // a lost device: nothing is left to free
-        }
-    }
-
-    const DeconvolvePlan& plan() const override { return plan_; }
-
-    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
-                             const ImageView& result, const ExecutionContext& context,
-                             const DeconvolveRun& along) override {
-        const gpu::DeviceScope scope(device_);
-        if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
-        const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return run(*arrays_, problem, image, result, context, along);
-    }
-
-  private:
-    int device_;
-    std::optional<PassArrays> arrays_;
-    DeconvolvePlan plan_;
 };
 
 }  // namespace

@@ -162,14 +162,7 @@ void AdjointPair::multiply(const Box& from, const Box& to, bool adjoint,
     }
 }
 
-void AdjointPair::load_object(const RowStage& stage, cudaStream_t stream) const {
-    const Box box = object_box();
-    stage_rows(axes_[2].grid, placed(stage, box), box.planes, planes(spectrum_), scale_, nullptr,
-               stream);
-}
-
-void AdjointPair::load_image(const RowStage& stage, cudaStream_t stream) const {
-    const Box box = image_box();
+void AdjointPair::load(const RowStage& stage, const Box& box, cudaStream_t stream) const {
     stage_rows(axes_[2].grid, placed(stage, box), box.planes, planes(spectrum_), scale_, nullptr,
                stream);
 }

@@ -39,10 +39,13 @@ class AdjointPair {
     // All are asynchronous on `stream`. `stage` needs no extents. `sums` as in stage_rows(); they
     // return the number of blocks.
 
-    /// The object's samples, which a stage of kind point makes.
-    void load_object(const RowStage& stage, cudaStream_t stream) const;
-    /// The image's, which a stage makes out of nothing.
-    void load_image(const RowStage& stage, cudaStream_t stream) const;
+    /// The object's or the image's samples, which a stage makes: of kind point, or ones.
+    void load_object(const RowStage& stage, cudaStream_t stream) const {
+        load(stage, object_box(), stream);
+    }
+    void load_image(const RowStage& stage, cudaStream_t stream) const {
+        load(stage, image_box(), stream);
+    }
     /// Convolves; `stage` is what happens to the image.
     index_t convolve(const RowStage& stage, double* sums, cudaStream_t stream) const;
     /// The adjoint; `stage` is what happens to the object, which then is no longer here.
@@ -58,6 +61,7 @@ class AdjointPair {
     struct Box {
         index_t first_row, rows, first_x, count, first_plane, planes;
     };
+    void load(const RowStage& stage, const Box& box, cudaStream_t stream) const;
     Box object_box() const;
     Box image_box() const;
     RowStage placed(const RowStage& stage, const Box& box) const;
