@@ -2,7 +2,9 @@
 #include "core/host_memory.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -164,7 +166,19 @@ HostMemoryLimit host_memory_limit(const fs::path& root) {
 }
 
 index_t available_host_bytes() {
-    return host_memory_limit().available_bytes;
+    // Reading some twenty files takes as long as planning a small convolution. In this time nobody
+    // can fill more than some 100 MB.
+    constexpr auto valid = std::chrono::milliseconds(20);
+    using Clock = std::chrono::steady_clock;
+    static std::mutex mutex;
+    static std::optional<Clock::time_point> asked;
+    static index_t bytes = 0;
+    const std::lock_guard lock(mutex);
+    if (!asked || Clock::now() - *asked > valid) {
+        bytes = host_memory_limit().available_bytes;
+        asked = Clock::now();
+    }
+    return bytes;
 }
 
 }  // namespace convolume

@@ -22,7 +22,7 @@ struct HostMemoryLimit {
 /// sets no limit.
 HostMemoryLimit host_memory_limit(const std::filesystem::path& root = "/");
 
-/// host_memory_limit().available_bytes
+/// host_memory_limit().available_bytes, as it was at most 20 ms ago.
 index_t available_host_bytes();
 
 /// How pages are locked: the GPU back end says so when it starts.

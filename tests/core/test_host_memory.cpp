@@ -159,7 +159,7 @@ TEST_CASE("a real limit on address space is seen") {
     if (child == 0) {
         const rlimit limit{rlim_t{3} << 30, RLIM_INFINITY};
         if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
-        _exit(available_host_bytes() < index_t{3} << 30 ? 0 : 1);
+        _exit(host_memory_limit().available_bytes < index_t{3} << 30 ? 0 : 1);
     }
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
