@@ -9,6 +9,9 @@
 
 namespace convolume::io {
 
+/// Of NumPy's arrays: descriptions of more are damaged.
+inline constexpr std::size_t most_dimensions = 64;
+
 struct AxisLayout {
     std::string axes;  ///< one letter of T, C, Z, Y, X for each dimension, slowest first
     std::vector<index_t> dims;

@@ -29,10 +29,10 @@ struct DriverFile {
     haddr_t end_of_addresses = 0;
 };
 
-DriverFile& of(H5FD_t* known) {
+DriverFile& driver_file(H5FD_t* known) {
     return *reinterpret_cast<DriverFile*>(known);
 }
-const DriverFile& of(const H5FD_t* known) {
+const DriverFile& driver_file(const H5FD_t* known) {
     return *reinterpret_cast<const DriverFile*>(known);
 }
 
@@ -63,38 +63,39 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
 }
 
 herr_t close_file(H5FD_t* known) {
-    delete &of(known);
+    delete &driver_file(known);
     return 0;
 }
 
-int compare(const H5FD_t* a, const H5FD_t* b) {
-    const auto &first = of(a).file->identity(), &second = of(b).file->identity();
+int compare_files(const H5FD_t* a, const H5FD_t* b) {
+    const auto &first = driver_file(a).file->identity(), &second = driver_file(b).file->identity();
     return first == second ? 0 : first < second ? -1 : 1;
 }
 
-herr_t query(const H5FD_t*, unsigned long* flags) {
+herr_t query_file(const H5FD_t*, unsigned long* flags) {
     *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE;
     return 0;
 }
 
 haddr_t get_end_of_addresses(const H5FD_t* known, H5FD_mem_t) {
-    return of(known).end_of_addresses;
+    return driver_file(known).end_of_addresses;
 }
 
 herr_t set_end_of_addresses(H5FD_t* known, H5FD_mem_t, haddr_t address) {
-    of(known).end_of_addresses = address;
+    driver_file(known).end_of_addresses = address;
     return 0;
 }
 
 haddr_t get_end_of_file(const H5FD_t* known, H5FD_mem_t) {
-    return static_cast<haddr_t>(of(known).file->size());
+    return static_cast<haddr_t>(driver_file(known).file->size());
 }
 
 // Samples that the file does not hold are an error. Descriptions may be shorter than HDF5 asks for
 // at once; what is beyond the end is 0, and HDF5 sees whether it needed it.
-herr_t read(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t bytes, void* target) {
+herr_t read_file(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t bytes,
+                 void* target) {
     return guarded<herr_t>(-1, [&]() -> herr_t {
-        const RawFile& file = *of(known).file;
+        const RawFile& file = *driver_file(known).file;
         const auto size = static_cast<haddr_t>(file.size());
         size_t there = bytes;
         if (type != H5FD_MEM_DRAW)
@@ -111,11 +112,12 @@ herr_t refuse_to_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*)
     return -1;
 }
 
-herr_t lock(H5FD_t* known, hbool_t) {
-    return guarded<herr_t>(-1, [&]() -> herr_t { return of(known).file->lock_shared() ? 0 : -1; });
+herr_t lock_file(H5FD_t* known, hbool_t) {
+    return guarded<herr_t>(
+        -1, [&]() -> herr_t { return driver_file(known).file->lock_shared() ? 0 : -1; });
 }
 
-herr_t unlock(H5FD_t*) {
+herr_t unlock_file(H5FD_t*) {
     return 0;  // as it is closed
 }
 
@@ -133,15 +135,15 @@ hid_t driver() {
         known.fapl_size = sizeof(const RawFile*);
         known.open = open_file;
         known.close = close_file;
-        known.cmp = compare;
-        known.query = query;
+        known.cmp = compare_files;
+        known.query = query_file;
         known.get_eoa = get_end_of_addresses;
         known.set_eoa = set_end_of_addresses;
         known.get_eof = get_end_of_file;
-        known.read = read;
+        known.read = read_file;
         known.write = refuse_to_write;
-        known.lock = lock;
-        known.unlock = unlock;
+        known.lock = lock_file;
+        known.unlock = unlock_file;
         constexpr H5FD_mem_t all_alike[] = H5FD_FLMAP_DICHOTOMY;
         std::copy(std::begin(all_alike), std::end(all_alike), known.fl_map);
         return H5FDregister(&known);

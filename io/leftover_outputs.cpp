@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view mark = ".partial-";
+constexpr std::string_view unfinished_mark = ".partial-";
 
 /// Tells apart whose process numbers are meant: those of other machines and containers that share
 /// a folder are not ours. FNV-1a of the machine's number, its name and the namespace.
@@ -49,9 +49,9 @@ bool is_gone(std::string_view process) {
 
 /// Of "<anything>.partial-<place>-<process>-<number>".
 bool is_leftover(std::string_view name) {
-    const std::size_t at = name.rfind(mark);
+    const std::size_t at = name.rfind(unfinished_mark);
     if (!name.starts_with('.') || at == std::string_view::npos) return false;
-    std::string_view rest = name.substr(at + mark.size());
+    std::string_view rest = name.substr(at + unfinished_mark.size());
     const std::string begin = place_of_processes() + "-";
     return rest.starts_with(begin) && is_gone(rest.substr(begin.size()));
 }
@@ -63,8 +63,8 @@ std::string unfinished_name(const std::string& target) {
     const fs::path path(target);
     // Names end at 255 bytes on Linux.
     const std::string name = path.filename().string().substr(0, 200);
-    return (path.parent_path() / message(".", name, mark, place_of_processes(), "-", ::getpid(),
-                                         "-", counter.fetch_add(1)))
+    return (path.parent_path() / message(".", name, unfinished_mark, place_of_processes(), "-",
+                                         ::getpid(), "-", counter.fetch_add(1)))
         .string();
 }
 

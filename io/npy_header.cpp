@@ -11,7 +11,6 @@ namespace convolume::io {
 namespace {
 
 constexpr index_t longest_header = 1 << 20;
-constexpr std::size_t most_dimensions = 64;
 
 [[noreturn]] void refuse(const RawFile& file, const std::string& what) {
     throw BadData(message(file.path(), " is an NPY file with ", what,
@@ -71,7 +70,6 @@ std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
         index_t extent = 0;
         const auto parsed = std::from_chars(at, end, extent);
         if (parsed.ec != std::errc() || extent < 0) refuse(file, "a damaged shape");
-        // NumPy itself has arrays of at most 64.
         if (dims.size() == most_dimensions)
             refuse(file, message("more than ", most_dimensions, " dimensions"));
         dims.push_back(extent);

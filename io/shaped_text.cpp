@@ -3,14 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/axis_layout.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr std::size_t most_dimensions = 64;  // of NumPy, whose arrays these are
 
 /// Removes the dimensions of one page from the end of `dims`; false when they are not there.
 bool drop_page_dimensions(std::vector<index_t>& dims, const TiffPage& page) {

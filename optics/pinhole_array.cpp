@@ -14,11 +14,9 @@ namespace convolume::optics {
 
 namespace {
 
-constexpr double pi = std::numbers::pi;
-
 // Steps of the grid on which excitation is summed, in radians of its band; products with J₀ have
 // twice its frequencies.
-constexpr double step_rad = 0.6;
+constexpr double disc_step_rad = 0.6;
 
 // Excitation is looked at so far from the axis, in spacings. What lies farther varies slowly over
 // a spacing, and has no part but in the mean, which is known from the energy of the plane.
@@ -32,7 +30,7 @@ constexpr double at_axis[] = {2497.0 / 25920, -1793.0 / 120960, 599.0 / 302400, 
 double window(double part) {
     if (part <= 0.5) return 1;
     if (part >= 1) return 0;
-    const double cosine = std::cos(pi * (part - 0.5));
+    const double cosine = std::cos(std::numbers::pi * (part - 0.5));
     return cosine * cosine;
 }
 
@@ -56,16 +54,16 @@ std::map<index_t, index_t> lattice_shells(double farthest) {
 }  // namespace
 
 double lattice_steps(double spacing_um, double band_per_um) {
-    return spacing_um * band_per_um / (2 * pi);
+    return spacing_um * band_per_um / (2 * std::numbers::pi);
 }
 
 PinholeArray::PinholeArray(const DiscPattern& pattern, double band_per_um,
                            const std::vector<double>& radii_um, int threads,
                            const ExecutionContext& context)
-    : grid_(band_per_um, reach_spacings * pattern.spacing_um, step_rad),
+    : grid_(band_per_um, reach_spacings * pattern.spacing_um, disc_step_rad),
       radii_(static_cast<index_t>(radii_um.size())),
       cell_um2_(pattern.spacing_um * pattern.spacing_um) {
-    const double unit = 2 * pi / pattern.spacing_um;
+    const double unit = 2 * std::numbers::pi / pattern.spacing_um;
     std::vector<double> lengths;
     for (const auto& [square, count] :
          lattice_shells(lattice_steps(pattern.spacing_um, band_per_um))) {
@@ -85,7 +83,7 @@ PinholeArray::PinholeArray(const DiscPattern& pattern, double band_per_um,
             const double weight = static_cast<double>(j) * window(static_cast<double>(j) /
                                                                   static_cast<double>(points - 1)) +
                                   (j < 4 ? at_axis[j] : 0);
-            row[j] = 2 * pi * step * step * weight *
+            row[j] = 2 * std::numbers::pi * step * step * weight *
                      ::j0(lengths[static_cast<std::size_t>(shell)] * radius);
         }
     });

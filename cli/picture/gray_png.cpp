@@ -21,7 +21,7 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr index_t largest_side = 1000000;  // libpng's own limit
+constexpr index_t longest_png_side = 1000000;  // libpng's own limit
 
 struct Encoded {
     std::vector<char> bytes;
@@ -87,8 +87,8 @@ GrayLimits finite_range(const ConstImageView& plane) {
 }
 
 Volume in_16_bits(const ConstImageView& plane, const GrayLimits& range) {
-    Volume gray(plane.shape, PixelType::uint16);
-    auto* levels = gray.elements<std::uint16_t>();
+    Volume scaled(plane.shape, PixelType::uint16);
+    auto* levels = scaled.elements<std::uint16_t>();
     const double step = range.high > range.low ? 65535 / (range.high - range.low) : 0;
     visit_pixel_type(plane.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -101,7 +101,7 @@ Volume in_16_bits(const ConstImageView& plane, const GrayLimits& range) {
                             : std::uint16_t{0};
         }
     });
-    return gray;
+    return scaled;
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ void check_fits_png(const std::string& path, const io::ImageMetadata& image) {
                                       image.channels == 1 ? " channel and " : " channels and ",
                                       image.frames, image.frames == 1 ? " time" : " times",
                                       "; choose one with --channel and --frame, or write .tif"));
-    if (image.shape.y > largest_side || image.shape.x > largest_side)
+    if (image.shape.y > longest_png_side || image.shape.x > longest_png_side)
         throw InvalidArgument(message("a PNG cannot hold ", image.shape.y, "×", image.shape.x,
                                       " pixels; write .tif, or choose a part with --crop"));
 }

@@ -50,7 +50,7 @@ GrayLimits scale_by_decades(OrthogonalViews& views, double decades) {
     return {high - decades, high};
 }
 
-constexpr Color white{255, 255, 255};
+constexpr Color gray_scale{255, 255, 255};
 
 // As many as can be told apart.
 constexpr index_t most_merged = 7;
@@ -69,9 +69,10 @@ std::vector<ChosenChannel> chosen_channels(const io::ImageMetadata& image, const
                     image.channels == 1 ? " channel" : " channels", "; leave the others out"));
     if (request.channel) {
         check_number("--channel", *request.channel, image.channels, path);
-        return {{*request.channel, white}};
+        return {{*request.channel, gray_scale}};
     }
-    if (given == 0 && (image.channels == 1 || image.channels > most_merged)) return {{0, white}};
+    if (given == 0 && (image.channels == 1 || image.channels > most_merged))
+        return {{0, gray_scale}};
     const std::vector<Color> usual = colors_of_channels(image);
     std::vector<ChosenChannel> chosen;
     for (index_t c = 0; c < image.channels; ++c) {
@@ -150,7 +151,8 @@ void run_preview(const PreviewRequest& request) {
                           stderr_wants_colors());
     for (const PreviewStack& stack : stacks)
         for (const PreviewChannel& channel : stack.channels)
-            console.fact(channel.color == white ? "gray" : "color", levels_text(stack, channel));
+            console.fact(channel.color == gray_scale ? "gray" : "color",
+                         levels_text(stack, channel));
     console.fact("output", request.output);
 }
 
