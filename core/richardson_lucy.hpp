@@ -53,6 +53,15 @@ CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
     return first + y * (2 * rest);
 }
 
+/// Planes first to last of an array are alike and stored once, as plane first.
+struct AlikePlanes {
+    std::int64_t first = 0, last = 0;
+    /// Where a plane is stored.
+    CONVOLUME_DEVICE std::int64_t stored(std::int64_t z) const {
+        return z <= first ? z : z < last ? first : z - (last - first);
+    }
+};
+
 /// A step from `point`: times the correction, over the weight, which is what a voxel's light sends
 /// into the image, and the slope of a penalty. Voxels of less than `least_weight` cannot be told
 /// from the image: 0.

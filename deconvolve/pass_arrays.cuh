@@ -65,12 +65,12 @@ class PassArrays : public DeviceStages {
         ones.kind = gpu::RowStage::Kind::ones;
         pair_->load_image(ones, stream());
         float* const values = weights_.as<float>();
-        const index_t first = layout_.alike_first, last = layout_.alike_last;
+        const auto [first, last] = layout_.alike;
         pair_->project_back(
             {{{0, first + 1, values},
               {last + 1, layout_.object.z, values + (first + 1) * layout_.plane()}}},
             stream());
-        return {values, layout_.plane(), first, last};
+        return {values, layout_.plane(), layout_.alike};
     }
 
     /// Blurs the point and makes the ratio of the image; sums of the misfit and, where data are
@@ -94,8 +94,7 @@ class PassArrays : public DeviceStages {
         gpu::RowStage stage = stage_of(gpu::RowStage::Kind::step, point);
         stage.change = change;
         stage.weight = weights_.as<float>();
-        stage.alike_first = layout_.alike_first;
-        stage.alike_last = layout_.alike_last;
+        stage.alike = layout_.alike;
         stage.least_weight = least_weight;
         const index_t blocks = pair_->project_back(stage, sums_.as<double>(), stream());
         return change == nullptr ? SumPair{} : fetch(blocks);
@@ -113,11 +112,11 @@ class PassArrays : public DeviceStages {
             pixels = element_count(problem.image);
             // Planes whose light meets the image with all planes of the PSF are alike.
             const gpu::PairAxis& z = axes[0];
-            alike_first = std::min(z.shift, object.z - 1);
-            alike_last = std::max(z.image + z.shift - z.taps, alike_first);
+            alike.first = std::min(z.shift, object.z - 1);
+            alike.last = std::max(z.image + z.shift - z.taps, alike.first);
         }
         index_t plane() const { return object.y * object.x; }
-        index_t weight_samples() const { return (object.z - (alike_last - alike_first)) * plane(); }
+        index_t weight_samples() const { return (object.z - (alike.last - alike.first)) * plane(); }
         index_t bytes() const {
             return checked_multiply(objects * voxels + images * pixels + weight_samples(),
                                     float_bytes);
@@ -125,7 +124,7 @@ class PassArrays : public DeviceStages {
 
         Shape3 object;
         index_t objects = 0, images = 0, voxels = 0, pixels = 0;
-        index_t alike_first = 0, alike_last = 0;
+        richardson_lucy::AlikePlanes alike;  ///< of the weights
     };
 
     static gpu::RowStage stage_of(gpu::RowStage::Kind kind, const Point& point) {

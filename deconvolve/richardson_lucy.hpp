@@ -79,7 +79,7 @@ class RichardsonLucy {
             weight_ = arrays.object(2);
             arrays.for_each(pixels_, Fill{model_, 1});
             arrays.blur_back(model_, weight_);
-            weights = {weight_};
+            weights.values = weight_;
         }
         const double start = std::max(image.mean - image.background, 1e-3 * image.mean);
         arrays.for_each(voxels_, Fill{estimate_, static_cast<float>(start)});

@@ -14,19 +14,15 @@ struct Fill {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
 };
 
-/// What each voxel sends into the image. Planes that are alike may be stored once, see RowStage of
-/// gpu/fft/pass_types.hpp.
+/// What each voxel sends into the image.
 struct Weights {
     const float* values = nullptr;
     index_t plane = 1;  ///< voxels of one
-    index_t alike_first = 0, alike_last = 0;
+    richardson_lucy::AlikePlanes alike{};
     CONVOLUME_DEVICE float operator[](index_t i) const {
-        if (alike_first == alike_last) return values[i];
+        if (alike.first == alike.last) return values[i];
         const index_t z = i / plane;
-        const index_t stored = z <= alike_first ? z
-                               : z < alike_last ? alike_first
-                                                : z - (alike_last - alike_first);
-        return values[i + (stored - z) * plane];
+        return values[i + (alike.stored(z) - z) * plane];
     }
 };
 

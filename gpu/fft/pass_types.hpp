@@ -109,14 +109,8 @@ struct RowStage {
     // step
     float* change = nullptr;  ///< null: none
     const float* weight = nullptr;
-    /// Planes of the weight that are alike are stored once: plane z is stored plane z up to
-    /// `alike_first`, and z - (alike_last - alike_first) from `alike_last` on.
-    index_t alike_first = 0, alike_last = 0;
+    richardson_lucy::AlikePlanes alike;  ///< of the weight
     float least_weight = 0;
-
-    CONVOLUME_DEVICE index_t weight_plane(index_t z) const {
-        return z <= alike_first ? z : z < alike_last ? alike_first : z - (alike_last - alike_first);
-    }
 };
 
 /// Planes of half (or, of complex data, full) spectra: sample (plane, y, k) is data[((first_plane +

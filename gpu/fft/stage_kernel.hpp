@@ -127,7 +127,7 @@ struct StageSamples {
         float* const change = stage.change == nullptr ? nullptr : stage.change + row.offset;
         const bool has_old = change != nullptr && !stage.restart;
         const float* const weight =
-            stage.weight + StageRow(stage, stage.weight_plane(plane), y).offset;
+            stage.weight + StageRow(stage, stage.alike.stored(plane), y).offset;
         CONVOLUME_UNROLL
         for (int first = 0; first < elements; first += at_a_time) {
             Samples<float, at_a_time> value, before, old, divisor;

@@ -182,8 +182,7 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
     stage.ahead = {0.5F, 0};
     if (changes) stage.change = change.data();
     stage.weight = weight.data();
-    stage.alike_first = 1;
-    stage.alike_last = 2;
+    stage.alike = {1, 2};
     stage.least_weight = 1e-2F;
     check.template run<StageWork::step>(stage);
     double products = 0, squares = 0;
