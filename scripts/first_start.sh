@@ -38,15 +38,17 @@ rm "$log"
 rm -f "$bare/etc/apt/sources.list"
 cp -a /etc/apt/. "$bare/etc/apt/"
 # Keyrings and certificates that the copied configuration may name.
-for folder in /usr/share/keyrings /etc/ssl/certs /usr/share/ca-certificates; do
+for folder in /usr/share/keyrings /etc/ssl/certs /usr/share/ca-certificates \
+    /usr/local/share/ca-certificates; do
     [ ! -d "$folder" ] || { mkdir -p "$bare$folder" && cp -a "$folder/." "$bare$folder/"; }
 done
 cp /etc/resolv.conf /etc/hosts "$bare/etc/"
+[ ! -f /etc/pip.conf ] || cp /etc/pip.conf "$bare/etc/"
 mount --bind /proc "$bare/proc"
 git clone -q "$root" "$bare/root/convolume"
 
 environment=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
-for variable in http_proxy https_proxy no_proxy; do
+for variable in http_proxy https_proxy no_proxy PIP_CERT PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do
     [ -z "${!variable:-}" ] || environment+=("$variable=${!variable}")
 done
 TIMEFORMAT='%R s (CPU time: user %U s, system %S s)'
