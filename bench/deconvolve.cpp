@@ -4,12 +4,15 @@
 // reads FOLDER/image.f32 and FOLDER/psf.f32, writes FOLDER/restored.f32, prints one JSON object.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "convolume/deconvolver.hpp"
+#include "convolume/volume.hpp"
 
 using namespace convolume;
 
@@ -24,6 +27,33 @@ std::vector<float> read_floats(const std::string& path, const Shape3& shape) {
     return values;
 }
 
+// As float32 or, scaled to use half of its range, as uint16.
+class Images {
+  public:
+    Images(std::vector<float> values, const Shape3& shape, bool as_uint16)
+        : volume_(shape, as_uint16 ? PixelType::uint16 : PixelType::float32) {
+        if (!as_uint16) {
+            std::copy(values.begin(), values.end(), volume_.elements<float>());
+            return;
+        }
+        const float most = *std::max_element(values.begin(), values.end());
+        std::transform(values.begin(), values.end(), volume_.elements<std::uint16_t>(),
+                       [&](float v) { return static_cast<std::uint16_t>(32767 * v / most); });
+    }
+    ConstImageView view() const { return volume_.view(); }
+
+  private:
+    Volume volume_;
+};
+
+// The most memory that the process had resident.
+long long host_peak_bytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind("VmHWM:", 0) == 0) return std::stoll(line.substr(6)) * 1024;
+    return 0;
+}
+
 Shape3 shape_of(const std::vector<index_t>& extents) {
     return {extents.at(0), extents.at(1), extents.at(2)};
 }
@@ -33,6 +63,9 @@ Shape3 shape_of(const std::vector<index_t>& extents) {
 int main(int argc, char** argv) {
     CLI::App app("Times Richardson-Lucy deconvolution");
     std::string folder, device = "cpu", edges = "extend", acceleration = "none";
+    std::string method = "rl";
+    bool as_uint16 = false;
+    EngineChoice engines;
     std::vector<index_t> image_extents, psf_extents;
     DeconvolveOptions options;
     options.iterations = 10;
@@ -43,15 +76,20 @@ int main(int argc, char** argv) {
     app.add_option("--device", device)->check(CLI::IsMember({"cpu", "gpu"}));
     app.add_option("--edges", edges);
     app.add_option("--acceleration", acceleration);
+    app.add_option("--method", method);
+    app.add_option("--gpus", engines.gpus)->delimiter(',');
+    app.add_option("--max-gpu-bytes", engines.max_gpu_bytes);
+    app.add_flag("--uint16", as_uint16, "image and result are uint16");
     CLI11_PARSE(app, argc, argv);
     try {
         const Shape3 image_shape = shape_of(image_extents), psf_shape = shape_of(psf_extents);
-        const std::vector<float> image = read_floats(folder + "/image.f32", image_shape);
+        const Images images(read_floats(folder + "/image.f32", image_shape), image_shape,
+                            as_uint16);
         const std::vector<float> psf = read_floats(folder + "/psf.f32", psf_shape);
-        std::vector<float> restored(image.size());
+        Volume restored(image_shape, as_uint16 ? PixelType::uint16 : PixelType::float32);
         options.acceleration = parse_acceleration(acceleration);
         options.boundary = parse_edges(edges);
-        EngineChoice engines;
+        options.method = parse_deconvolve_method(method);
         engines.device = device == "gpu" ? EngineChoice::Device::gpu : EngineChoice::Device::cpu;
 
         using Clock = std::chrono::steady_clock;
@@ -62,9 +100,9 @@ int main(int argc, char** argv) {
         Deconvolver deconvolver(image_shape, view_of(psf.data(), psf_shape), options, engines);
         const auto planned = Clock::now();
         std::vector<Clock::time_point> ends;
-        const DeconvolveReport report = deconvolver.execute(
-            view_of(image.data(), image_shape), view_of(restored.data(), image_shape), {},
-            [&](const Iteration&) { ends.push_back(Clock::now()); });
+        const DeconvolveReport report =
+            deconvolver.execute(images.view(), restored.view(), {},
+                                [&](const Iteration&) { ends.push_back(Clock::now()); });
         const auto done = Clock::now();
         std::vector<double> each;
         for (std::size_t i = 1; i < ends.size(); ++i)
@@ -72,8 +110,8 @@ int main(int argc, char** argv) {
         std::sort(each.begin(), each.end());
 
         std::ofstream(folder + "/restored.f32", std::ios::binary)
-            .write(reinterpret_cast<const char*>(restored.data()),
-                   static_cast<std::streamsize>(restored.size() * sizeof(float)));
+            .write(static_cast<const char*>(std::as_const(restored).view().data),
+                   static_cast<std::streamsize>(restored.bytes()));
         const DeconvolvePlan& plan = deconvolver.plan();
         const nlohmann::json result{
             {"plan_s", seconds(planned - start)},
@@ -83,6 +121,9 @@ int main(int argc, char** argv) {
             {"likelihood", report.last.likelihood},
             {"engines", plan.engines},
             {"on_device", plan.on_device},
+            {"by_walks", plan.by_walks},
+            {"restarts", report.restarts},
+            {"host_peak_bytes", host_peak_bytes()},
             {"device_bytes", plan.device_bytes},
             {"grid", {plan.grid.z, plan.grid.y, plan.grid.x}},
         };

@@ -54,7 +54,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     std::string why_not_on_device;
     impl_->runner = make_runner(impl_->problem, engines, why_not_on_device);
     impl_->plan = impl_->runner->plan();
-    impl_->plan.why_not_on_device = why_not_on_device;
+    if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
     impl_->problem.psf = {};  // the convolvers have it
     impl_->problem.unmatched = {};
 }

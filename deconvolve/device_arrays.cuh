@@ -12,8 +12,6 @@ namespace convolume::deconvolve {
 
 class DeviceArrays : public DeviceStages {
   public:
-    static constexpr bool has_passes = false;
-
     /// On `device`, which is current. The convolvers are kept by reference; `unmatched` may be
     /// null.
     DeviceArrays(int device, const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back,

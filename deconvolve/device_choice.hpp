@@ -1,37 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which GPU deconvolves, and how much of its memory it may take.
+// Which GPUs deconvolve, and how much of their memory they may take.
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "deconvolve/runner.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_selection.hpp"
+#include "gpu/runtime/staging.hpp"
 
 namespace convolume::deconvolve {
 
-/// The first of the chosen GPUs.
 struct DeviceChoice {
     explicit DeviceChoice(const EngineChoice& choice)
-        : device(gpu::choose_devices(choice.gpus).front()),
+        : devices(gpu::choose_devices(choice.gpus)),
+          named(!choice.gpus.empty()),
           threads(choice.threads > 0
                       ? choice.threads
-                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+          max_bytes(choice.max_gpu_bytes) {
+        gpu::install_page_locker();
+    }
+
+    /// What may be taken of a GPU's memory now.
+    index_t limit_bytes(int device) const {
         // Transforms and arrays must leave the driver some room.
         constexpr double usable_share = 0.95;
         const auto free_bytes = static_cast<index_t>(
             usable_share * static_cast<double>(gpu::free_device_bytes(device)));
-        limit_bytes = std::min(free_bytes, choice.max_gpu_bytes.value_or(free_bytes));
+        return std::min(free_bytes, max_bytes.value_or(free_bytes));
     }
 
-    int device;
+    std::vector<int> devices;
+    bool named;  ///< by the caller: all of them are to be used
     int threads;
-    index_t limit_bytes;
+    std::optional<index_t> max_bytes;
 };
 
-/// The iteration as passes over one spectrum; null where the method or the lengths have none.
+/// The iteration as passes over spectra, in slabs of planes on one GPU or several; null where the
+/// method or the lengths have none. Throws OutOfMemory where they do not fit.
 std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceChoice& choice);
+/// The same with the arrays in host memory; null where the method or the lengths have no passes, or
+/// where memory of either kind is too small.
+std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceChoice& choice,
+                                         const std::string& why_not_resident);
 
 }  // namespace convolume::deconvolve

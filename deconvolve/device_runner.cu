@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
+#include "deconvolve/array_steps.hpp"
 #include "deconvolve/device_arrays.cuh"
 #include "deconvolve/gpu_runner.cuh"
 
@@ -13,11 +14,12 @@ index_t parts_of(const Problem& problem) {
     return problem.has_unmatched() ? 4 : 3;
 }
 
-class DeviceRunner final : public GpuRunner<DeviceArrays> {
+class DeviceRunner final : public GpuRunner {
   public:
-    DeviceRunner(const Problem& problem, const DeviceChoice& choice) : GpuRunner(problem, choice) {
+    DeviceRunner(const Problem& problem, const DeviceChoice& choice)
+        : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
-        const index_t limit = choice.limit_bytes;
+        const index_t limit = choice.limit_bytes(device_);
         const index_t arrays = array_bytes(problem);
         if (arrays >= limit)
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
@@ -39,8 +41,16 @@ class DeviceRunner final : public GpuRunner<DeviceArrays> {
         plan_.device_bytes = arrays + blur_->device_bytes() + back_->device_bytes() +
                              (unmatched_ ? unmatched_->device_bytes() : 0);
     }
+    ~DeviceRunner() override { free_on_device(arrays_); }
 
   private:
+    DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
+                                   const ImageView& result, const ExecutionContext& context,
+                                   const DeconvolveRun& along) override {
+        ArraySteps<DeviceArrays> steps(*arrays_, problem);
+        return run(steps, problem, image, result, context, along);
+    }
+
     DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
                          index_t limit, const DeviceConvolver* workspace_of) const {
         DeviceOptions on_device;
@@ -50,6 +60,7 @@ class DeviceRunner final : public GpuRunner<DeviceArrays> {
         return DeviceConvolver(problem.object, taps.view(), problem.blur(operation), on_device);
     }
 
+    std::optional<DeviceArrays> arrays_;
     std::optional<DeviceConvolver> blur_;
     std::optional<DeviceConvolver> back_;
     std::optional<DeviceConvolver> unmatched_;
@@ -57,7 +68,12 @@ class DeviceRunner final : public GpuRunner<DeviceArrays> {
 
 std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {
     const DeviceChoice on_device(choice);
-    if (auto by_passes = make_pass_runner(problem, on_device)) return by_passes;
+    try {
+        if (auto by_passes = make_pass_runner(problem, on_device)) return by_passes;
+    } catch (const OutOfMemory& error) {
+        if (auto by_walks = make_walk_runner(problem, on_device, error.what())) return by_walks;
+        throw;
+    }
     return std::make_unique<DeviceRunner>(problem, on_device);
 }
 

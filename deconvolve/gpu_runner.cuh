@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What runners on one GPU have in common, whatever their arrays.
+// What runners on GPUs have in common, whatever their arrays.
 
 #include <optional>
 
@@ -9,17 +9,8 @@
 
 namespace convolume::deconvolve {
 
-template <class Arrays>
 class GpuRunner : public Runner {
   public:
-    ~GpuRunner() override {
-        try {
-            const gpu::DeviceScope scope(device_);
-            arrays_.reset();
-        } catch (const Error&) {  // a lost device: nothing is left to free
-        }
-    }
-
     const DeconvolvePlan& plan() const override { return plan_; }
 
     DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
@@ -28,12 +19,13 @@ class GpuRunner : public Runner {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return run(*arrays_, problem, image, result, context, along);
+        return execute_there(problem, image, result, context, along);
     }
 
   protected:
-    /// Grid and bytes of the plan, and the arrays, are left to do.
-    GpuRunner(const Problem& problem, const DeviceChoice& choice) : device_(choice.device) {
+    /// `device` is the first where there are several. Engines, grid and bytes of the plan are left
+    /// to do where they are others.
+    GpuRunner(const Problem& problem, int device) : device_(device) {
         plan_.on_device = true;
         plan_.engines = message("gpu:", device_);
         plan_.object = problem.object;
@@ -41,8 +33,21 @@ class GpuRunner : public Runner {
             checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
     }
 
+    /// With the device current.
+    virtual DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
+                                           const ImageView& result, const ExecutionContext& context,
+                                           const DeconvolveRun& along) = 0;
+
+    template <class Arrays>
+    void free_on_device(Arrays& arrays) const {
+        try {
+            const gpu::DeviceScope scope(device_);
+            arrays.reset();
+        } catch (const Error&) {  // a lost device: nothing is left to free
+        }
+    }
+
     int device_;
-    std::optional<Arrays> arrays_;
     DeconvolvePlan plan_;
 };
 

@@ -40,7 +40,6 @@ void visit_run(const Grid& grid, index_t row, const Visit& visit) {
 class HostArrays {
   public:
     static constexpr HostMemory staging = HostMemory::ordinary;
-    static constexpr bool has_passes = false;
 
     /// The convolvers are kept by reference; `unmatched` may be null.
     HostArrays(const Problem& problem, const Convolver& blur, const Convolver& back, int threads,

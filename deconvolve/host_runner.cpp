@@ -4,6 +4,7 @@
 #include "convolume/error.hpp"
 #include "core/host_memory.hpp"
 #include "core/threads.hpp"
+#include "deconvolve/array_steps.hpp"
 #include "deconvolve/host_arrays.hpp"
 #include "deconvolve/run.hpp"
 #include "deconvolve/runner.hpp"
@@ -66,7 +67,8 @@ class HostRunner final : public Runner {
         if (!arrays_)
             arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
         arrays_->use(context);
-        return run(*arrays_, problem, image, result, context, along);
+        ArraySteps<HostArrays> steps(*arrays_, problem);
+        return run(steps, problem, image, result, context, along);
     }
 
   private:

@@ -10,11 +10,11 @@ namespace convolume::deconvolve {
 
 class IterationProgress {
   public:
-    using ReadArray = std::function<void(const float* estimate, const ImageView& target)>;
+    using ReadEstimate = std::function<void(const ImageView& target)>;
 
-    /// `read` stores an estimate of the loop's arrays in a view.
+    /// `read` stores the estimate in a view.
     IterationProgress(const ExecutionContext& context, const DeconvolveRun& run, int iterations,
-                      ReadArray read = {})
+                      ReadEstimate read = {})
         : context_(context), run_(run), iterations_(iterations), read_(std::move(read)) {}
 
     /// Iterations from now on are this share of the whole, and no more than `iterations`.
@@ -31,10 +31,9 @@ class IterationProgress {
         if (context_.progress)
             context_.progress(from_ + (to_ - from_) * (done_ + fraction) / iterations_);
     }
-    void finished(const Iteration& iteration, const float* estimate) {
+    void finished(const Iteration& iteration) {
         done_ = iteration.number;
-        if (run_.on_iteration)
-            run_.on_iteration(iteration, [&](const ImageView& target) { read_(estimate, target); });
+        if (run_.on_iteration) run_.on_iteration(iteration, read_);
         at(0);
     }
 
@@ -42,7 +41,7 @@ class IterationProgress {
     const ExecutionContext& context_;
     const DeconvolveRun& run_;
     int iterations_;
-    ReadArray read_;
+    ReadEstimate read_;
     int done_ = 0;
     double from_ = 0;
     double to_ = 1;

@@ -68,11 +68,11 @@ std::string DeconvolvePlan::to_string() const {
          << convolume::to_string(grid) << "\n";
     if (on_device)
         text << "on          " << engines
-             << ", all arrays in its memory: " << format_bytes(array_bytes) << " of "
+             << ", all arrays in GPU memory: " << format_bytes(array_bytes) << " of "
              << format_bytes(device_bytes) << " in all\n";
     else
         text << "on          " << engines << ", arrays of " << format_bytes(array_bytes)
-             << " in host memory"
+             << " in host memory" << (by_walks ? ", each iteration a walk along z" : "")
              << (device_bytes > 0 ? ", " + format_bytes(device_bytes) + " of each GPU" : "")
              << "\n";
     text << "host memory " << format_bytes(host_bytes) << "\n";

@@ -1,76 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 
 #include "deconvolve/gpu_runner.cuh"
-#include "deconvolve/pass_arrays.cuh"
+#include "deconvolve/pass_problem.hpp"
+#include "deconvolve/pass_steps.cuh"
 
 namespace convolume::deconvolve {
 
 namespace {
 
-// Steps of Richardson and Lucy that look at one voxel at a time, of an object that ends in
-// darkness.
-bool goes_by_passes(const DeconvolveOptions& options) {
-    const bool plain = options.method == DeconvolveMethod::richardson_lucy ||
-                       options.method == DeconvolveMethod::scaled_heavy_ball;
-    return plain && (!options.boundary || options.boundary->kind == BoundaryKind::zero);
+// A GPU more is worth its copies of neighbors' planes.
+constexpr index_t least_part_voxels = index_t{1} << 26;
+
+struct Division {
+    std::vector<PlanePart> parts;
+    index_t grid = 0;  ///< along z; 0: no such length
+};
+
+Division divide(const gpu::PairAxis& z, index_t parts, int device) {
+    Division division;
+    division.parts = divide_planes(z, parts);
+    division.grid = gpu::pair_grid_z(device, least_grid(z, division.parts));
+    return division;
 }
 
-double sum_of(const Volume& psf) {
-    const auto* const samples = static_cast<const double*>(psf.view().data);
-    return std::accumulate(samples, samples + element_count(psf.shape()), 0.0);
-}
-
-// Samples are moved two at a time where the image begins at an even sample of the grid: taps along
-// x may get a 0 before them.
-std::optional<gpu::PairAxes> axes_of(const Problem& problem, int device) {
-    // A PSF without light is refused where all methods refuse it.
-    if (!goes_by_passes(problem.options) || !(sum_of(problem.psf) > 0)) return {};
-    Shape3 taps = problem.psf.shape();
-    Index3 shift = problem.options.center.index;
-    if (!problem.options.boundary)
-        for (int a = 0; a < 3; ++a) shift[a] = taps[a] - 1;
-    if (shift.x % 2 != 0 && taps.x < problem.object.x) {
-        ++taps.x;
-        ++shift.x;
-    }
-    return gpu::adjoint_pair_axes(device, problem.object, problem.image, taps, shift);
-}
-
-// The PSF with a sum of 1, in the last of `width` taps along x.
-Volume normalized(const Volume& psf, index_t width) {
-    const auto* samples = static_cast<const double*>(psf.view().data);
-    const double sum = sum_of(psf);
-    const Shape3 shape = psf.shape();
-    Volume taps({shape.z, shape.y, width}, PixelType::float32);
-    float* row = taps.elements<float>();
-    for (index_t i = 0; i < shape.z * shape.y; ++i, row += width, samples += shape.x)
-        std::transform(samples, samples + shape.x, row + (width - shape.x),
-                       [&](double sample) { return static_cast<float>(sample / sum); });
-    return taps;
-}
-
-class PassRunner final : public GpuRunner<PassArrays> {
+class PassRunner final : public GpuRunner {
   public:
-    PassRunner(const Problem& problem, const DeviceChoice& choice, const gpu::PairAxes& axes)
-        : GpuRunner(problem, choice) {
+    PassRunner(const Problem& problem, const DeviceChoice& choice, gpu::PairAxes axes,
+               const Division& division)
+        : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
-        const Volume taps = normalized(problem.psf, axes[2].taps);
-        arrays_.emplace(device_, problem, axes, taps.view(), choice.threads, choice.limit_bytes);
+        axes[0].grid = division.grid;
+        const Volume taps = normalized_taps(problem.psf, axes[2].taps);
+        const std::vector<int> devices(
+            choice.devices.begin(),
+            choice.devices.begin() + static_cast<std::ptrdiff_t>(division.parts.size()));
+        std::vector<index_t> limits;
+        for (const int device : devices) {
+            const gpu::DeviceScope there(device);
+            limits.push_back(choice.limit_bytes(device));
+        }
+        steps_ = std::make_unique<PassSteps>(problem, axes, division.parts, taps.view(), devices,
+                                             limits, choice.threads);
+        plan_.engines.clear();
+        for (const int device : devices)
+            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", device);
         plan_.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
-        plan_.array_bytes = arrays_->array_bytes();
-        plan_.device_bytes = arrays_->bytes();
+        plan_.array_bytes = steps_->array_bytes();
+        plan_.device_bytes = steps_->most_bytes();
     }
+    ~PassRunner() override { free_on_device(steps_); }
+
+  private:
+    DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
+                                   const ImageView& result, const ExecutionContext& context,
+                                   const DeconvolveRun& along) override {
+        return run(*steps_, problem, image, result, context, along);
+    }
+
+    std::unique_ptr<PassSteps> steps_;
 };
 
 }  // namespace
 
 std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceChoice& choice) {
-    const gpu::DeviceScope scope(choice.device);
-    const auto axes = axes_of(problem, choice.device);
+    const int device = choice.devices.front();
+    const gpu::DeviceScope scope(device);
+    const auto axes = pass_axes(problem, device);
     if (!axes) return nullptr;
-    return std::make_unique<PassRunner>(problem, choice, *axes);
+    const gpu::PairAxis& z = (*axes)[0];
+    const auto most = std::min(static_cast<index_t>(choice.devices.size()), z.object);
+    // As many GPUs as are named, or as are worth it; more where it does not fit these.
+    const index_t worth =
+        std::clamp<index_t>(element_count(problem.object) / least_part_voxels, 1, most);
+    bool any = false;
+    std::string why;
+    for (index_t parts = choice.named ? most : worth; parts <= most; ++parts) {
+        const Division division = divide(z, parts, device);
+        if (division.grid == 0) continue;
+        any = true;
+        try {
+            return std::make_unique<PassRunner>(problem, choice, *axes, division);
+        } catch (const OutOfMemory& error) {
+            why = error.what();
+        }
+    }
+    if (any) throw OutOfMemory(why);
+    return nullptr;
 }
 
 }  // namespace convolume::deconvolve

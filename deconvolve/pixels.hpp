@@ -15,8 +15,8 @@ struct LoadedImage {
     double background = 0;        ///< as asked or estimated
     index_t negative_pixels = 0;  ///< that were set to 0
     PhotonScale photons;          ///< as asked or estimated, where photons are drawn
-    /// Fills an array with the estimate that was given; empty where none was.
-    std::function<void(float* estimate, float outside)> load_start;
+    /// Writes the estimate that was given, `outside` around it; empty where none was.
+    std::function<void(float outside)> load_start;
     float start_scale = 1;
 };
 

@@ -98,8 +98,9 @@ struct SetApart {
     float offset;
     std::uint32_t seed;
     Thinning purpose;
+    index_t first = 0;  ///< the number of the arrays' first pixel in the image
     CONVOLUME_DEVICE void operator()(index_t i) const {
-        PixelBits bits(seed, purpose, i);
+        PixelBits bits(seed, purpose, first + i);
         const float part = taken_value(data[i], halvings, gain, offset, bits);
         held[i] = part;
         data[i] -= part;

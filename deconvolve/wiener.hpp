@@ -2,10 +2,11 @@
 #pragma once
 // (AᵀA + K) x = Aᵀ(y - b) by conjugate gradients, on any set of arrays.
 
-#include "deconvolve/richardson_lucy.hpp"
+#include "deconvolve/steps.hpp"
 
 namespace convolume::deconvolve {
 
+/// The solution is the first object array.
 template <class Arrays>
 Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& image,
                      IterationProgress& progress) {
@@ -27,7 +28,6 @@ Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& 
     double left = whole;
 
     Outcome outcome;
-    outcome.estimate = solution;
     DeconvolveReport& report = outcome.report;
     const int iterations = problem.options.iterations;
     for (int k = 1; k <= iterations && left > 0; ++k) {
@@ -44,7 +44,7 @@ Outcome solve_wiener(Arrays& arrays, const Problem& problem, const LoadedImage& 
                         NextDirection{direction, residual, static_cast<float>(left / before)});
         report.last = {k, iterations, 0, std::sqrt(left / whole), false, 0};
         report.iterations = k;
-        progress.finished(report.last, solution);
+        progress.finished(report.last);
         if (report.last.residual <= problem.options.stop.value_or(usual_stop)) break;
     }
     return outcome;

@@ -50,9 +50,9 @@ std::string plan_line(const DeconvolvePlan& plan) {
 
 nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
     return {{"engines", plan.engines},           {"on_device", plan.on_device},
-            {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
-            {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},
-            {"host_bytes", plan.host_bytes}};
+            {"by_walks", plan.by_walks},         {"object", shape_json(plan.object)},
+            {"grid", shape_json(plan.grid)},     {"array_bytes", plan.array_bytes},
+            {"device_bytes", plan.device_bytes}, {"host_bytes", plan.host_bytes}};
 }
 
 }  // namespace

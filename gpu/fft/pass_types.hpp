@@ -101,6 +101,7 @@ struct RowStage {
     float* before = nullptr;  ///< null: the point is the newest estimate, and is overwritten
     bool restart = false;     ///< `before` and `change` hold nothing yet: the point is the newest
     richardson_lucy::Ahead ahead{0, 0};
+    float* kept = nullptr;  ///< of point: gets the point; null: it is not kept
     // ratio
     const float* data = nullptr;
     const float* held = nullptr;  ///< null: none

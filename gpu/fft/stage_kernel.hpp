@@ -93,15 +93,11 @@ struct StageSamples {
         Fft::template for_each<0>(thread, [&](int sample, int position) {
             v[sample] = load_pair<InPairs>(newest, row, row.first(position), 0);
         });
-        if (stage.before == nullptr || stage.restart) return;
-        const float* const before = stage.before + row.offset;
-        Held old;
+        if (stage.before != nullptr && !stage.restart) move_ahead(v);
+        if (stage.kept == nullptr) return;
+        float* const kept = stage.kept + row.offset;
         Fft::template for_each<0>(thread, [&](int sample, int position) {
-            old[sample] = load_pair<InPairs>(before, row, row.first(position), 0);
-        });
-        Fft::template for_each<0>(thread, [&](int sample, int) {
-            v[sample] = {stage.ahead(v[sample].re, old[sample].re),
-                         stage.ahead(v[sample].im, old[sample].im)};
+            store_pair<InPairs>(kept, row, row.first(position), v[sample]);
         });
     }
 
@@ -165,6 +161,18 @@ struct StageSamples {
     }
 
   private:
+    CONVOLUME_DEVICE void move_ahead(Held& v) const {
+        const float* const before = stage.before + row.offset;
+        Held old;
+        Fft::template for_each<0>(thread, [&](int sample, int position) {
+            old[sample] = load_pair<InPairs>(before, row, row.first(position), 0);
+        });
+        Fft::template for_each<0>(thread, [&](int sample, int) {
+            v[sample] = {stage.ahead(v[sample].re, old[sample].re),
+                         stage.ahead(v[sample].im, old[sample].im)};
+        });
+    }
+
     CONVOLUME_DEVICE float ratio_of(float recorded, float blurred, bool inside) {
         if (!inside) return 0;
         const float m = stage.model.expected(blurred);

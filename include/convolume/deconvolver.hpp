@@ -145,8 +145,10 @@ struct DeconvolveReport {
 
 /// How a Deconvolver works, and in how much memory.
 struct CONVOLUME_API DeconvolvePlan {
-    bool on_device = false;         ///< all arrays stay in the memory of one GPU
-    std::string engines;            ///< "gpu:0"; of a host loop the engines that convolve
+    bool on_device = false;         ///< all arrays stay in the memory of GPUs
+    bool by_walks = false;          ///< arrays in host memory; an iteration is one walk of the GPUs
+                                    ///< along z
+    std::string engines;            ///< "gpu:0 gpu:1"; of a host loop the engines that convolve
     Shape3 object;                  ///< extents of the estimate
     Shape3 grid;                    ///< of the transforms
     index_t array_bytes = 0;        ///< of the loop's own arrays, where they are
@@ -157,8 +159,11 @@ struct CONVOLUME_API DeconvolvePlan {
     std::string to_string() const;  ///< some lines for people
 };
 
-/// Deconvolves images of one shape with one PSF: in the memory of one GPU where everything fits,
-/// else by Convolver, which streams through CPU or GPUs as it plans. Computes in float32.
+/// Deconvolves images of one shape with one PSF, in float32. Where everything fits, it stays in the
+/// memory of a GPU. Iterations of richardson_lucy and scaled_heavy_ball with edges extend or zero
+/// also go in slabs of planes on several GPUs (all that are named, else as many as are worth it),
+/// and where GPUs are too small in walks along z, for which each array crosses the bus once. Else
+/// Convolver streams through CPU or GPUs as it plans.
 class CONVOLUME_API Deconvolver {
   public:
     /// `psf` is copied, negative samples are set to 0, and its sum is made 1. Throws

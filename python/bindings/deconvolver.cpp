@@ -141,6 +141,7 @@ void bind_deconvolver(nb::module_& module) {
                          const DeconvolvePlan plan = self.plan();
                          nb::dict facts;
                          facts["on_device"] = plan.on_device;
+                         facts["by_walks"] = plan.by_walks;
                          facts["engines"] = plan.engines;
                          facts["object"] = triple(plan.object);
                          facts["grid"] = triple(plan.grid);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "deconvolve/array_steps.hpp"
 #include "deconvolve/host_arrays.hpp"
 #include "deconvolve/richardson_lucy.hpp"
 #include "engines/engines.hpp"
@@ -215,8 +216,9 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         const ExecutionContext context;
         deconvolve::IterationProgress progress(context, run, options.iterations);
         const deconvolve::LoadedImage loaded{20, 0, 0, {}, {}, 1};
-        const auto outcome = deconvolve::RichardsonLucy<SpoiledArrays>(arrays, problem, loaded)
-                                 .run(progress, options.iterations);
+        deconvolve::ArraySteps<SpoiledArrays> steps(arrays, problem);
+        const auto outcome =
+            deconvolve::iterate(steps, problem, loaded, 0, progress, options.iterations);
         INFO("spoiled " << spoiled);
         CHECK(outcome.report.restarts == (spoiled > 0));
         CHECK(arrays.calls == 12 + (spoiled > 0));

@@ -2,6 +2,7 @@
 // Deconvolution that stays in a GPU's memory: the promises of tests/deconvolve, and the same
 // results as on the CPU.
 
+#include "gpu/runtime/device.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "tests/gpu/device.hpp"
@@ -154,6 +155,151 @@ TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration"
                 deconvolved(specimen.recorded, psf, options, small).result);
     INFO(comparison.report);
     CHECK(comparison.error < 1e-5);
+}
+
+namespace {
+
+EngineChoice on_gpus(std::vector<int> gpus, std::optional<index_t> max_bytes = {}) {
+    EngineChoice choice = gpu_only();
+    choice.gpus = std::move(gpus);
+    choice.max_gpu_bytes = max_bytes;
+    return choice;
+}
+
+// One GPU several times: what slabs and walks exchange is the same. Two where there are two.
+std::vector<std::vector<int>> sets_of_gpus() {
+    std::vector<std::vector<int>> sets = {{0, 0}, {0, 0, 0}};
+    if (gpu::device_count() > 1) sets.push_back({0, 1});
+    if (gpu::device_count() > 1) sets.push_back({1, 0, 1, 0});
+    return sets;
+}
+
+struct Volumes {
+    Shape3 image, psf;
+    Index3 center;
+};
+// Objects of few planes, PSFs that reach beyond neighbors' slabs, planes that are all alike or
+// none.
+const std::vector<Volumes> cases_of_planes = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
+                                              {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
+                                              {{61, 21, 64}, {5, 11, 15}, {2, 5, 7}},
+                                              {{5, 65, 131}, {1, 9, 12}, {0, 4, 6}},
+                                              {{90, 12, 100}, {24, 5, 7}, {20, 2, 3}}};
+
+// Results of both methods with passes, with and without acceleration, edges and photons held out,
+// against those in the memory of one GPU. `choose` gives the GPUs, or nothing where it knows none.
+template <class Choose>
+void check_against_resident(const char* name, const Choose& choose) {
+    Random random(test_seed(name));
+    int compared = 0;
+    for (const Volumes& of : cases_of_planes) {
+        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
+        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
+        DeconvolveOptions options;
+        options.background = 5;
+        options.iterations = 12;
+        options.center = {KernelCenter::Kind::explicit_, of.center};
+        for (int k = 0; k < 8; ++k) {
+            options.method =
+                k == 0 ? DeconvolveMethod::scaled_heavy_ball : DeconvolveMethod::richardson_lucy;
+            options.acceleration = k % 2 ? Acceleration::none : Acceleration::biggs_andrews;
+            options.boundary.reset();
+            if (k / 2 % 2) options.boundary = Boundary{BoundaryKind::zero};
+            options.hold_out = k / 4 % 2;
+            const Deconvolved resident = deconvolved(specimen.recorded, psf, options, on_gpus({0}));
+            const Deconvolver plain(specimen.recorded.shape,
+                                    to_volume(psf, PixelType::float64).view(), options,
+                                    on_gpus({0}));
+            for (const EngineChoice& choice : choose(plain.plan())) {
+                const Deconvolver planned(specimen.recorded.shape,
+                                          to_volume(psf, PixelType::float64).view(), options,
+                                          choice);
+                if (choice.max_gpu_bytes && !planned.plan().by_walks) continue;
+                const Deconvolved got = deconvolved(specimen.recorded, psf, options, choice);
+                const Comparison comparison = compare(resident.result, got.result);
+                INFO(to_string(options.method)
+                     << ", " << to_string(options.acceleration) << ", zero " << (k / 2 % 2)
+                     << ", held out " << options.hold_out << ", image " << to_string(of.image)
+                     << ", " << planned.plan().to_string() << comparison.report);
+                CHECK(comparison.error < 1e-5);
+                CHECK(got.report.iterations == resident.report.iterations);
+                CHECK(got.report.restarts == resident.report.restarts);
+                CHECK(got.report.last.likelihood ==
+                      Approx(resident.report.last.likelihood).epsilon(1e-5));
+                CHECK(got.result.values ==
+                      deconvolved(specimen.recorded, psf, options, choice).result.values);
+                ++compared;
+            }
+        }
+    }
+    CHECK(compared >= 40);
+}
+
+}  // namespace
+
+TEST_CASE("device deconvolve: slabs on several GPUs are the whole") {
+    NEEDS_GPU();
+    check_against_resident("slabs", [](const DeconvolvePlan&) {
+        std::vector<EngineChoice> choices;
+        for (const auto& gpus : sets_of_gpus()) choices.push_back(on_gpus(gpus));
+        return choices;
+    });
+}
+
+TEST_CASE("device deconvolve: walks along z are the whole") {
+    NEEDS_GPU();
+    check_against_resident("walks", [](const DeconvolvePlan& resident) {
+        std::vector<EngineChoice> choices;
+        for (const double share : {0.7, 0.4})
+            choices.push_back(on_gpus(
+                {0}, static_cast<index_t>(share * static_cast<double>(resident.device_bytes))));
+        // Several walk where slabs of all do not fit them either.
+        for (const auto& gpus : sets_of_gpus())
+            choices.push_back(on_gpus(gpus, resident.device_bytes / 3));
+        return choices;
+    });
+}
+
+TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each") {
+    NEEDS_GPU();
+    Random random(test_seed("walks from an estimate"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {70, 48, 56}, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    const Volume image = to_volume(specimen.recorded, PixelType::float32);
+    DeconvolveOptions options;
+    options.acceleration = Acceleration::none;
+    options.iterations = 6;
+    const Deconvolver resident(specimen.recorded.shape, taps.view(), options, on_gpus({0}));
+    const EngineChoice small = on_gpus({0}, resident.plan().device_bytes / 2);
+    const auto walking = [&](int iterations) {
+        options.iterations = iterations;
+        return Deconvolver(specimen.recorded.shape, taps.view(), options, small);
+    };
+    const Deconvolver six = walking(6);
+    REQUIRE(six.plan().by_walks);
+    Volume whole(specimen.recorded.shape, PixelType::float32);
+    Volume second(six.plan().object, PixelType::float32);
+    DeconvolveRun run;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+        if (iteration.number == 2) read(second.view());
+    };
+    six.execute(image.view(), whole.view(), run);
+    DeconvolveRun rest;
+    rest.start = second.view();
+    Volume resumed(specimen.recorded.shape, PixelType::float32);
+    walking(4).execute(image.view(), resumed.view(), rest);
+    CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
+
+    std::stop_source stop;
+    ExecutionContext context;
+    context.stop = stop.get_token();
+    run.on_iteration = [&](const Iteration&, const EstimateReader&) { stop.request_stop(); };
+    CHECK_THROWS_AS(six.execute(image.view(), whole.view(), run, context), Cancelled);
+    six.execute(image.view(), resumed.view());
+    six.execute(image.view(), whole.view());
+    CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
 }
 
 TEST_CASE("device deconvolve: the limit of a GPU's memory is kept") {

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A slab of planes in the memory of one GPU, for iterations as passes over that memory: image,
+// estimates and their weights exist, but neither the model nor the correction, which are spectra
+// from beginning to end (gpu/volumes/plane_passes.hpp).
+
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "deconvolve/device_stages.cuh"
+#include "deconvolve/plane_parts.hpp"
+#include "deconvolve/steps.hpp"
+#include "deconvolve/thinning.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/volumes/plane_passes.hpp"
+
+namespace convolume::deconvolve {
+
+/// The arrays of a slab.
+struct PartLayout {
+    PartLayout(const Problem& problem, const gpu::PairAxis& z, const PlanePart& part)
+        : object(problem.object), image(problem.image) {
+        object.z = part.object.count();
+        image.z = part.image.count();
+        const Momentum momentum = momentum_of(problem.options);
+        has_before = momentum != Momentum::none;
+        has_change = momentum == Momentum::biggs_andrews;
+        has_held = problem.options.hold_out;
+        // Planes whose light meets the image with all planes of the PSF are alike.
+        const index_t first = z.shift, last = z.image + z.shift - z.taps;
+        const index_t begin = part.object.begin;
+        alike.first = std::clamp<index_t>(first - begin, 0, object.z - 1);
+        alike.last = std::clamp<index_t>(last - begin, alike.first, object.z - 1);
+    }
+    index_t plane() const { return object.y * object.x; }
+    index_t image_plane() const { return image.y * image.x; }
+    index_t voxels() const { return element_count(object); }
+    index_t pixels() const { return element_count(image); }
+    index_t weight_samples() const { return (object.z - (alike.last - alike.first)) * plane(); }
+    index_t bytes() const {
+        const index_t samples =
+            (1 + has_before + has_change) * voxels() + (1 + has_held) * pixels() + weight_samples();
+        return checked_multiply(samples, static_cast<index_t>(sizeof(float)));
+    }
+
+    Shape3 object, image;
+    bool has_before = false, has_change = false, has_held = false;
+    richardson_lucy::AlikePlanes alike;  ///< of the weights
+};
+
+class PassPart : public DeviceStages {
+  public:
+    using Side = gpu::PlanePasses::Side;
+
+    /// On `device`, which is current, within `limit_bytes`.
+    PassPart(int device, const Problem& problem, const gpu::PairAxes& axes, const PlanePart& part,
+             const ConstImageView& taps, int threads, index_t limit_bytes)
+        : DeviceStages(device, threads),
+          device_(device),
+          z_(axes[0]),
+          part_(part),
+          layout_(problem, axes[0], part) {
+        if (layout_.bytes() >= limit_bytes)
+            throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
+                                      format_bytes(limit_bytes), " that a GPU may hold"));
+        passes_.emplace(device, axes, part.slots(), taps, limit_bytes - layout_.bytes());
+        const auto array = [&](bool wanted, index_t samples) {
+            return gpu::DeviceMemory(device, wanted ? samples * float_bytes : 0,
+                                     "the arrays of a deconvolution");
+        };
+        newest_ = array(true, layout_.voxels());
+        before_ = array(layout_.has_before, layout_.voxels());
+        change_ = array(layout_.has_change, layout_.voxels());
+        data_ = array(true, layout_.pixels());
+        held_ = array(layout_.has_held, layout_.pixels());
+        weights_ = array(true, layout_.weight_samples());
+        sums_ = gpu::DeviceMemory(device, 2 * passes_->most_sums() * index_t{sizeof(double)},
+                                  "sums of a deconvolution");
+    }
+
+    int device() const { return device_; }
+    const PlanePart& planes() const { return part_; }
+    const PartLayout& layout() const { return layout_; }
+    index_t bytes() const { return layout_.bytes() + passes_->bytes(); }
+    const gpu::PlanePasses& passes() const { return *passes_; }
+    using DeviceStages::stream;
+
+    float* newest() const { return newest_.as<float>(); }
+    float* data() const { return data_.as<float>(); }
+    float* held() const { return held_.as<float>(); }
+    Weights weights() const { return {weights_.as<float>(), layout_.plane(), layout_.alike}; }
+
+    /// Projects an image of ones back.
+    void find_weights() {
+        gpu::RowStage ones;
+        ones.kind = gpu::RowStage::Kind::ones;
+        passes_->forward(Side::image, ones, {0, part_.light.count()}, stream());
+        project_back();
+        float* const values = weights_.as<float>();
+        const auto [first, last] = layout_.alike;
+        passes_->inverse(Side::object, {0, first + 1}, values, stream());
+        if (last + 1 < layout_.object.z)
+            passes_->inverse(Side::object, {last + 1, layout_.object.z - last - 1},
+                             values + (first + 1) * layout_.plane(), stream());
+    }
+
+    /// Spectra of the points of its own object planes, in the slots of what its image planes see.
+    void load_point(const Origin& origin) {
+        passes_->forward(Side::object, stage_of(gpu::RowStage::Kind::point, origin),
+                         {part_.object.begin - part_.seen.begin, part_.object.count()}, stream());
+    }
+    /// Blurs them with their neighbors, makes the ratio of the image, and spectra of that.
+    void compare(const richardson_lucy::Model& model, float held_share) {
+        const gpu::Range from = z_.seen_by(part_.image);
+        const index_t slots = passes_->slots();
+        const index_t at = part_.image.begin - part_.light.begin;
+        compared_ = 0;
+        if (part_.image.count() == 0) return;
+        passes_->along_z(z_.object_map(from, from.begin - part_.seen.begin, slots),
+                         z_.image_map(part_.image, at, slots), false, stream());
+        gpu::RowStage stage;
+        stage.kind = gpu::RowStage::Kind::ratio;
+        stage.data = data();
+        stage.held = held_share > 0 ? held() : nullptr;
+        stage.held_share = held_share;
+        stage.model = model;
+        compared_ = passes_->inverse(Side::image, stage, {at, part_.image.count()},
+                                     sums_.as<double>(), stream());
+    }
+    /// Projects the ratio back and takes the step.
+    void step(const Origin& origin) {
+        project_back();
+        gpu::RowStage stage = stage_of(gpu::RowStage::Kind::step, origin);
+        stage.change = change_.as<float>();
+        stage.weight = weights_.as<float>();
+        stage.alike = layout_.alike;
+        stage.least_weight = least_weight;
+        stepped_ = passes_->inverse(Side::object, stage, {0, part_.object.count()},
+                                    sums_.as<double>() + passes_->most_sums(), stream());
+        if (layout_.has_before) std::swap(newest_, before_);
+    }
+
+    /// Sums of the last comparison (misfit, squared errors of what is held out), and of the last
+    /// step (products of changes). They wait for the GPU.
+    SumPair compared() const { return fetch(sums_.as<SumPair>(), compared_); }
+    SumPair stepped() const {
+        return fetch(sums_.as<SumPair>() + passes_->most_sums() / 2, stepped_);
+    }
+
+  private:
+    static constexpr index_t float_bytes = sizeof(float);
+
+    void project_back() {
+        const gpu::Range from = z_.lit_by(part_.object);
+        const index_t slots = passes_->slots();
+        passes_->along_z(z_.image_map(from, from.begin - part_.light.begin, slots),
+                         z_.object_map(part_.object, 0, slots), true, stream());
+    }
+
+    gpu::RowStage stage_of(gpu::RowStage::Kind kind, const Origin& origin) const {
+        gpu::RowStage stage;
+        stage.kind = kind;
+        stage.newest = newest_.as<float>();
+        stage.before = before_.as<float>();
+        stage.restart = origin.restart;
+        stage.ahead = origin.ahead;
+        return stage;
+    }
+
+    SumPair fetch(const SumPair* sums, index_t blocks) const {
+        std::vector<SumPair> of_blocks(static_cast<std::size_t>(blocks));
+        gpu::check(cudaMemcpyAsync(of_blocks.data(), sums, of_blocks.size() * sizeof(SumPair),
+                                   cudaMemcpyDeviceToHost, stream()),
+                   "fetching a sum");
+        gpu::check(cudaStreamSynchronize(stream()), "working on the GPU");
+        SumPair total;
+        for (const SumPair& of_block : of_blocks) total += of_block;
+        return total;
+    }
+
+    int device_;
+    gpu::PairAxis z_;
+    PlanePart part_;
+    PartLayout layout_;
+    std::optional<gpu::PlanePasses> passes_;
+    gpu::DeviceMemory newest_, before_, change_, data_, held_, weights_, sums_;
+    index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums
+};
+
+}  // namespace convolume::deconvolve

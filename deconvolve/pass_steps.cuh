@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Iterations as passes, in slabs of planes on one GPU or several. Before each of its two
+// convolutions a slab fetches what it needs of its neighbors' spectra, from GPU to GPU where these
+// reach one another, else through the host.
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "deconvolve/pass_part.cuh"
+
+namespace convolume::deconvolve {
+
+class PassSteps final : public Steps {
+  public:
+    /// `devices` and their limits: one for each part.
+    PassSteps(const Problem& problem, const gpu::PairAxes& axes,
+              const std::vector<PlanePart>& parts, const ConstImageView& taps,
+              const std::vector<int>& devices, const std::vector<index_t>& limits, int threads);
+    ~PassSteps() override;
+
+    /// Of the arrays, and of all, of all GPUs or of the one that takes most.
+    index_t array_bytes() const;
+    index_t most_bytes() const;
+
+    HostMemory staging() const override { return PassPart::staging; }
+    int threads() const override { return threads_; }
+    void write_image(const float* values, index_t first, index_t count) override;
+    void write_estimate(const float* values, index_t first, index_t count) override;
+    void read_estimate(float* values, index_t first, index_t count) const override;
+    void hold_out(const PhotonScale& photons, int halvings) override;
+    void put_back() override;
+    void begin(const LoadedImage& image, float held_share) override;
+    Taken take(const Origin& origin, const IterationProgress& progress) override;
+
+  private:
+    struct Part;
+    void on_each(const std::function<void(Part&)>& work) const;
+    /// The slots that `needed` takes in a part's memory get what other parts have of it.
+    void exchange(gpu::Range PlanePart::*own, gpu::Range PlanePart::*needed) const;
+
+    std::vector<std::unique_ptr<Part>> parts_;
+    richardson_lucy::Model model_{0, 0};
+    float held_share_ = 0;
+    bool has_weights_ = false;
+    int threads_;
+};
+
+}  // namespace convolume::deconvolve

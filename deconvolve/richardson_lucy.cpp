@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/richardson_lucy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "convolume/error.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// A misfit that grew by less has not grown: float32 transforms are not more exact.
+constexpr double rounding = 1e-6;
+
+// Where steps start from.
+class Extrapolation {
+  public:
+    explicit Extrapolation(Momentum momentum) : momentum_(momentum) {}
+
+    /// `before`: the last objective.
+    Origin origin(int iteration, double before) {
+        if (momentum_ == Momentum::heavy_ball)  // Wang and Miller, eq. 10
+            factor_ = static_cast<float>(iteration - 1) / static_cast<float>(iteration + 2);
+        Origin origin;
+        origin.iteration = iteration;
+        origin.restart = restarts_;
+        // Biggs and Andrews' point ahead is given up where it is worse; a heavy ball goes on.
+        origin.ahead = {factor_, momentum_ == Momentum::heavy_ball ? 0.1F : 0};
+        if (momentum_ == Momentum::biggs_andrews && factor_ > 0)
+            origin.most = before * (1 + rounding);
+        return origin;
+    }
+    /// The estimate before is forgotten.
+    void restart() {
+        factor_ = 0;
+        restarts_ = true;
+    }
+    void took(const SumPair& products) {
+        restarts_ = false;
+        if (momentum_ != Momentum::biggs_andrews) return;
+        // Biggs and Andrews, eq. 10.
+        const double factor = products.second > 0 ? products.first / products.second : 0;
+        factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
+    }
+
+  private:
+    Momentum momentum_;
+    float factor_ = 0;
+    bool restarts_ = true;
+};
+
+}  // namespace
+
+Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, float held_share,
+                IterationProgress& progress, int iterations) {
+    const DeconvolveOptions& options = problem.options;
+    const double pixels = static_cast<double>(element_count(problem.image));
+    const int unmatched = problem.has_unmatched() ? options.unmatched : 0;
+    Outcome outcome;
+    DeconvolveReport& report = outcome.report;
+    Extrapolation extrapolation(momentum_of(options));
+    double before = 0;
+    int disputed = 0;  // steps in a row without consensus
+    double least_held = std::numeric_limits<double>::infinity();
+    steps.begin(image, held_share);
+    for (int k = 1; k <= iterations; ++k) {
+        Taken taken = steps.take(extrapolation.origin(k, before), progress);
+        if (taken.refused) {
+            extrapolation.restart();
+            ++report.restarts;
+            taken = steps.take(extrapolation.origin(k, before), progress);
+        }
+        if (!std::isfinite(taken.objective()))
+            throw BadData("the estimate overflowed float32: scale the image to smaller numbers");
+        extrapolation.took(taken.products);
+        report.iterations = k;
+        report.last = {k, iterations,     -taken.misfit,
+                       0, held_share > 0, std::sqrt(taken.held_out / pixels)};
+        if (problem.seeks_consensus()) report.last.consenting = taken.consenting;
+        progress.finished(report.last);
+        if (held_share > 0) {
+            if (taken.held_out < least_held) {
+                least_held = taken.held_out;
+                outcome.best = k - 1;
+            }
+            if (k - 1 - outcome.best >= patience) break;
+        }
+        disputed = taken.consenting < options.consensus ? disputed + 1 : 0;
+        if (problem.seeks_consensus() && disputed == long_dispute) break;
+        const double gain = before - taken.objective();
+        if (options.stop && k > unmatched + 1 && gain < *options.stop * before) break;
+        before = taken.objective();
+    }
+    return outcome;
+}
+
+}  // namespace convolume::deconvolve

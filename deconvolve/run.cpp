@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "convolume/error.hpp"
+#include "deconvolve/photon_scale.hpp"
+#include "deconvolve/richardson_lucy.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// One photon in 2³ is held out.
+constexpr int held_out_halvings = 3;
+
+// Finds the number of iterations with some photons held out, then takes as many with all.
+Outcome iterate_held_out(Steps& steps, const Problem& problem, const LoadedImage& image,
+                         IterationProgress& progress) {
+    constexpr float share = 1.0F / (1 << held_out_halvings);
+    steps.hold_out(image.photons, held_out_halvings);
+    const int most = problem.options.iterations;
+    progress.begin(0, 0.5, most);
+    const Outcome search = iterate(steps, problem, without_held_out(image, share),
+                                   share / (1 - share), progress, most);
+    steps.put_back();
+    const int best = std::max(1, search.best);
+    progress.begin(0.5, 1, best);
+    Outcome outcome = iterate(steps, problem, image, 0, progress, best);
+    outcome.report.searched = search.report.iterations;
+    return outcome;
+}
+
+LoadedImage load(Steps& steps, const Problem& problem, const ConstImageView& image,
+                 const DeconvolveRun& along) {
+    const bool poisson = problem.options.method != DeconvolveMethod::wiener;
+    check_image(image, steps.threads());
+    double background =
+        problem.options.background ? *problem.options.background : estimate_background(image);
+    if (poisson) background = std::max(background, 0.0);
+    LoadedImage loaded = load_image(image, poisson, steps.staging(), steps.threads(),
+                                    [&](const float* values, index_t first, index_t count) {
+                                        steps.write_image(values, first, count);
+                                    });
+    loaded.background = background;
+    if (along.start.data != nullptr) {
+        check_image(along.start, steps.threads());
+        loaded.load_start = [&](float outside) {
+            load_start(along.start, problem.object, problem.image_at, outside, steps.staging(),
+                       [&](const float* values, index_t first, index_t count) {
+                           steps.write_estimate(values, first, count);
+                       });
+        };
+    }
+    if (problem.draws_photons()) {
+        if (problem.options.photons)
+            loaded.photons = *problem.options.photons;
+        else if (const auto seen = estimate_photon_scale(image, steps.threads()))
+            loaded.photons = *seen;
+    }
+    return loaded;
+}
+
+// `target` has the extents of the image or of the object.
+ExecutionReport store(const Steps& steps, const Problem& problem, const ImageView& target) {
+    if (target.shape != problem.object && target.shape != problem.image)
+        throw InvalidArgument(message("an estimate is read in the image's shape ",
+                                      to_string(problem.image), " or the object's ",
+                                      to_string(problem.object), ", not in ",
+                                      to_string(target.shape), " (z×y×x)"));
+    const Index3 at = target.shape == problem.object ? Index3{} : problem.image_at;
+    ExecutionReport clamped;
+    store_result(target, problem.object, at, steps.staging(), steps.threads(), clamped,
+                 [&](float* values, index_t first, index_t count) {
+                     steps.read_estimate(values, first, count);
+                 });
+    return clamped;
+}
+
+}  // namespace
+
+DeconvolveReport run(Steps& steps, const Problem& problem, const ConstImageView& image,
+                     const ImageView& result, const ExecutionContext& context,
+                     const DeconvolveRun& along) {
+    const auto begin = std::chrono::steady_clock::now();
+    const LoadedImage loaded = load(steps, problem, image, along);
+    IterationProgress progress(context, along, problem.options.iterations,
+                               [&](const ImageView& target) { store(steps, problem, target); });
+    Outcome outcome;
+    if (problem.options.method == DeconvolveMethod::wiener)
+        outcome = steps.solve_wiener(loaded, progress);
+    else if (problem.options.hold_out)
+        outcome = iterate_held_out(steps, problem, loaded, progress);
+    else
+        outcome = iterate(steps, problem, loaded, 0, progress, problem.options.iterations);
+    DeconvolveReport& report = outcome.report;
+    report.background = loaded.background;
+    report.photons = loaded.photons;
+    report.negative_pixels = loaded.negative_pixels;
+    report.executed = store(steps, problem, result);
+    report.executed.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return report;
+}
+
+}  // namespace convolume::deconvolve

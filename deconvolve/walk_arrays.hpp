@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The arrays of a walk, in host memory that GPUs transfer from and to.
+
+#include <utility>
+#include <vector>
+
+#include "convolume/volume.hpp"
+#include "deconvolve/plane_walk.hpp"
+#include "deconvolve/problem.hpp"
+#include "deconvolve/stages.hpp"
+
+namespace convolume::deconvolve {
+
+/// Planes of float32 samples.
+class PlaneArray {
+  public:
+    PlaneArray() = default;
+    PlaneArray(index_t planes, index_t plane, int threads)
+        : plane_(plane),
+          buffer_(checked_multiply(checked_multiply(planes, plane), index_t{sizeof(float)}),
+                  "the arrays of a deconvolution") {
+        buffer_.touch(threads);
+        buffer_.lock_pages();
+    }
+    explicit operator bool() const { return buffer_.data() != nullptr; }
+    float* plane(index_t z) const { return buffer_.as<float>() + z * plane_; }
+    float* data() const { return plane(0); }
+
+  private:
+    index_t plane_ = 0;
+    Buffer buffer_;
+};
+
+struct WalkArrays {
+    WalkArrays(const Problem& problem, const gpu::PairAxis& z, int threads)
+        : object_plane(problem.object.y * problem.object.x),
+          image_plane(problem.image.y * problem.image.x),
+          alike(alike_planes(z)) {
+        const Momentum momentum = momentum_of(problem.options);
+        const auto objects = [&](bool wanted) {
+            return wanted ? PlaneArray(problem.object.z, object_plane, threads) : PlaneArray();
+        };
+        newest = objects(true);
+        before = objects(momentum != Momentum::none);
+        change = objects(momentum == Momentum::biggs_andrews);
+        data = PlaneArray(problem.image.z, image_plane, threads);
+        if (problem.options.hold_out) held = PlaneArray(problem.image.z, image_plane, threads);
+        weights = PlaneArray(problem.object.z - (alike.last - alike.first), object_plane, threads);
+    }
+
+    /// Planes whose light meets the image with all planes of the PSF are alike in their weights.
+    static richardson_lucy::AlikePlanes alike_planes(const gpu::PairAxis& z) {
+        richardson_lucy::AlikePlanes alike;
+        alike.first = std::clamp<index_t>(z.shift, 0, z.object - 1);
+        alike.last = std::clamp<index_t>(z.image + z.shift - z.taps, alike.first, z.object - 1);
+        return alike;
+    }
+    static index_t bytes(const Problem& problem, const gpu::PairAxis& z) {
+        const Momentum momentum = momentum_of(problem.options);
+        const auto alike = alike_planes(z);
+        const index_t planes =
+            (1 + (momentum != Momentum::none) + (momentum == Momentum::biggs_andrews)) *
+                problem.object.z +
+            problem.object.z - (alike.last - alike.first);
+        const index_t samples =
+            checked_add(checked_multiply(planes, problem.object.y * problem.object.x),
+                        (1 + problem.options.hold_out) * element_count(problem.image));
+        return checked_multiply(samples, static_cast<index_t>(sizeof(float)));
+    }
+
+    /// What steps overwrite: the estimate before, where there is one.
+    PlaneArray& target() { return before ? before : newest; }
+
+    index_t object_plane, image_plane;
+    PlaneArray newest, before, change, data, held, weights;
+    richardson_lucy::AlikePlanes alike;  ///< of the weights
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/host_memory.hpp"
+#include "deconvolve/gpu_runner.cuh"
+#include "deconvolve/pass_problem.hpp"
+#include "deconvolve/plane_parts.hpp"
+#include "deconvolve/walk_steps.cuh"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+struct Division {
+    gpu::PairAxes axes;  ///< with the grid along z
+    index_t depth = 0;   ///< 0: nothing fits
+};
+
+// Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
+// transfers nothing hides, are few of them.
+Division divide(const Problem& problem, gpu::PairAxes axes, index_t limit, int device) {
+    gpu::PairAxis& z = axes[0];
+    constexpr index_t wanted_steps = 8;
+    index_t depth =
+        std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object), z.object);
+    for (; depth > 0; depth -= std::max<index_t>(1, depth / 8)) {
+        z.grid = gpu::pair_grid_z(device, PlaneWalk::least_grid(z, depth));
+        if (z.grid == 0) continue;
+        const index_t rings = WalkerRings(problem, z, depth).bytes();
+        const index_t passes = gpu::PlanePasses::least_bytes(axes, PlaneWalk::ring(z, depth));
+        if (checked_add(rings, passes) <= limit) return {axes, depth};
+    }
+    return {axes, 0};
+}
+
+class WalkRunner final : public GpuRunner {
+  public:
+    WalkRunner(const Problem& problem, const DeviceChoice& choice, const Division& division,
+               const std::vector<index_t>& limits, const std::string& why_not_resident)
+        : GpuRunner(problem, choice.devices.front()),
+          division_(division),
+          taps_(normalized_taps(problem.psf, division.axes[2].taps)),
+          threads_(choice.threads) {
+        const gpu::PairAxis& z = division_.axes[0];
+        const auto parts =
+            divide_planes(z, std::min(static_cast<index_t>(choice.devices.size()), z.object));
+        plan_.on_device = false;
+        plan_.by_walks = true;
+        plan_.why_not_on_device = why_not_resident;
+        plan_.engines.clear();
+        for (std::size_t g = 0; g < parts.size(); ++g) {
+            Walker::Place place;
+            place.device = choice.devices[g];
+            place.object = parts[g].object;
+            place.image = parts[g].image;
+            place.depth = division_.depth;
+            place.limit_bytes = limits[g];
+            places_.push_back(place);
+            plan_.engines += message(g == 0 ? "" : " ", "gpu:", place.device);
+        }
+        plan_.grid = {z.grid, division_.axes[1].grid, division_.axes[2].grid};
+        plan_.array_bytes = WalkArrays::bytes(problem, z);
+        plan_.device_bytes =
+            WalkerRings(problem, z, division_.depth).bytes() +
+            gpu::PlanePasses::least_bytes(division_.axes, PlaneWalk::ring(z, division_.depth));
+        plan_.host_bytes += plan_.array_bytes;
+    }
+    ~WalkRunner() override { free_on_device(steps_); }
+
+  private:
+    DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
+                                   const ImageView& result, const ExecutionContext& context,
+                                   const DeconvolveRun& along) override {
+        if (!steps_)
+            steps_ = std::make_unique<WalkSteps>(problem, division_.axes, taps_.view(), places_,
+                                                 threads_);
+        return run(*steps_, problem, image, result, context, along);
+    }
+
+    Division division_;
+    Volume taps_;
+    int threads_;
+    std::vector<Walker::Place> places_;
+    std::unique_ptr<WalkSteps> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceChoice& choice,
+                                         const std::string& why_not_resident) {
+    const int device = choice.devices.front();
+    const gpu::DeviceScope scope(device);
+    const auto axes = pass_axes(problem, device);
+    if (!axes) return nullptr;
+    std::vector<index_t> limits;
+    for (const int each : choice.devices) {
+        const gpu::DeviceScope there(each);
+        limits.push_back(choice.limit_bytes(each));
+    }
+    const Division division =
+        divide(problem, *axes, *std::min_element(limits.begin(), limits.end()), device);
+    if (division.depth == 0) return nullptr;
+    const index_t host_limit =
+        problem.options.max_host_bytes.value_or(available_host_bytes() / 4 * 3);
+    const index_t host = checked_add(
+        WalkArrays::bytes(problem, division.axes[0]),
+        checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image)));
+    if (host > host_limit) return nullptr;
+    return std::make_unique<WalkRunner>(problem, choice, division, limits, why_not_resident);
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "core/thread_team.hpp"
+#include "deconvolve/thinning.hpp"
+#include "deconvolve/walk_steps.cuh"
+
+namespace convolume::deconvolve {
+
+WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes, const ConstImageView& taps,
+                     const std::vector<Walker::Place>& places, int threads)
+    : voxels_(element_count(problem.object)),
+      pixels_(element_count(problem.image)),
+      threads_(threads),
+      arrays_(problem, axes[0], threads) {
+    for (const Walker::Place& place : places) {
+        const gpu::DeviceScope scope(place.device);
+        walkers_.push_back(std::make_unique<Walker>(place, problem, axes, taps, arrays_));
+    }
+}
+
+WalkSteps::~WalkSteps() = default;
+
+index_t WalkSteps::most_bytes() const {
+    index_t most = 0;
+    for (const auto& walker : walkers_) most = std::max(most, walker->bytes());
+    return most;
+}
+
+void WalkSteps::write_image(const float* values, index_t first, index_t count) {
+    std::copy_n(values, count, arrays_.data.data() + first);
+}
+void WalkSteps::write_estimate(const float* values, index_t first, index_t count) {
+    std::copy_n(values, count, arrays_.newest.data() + first);
+}
+void WalkSteps::read_estimate(float* values, index_t first, index_t count) const {
+    std::copy_n(arrays_.newest.data() + first, count, values);
+}
+
+template <class Stage>
+void WalkSteps::for_each(index_t count, const Stage& stage) const {
+    parallel_ranges(count, threads_, [&](index_t first, index_t last, int) {
+        for (index_t i = first; i < last; ++i) stage(i);
+    });
+}
+
+void WalkSteps::hold_out(const PhotonScale& photons, int halvings) {
+    for_each(pixels_, SetApart{arrays_.data.data(), arrays_.held.data(), halvings,
+                               static_cast<float>(photons.gain), static_cast<float>(photons.offset),
+                               1, Thinning::hold_out});
+}
+void WalkSteps::put_back() {
+    for_each(pixels_, AddScaled{arrays_.data.data(), arrays_.held.data(), 1});
+}
+
+void WalkSteps::begin(const LoadedImage& image, float held_share) {
+    model_ = model_of(image);
+    held_share_ = held_share;
+    if (!has_weights_) {
+        WalkTask task;
+        task.kind = WalkTask::Kind::weights;
+        walk(task, nullptr);
+        has_weights_ = true;
+    }
+    const Weights weights{arrays_.weights.data(), arrays_.object_plane, arrays_.alike};
+    if (write_start(image))
+        for_each(voxels_, begin_stage(image, arrays_.newest.data(), weights));
+    else
+        for_each(voxels_, Fill{arrays_.newest.data(), start_of(image)});
+}
+
+std::array<SumPair, 2> WalkSteps::walk(const WalkTask& task, const IterationProgress* progress) {
+    index_t steps = 0;
+    for (const auto& walker : walkers_) {
+        if (walkers_.size() > 1) walker->keep_borders(threads_);
+        steps = std::max(steps, walker->steps());
+    }
+    // Nothing may be under origin in the arrays when an error leaves here.
+    struct Drain {
+        const std::vector<std::unique_ptr<Walker>>& walkers;
+        ~Drain() {
+            for (const auto& walker : walkers) walker->drain();
+        }
+    };
+    const Drain drain{walkers_};
+    for (index_t k = 0; k < steps; ++k) {
+        for (const auto& walker : walkers_) {
+            if (k >= walker->steps()) continue;
+            const gpu::DeviceScope scope(walker->device());
+            walker->enqueue(k, task);
+        }
+        if (progress != nullptr) progress->at(static_cast<double>(k) / static_cast<double>(steps));
+    }
+    std::array<SumPair, 2> sums;
+    for (const auto& walker : walkers_) {
+        const gpu::DeviceScope scope(walker->device());
+        const auto of_one = walker->finish();
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_one[i];
+    }
+    return sums;
+}
+
+Taken WalkSteps::take(const Origin& origin, const IterationProgress& progress) {
+    WalkTask task;
+    task.origin = origin;
+    task.model = model_;
+    task.held_share = held_share_;
+    const auto [compared, products] = walk(task, &progress);
+    Taken taken;
+    taken.misfit = compared.first;
+    taken.held_out = compared.second;
+    taken.products = products;
+    // The step has been taken in the place of the estimate before.
+    taken.refused = taken.objective() > origin.most;
+    if (!taken.refused && arrays_.before) std::swap(arrays_.newest, arrays_.before);
+    return taken;
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <initializer_list>
+
+#include "convolume/error.hpp"
+#include "core/thread_team.hpp"
+#include "deconvolve/walker.cuh"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// Calls work(first plane, how many) for runs of planes that lie one after another in all rings.
+template <class Work>
+void for_runs(const gpu::Range& planes, std::initializer_list<const PlaneRing*> rings,
+              const Work& work) {
+    for (index_t z = planes.begin; z < planes.end;) {
+        index_t count = planes.end - z;
+        for (const PlaneRing* ring : rings)
+            if (ring->places > 0) count = std::min(count, ring->places - z % ring->places);
+        work(z, count);
+        z += count;
+    }
+}
+
+void copy(float* to, const float* from, index_t samples, cudaStream_t stream) {
+    gpu::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(samples) * sizeof(float),
+                               cudaMemcpyDefault, stream),
+               "copying between host and GPU");
+}
+
+// Launches of a step with sums: rings wrap, and what is counted and what is alike begins and ends.
+constexpr index_t most_launches_a_step = 12;
+
+}  // namespace
+
+// A ring holds the planes of a step, those of the next, which are on their origin, and, where
+// planes go back, those of the last. Points stay until their update.
+WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth) {
+    const Momentum momentum = momentum_of(problem.options);
+    const index_t object_plane = problem.object.y * problem.object.x;
+    const index_t image_plane = problem.image.y * problem.image.x;
+    const auto ring = [](bool wanted, index_t places, index_t plane) {
+        PlaneRing made;
+        made.places = wanted ? places : 0;
+        made.plane = plane;
+        return made;
+    };
+    newest = ring(true, 2 * depth, object_plane);
+    before = ring(momentum != Momentum::none, 2 * depth, object_plane);
+    points = ring(true, 2 * depth + z.taps - 1, object_plane);
+    changes = ring(momentum == Momentum::biggs_andrews, 3 * depth, object_plane);
+    data = ring(true, 2 * depth, image_plane);
+    held = ring(problem.options.hold_out, 2 * depth, image_plane);
+    const auto alike_planes = WalkArrays::alike_planes(z);
+    weights =
+        ring(alike_planes.first > 0 || alike_planes.last + 1 < z.object, 2 * depth, object_plane);
+    alike = ring(true, 1, object_plane);
+}
+
+index_t WalkerRings::bytes() const {
+    index_t sum = 0;
+    for (const PlaneRing* ring :
+         {&newest, &before, &points, &changes, &data, &held, &weights, &alike})
+        sum = checked_add(sum, ring->bytes());
+    return sum;
+}
+
+Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+               const ConstImageView& taps, WalkArrays& arrays)
+    : place_(place),
+      walk_(axes[0], place.object, place.depth),
+      z_(axes[0]),
+      arrays_(arrays),
+      rings_(problem, axes[0], place.depth) {
+    if (rings_.bytes() >= place.limit_bytes)
+        throw OutOfMemory(message("planes of the arrays take ", format_bytes(rings_.bytes()),
+                                  " of the ", format_bytes(place.limit_bytes),
+                                  " that a GPU may hold"));
+    passes_.emplace(place.device, axes, walk_.ring(), taps, place.limit_bytes - rings_.bytes());
+    for (PlaneRing* ring : {&rings_.newest, &rings_.before, &rings_.points, &rings_.changes,
+                            &rings_.data, &rings_.held, &rings_.weights, &rings_.alike})
+        ring->allocate(place.device);
+    most_launches_ = most_launches_a_step * walk_.steps();
+    sums_ = gpu::DeviceMemory(place.device,
+                              2 * most_launches_ * passes_->most_sums() * index_t{sizeof(double)},
+                              "sums of a deconvolution");
+    const gpu::Range loaded = walk_.loaded();
+    lower_ = {loaded.begin, place.object.begin};
+    upper_ = {place.object.end, loaded.end};
+    if (lower_.count() + upper_.count() > 0)
+        borders_ = PlaneArray(lower_.count() + upper_.count(), rings_.newest.plane, 1);
+}
+
+void Walker::keep_borders(int threads) {
+    const auto keep = [&](const gpu::Range& planes, index_t at) {
+        parallel_for(planes.count(), threads, [&](index_t i, int) {
+            std::copy_n(arrays_.target().plane(planes.begin + i), rings_.newest.plane,
+                        borders_.plane(at + i));
+        });
+    };
+    keep(lower_, 0);
+    keep(upper_, lower_.count());
+}
+
+const float* Walker::source(const PlaneArray& array, index_t z) const {
+    if (&array != &arrays_.target()) return array.plane(z);
+    if (z < lower_.end) return borders_.plane(z - lower_.begin);
+    if (z >= upper_.begin) return borders_.plane(lower_.count() + z - upper_.begin);
+    return array.plane(z);
+}
+
+void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes) {
+    // Runs end where borders do.
+    for (const gpu::Range& part :
+         {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
+          planes.within({upper_.begin, planes.end})})
+        for_runs(part, {&ring}, [&](index_t z, index_t count) {
+            copy(ring.at(z), source(array, z), count * ring.plane, uploads_);
+        });
+}
+
+void Walker::copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes) {
+    for_runs(planes, {&ring}, [&](index_t z, index_t count) {
+        copy(array.plane(z), ring.at(z), count * ring.plane, downloads_);
+    });
+}
+
+void Walker::enqueue(index_t k, const WalkTask& task) {
+    const WalkStep step = walk_.step(k);
+    const auto event = [&](const std::array<gpu::Event, 4>& events, index_t of) -> const auto& {
+        return events[static_cast<std::size_t>(of) % events.size()];
+    };
+    if (k == 0)
+        for (auto& blocks : blocks_) blocks.clear();
+    // What this step's planes take the places of is done with.
+    if (k >= 4) event(downloaded_, k - 4).wait();
+    if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
+    if (k >= 3) event(downloaded_, k - 3).hold_back(uploads_);
+    upload(k, step, task);
+    event(uploaded_, k).record(uploads_);
+
+    event(uploaded_, k).hold_back(work_);
+    if (k >= 2) event(downloaded_, k - 2).hold_back(work_);
+    if (task.kind == WalkTask::Kind::iteration) load_points(step, task.origin);
+    if (step.image.count() > 0) compare(step, task);
+    if (step.update.count() > 0) update(step, task);
+    event(worked_, k).record(work_);
+
+    event(worked_, k).hold_back(downloads_);
+    download(step, task);
+    event(downloaded_, k).record(downloads_);
+}
+
+void Walker::upload(index_t k, const WalkStep& step, const WalkTask& task) {
+    if (task.kind != WalkTask::Kind::iteration) return;
+    copy_in(rings_.newest, arrays_.newest, step.load);
+    if (arrays_.before && !task.origin.restart) copy_in(rings_.before, arrays_.before, step.load);
+    copy_in(rings_.data, arrays_.data, step.image);
+    if (task.held_share > 0) copy_in(rings_.held, arrays_.held, step.image);
+    if (arrays_.change && !task.origin.restart)
+        copy_in(rings_.changes, arrays_.change, step.update);
+    const auto [first, last] = arrays_.alike;
+    const auto weights = [&](float* to, index_t z) {
+        copy(to, arrays_.weights.plane(arrays_.alike.stored(z)), rings_.alike.plane, uploads_);
+    };
+    if (k == 0) weights(rings_.alike.at(0), first);
+    for (index_t z = step.update.begin; z < step.update.end; ++z)
+        if (z < first || z > last) weights(rings_.weights.at(z), z);
+}
+
+void Walker::load_points(const WalkStep& step, const Origin& origin) {
+    for_runs(step.load, {&rings_.newest, &rings_.points}, [&](index_t z, index_t count) {
+        gpu::RowStage stage;
+        stage.kind = Kind::point;
+        stage.newest = rings_.newest.at(z);
+        if (arrays_.before) stage.before = rings_.before.at(z);
+        stage.restart = origin.restart;
+        stage.ahead = origin.ahead;
+        stage.kept = rings_.points.at(z);
+        passes_->forward(Side::object, stage, {walk_.of_object(z), count}, work_);
+    });
+}
+
+double* Walker::place_for_sums(int which) {
+    const auto used = static_cast<index_t>(blocks_[static_cast<std::size_t>(which)].size());
+    if (used >= most_launches_) throw InternalError("a walk has more launches than it has sums");
+    return sums_.as<double>() + (which * most_launches_ + used) * passes_->most_sums();
+}
+
+void Walker::compare(const WalkStep& step, const WalkTask& task) {
+    if (task.kind == WalkTask::Kind::weights) {
+        gpu::RowStage ones;
+        ones.kind = Kind::ones;
+        passes_->forward(Side::image, ones, {walk_.of_image(step.image.begin), step.image.count()},
+                         work_);
+        return;
+    }
+    passes_->along_z(z_.object_map(step.seen, walk_.of_object(step.seen.begin), walk_.ring()),
+                     z_.image_map(step.image, walk_.of_image(step.image.begin), walk_.ring()),
+                     false, work_);
+    // Planes that another walk counts, too, are compared for their ratios alone.
+    for (const gpu::Range& part :
+         {step.image.within({0, place_.image.begin}), step.image.within(place_.image),
+          step.image.within({place_.image.end, step.image.end})}) {
+        const bool counted = part.begin >= place_.image.begin && part.end <= place_.image.end;
+        for_runs(part, {&rings_.data}, [&](index_t z, index_t count) {
+            gpu::RowStage stage;
+            stage.kind = Kind::ratio;
+            stage.data = rings_.data.at(z);
+            if (task.held_share > 0) stage.held = rings_.held.at(z);
+            stage.held_share = task.held_share;
+            stage.model = task.model;
+            double* const sums = counted ? place_for_sums(0) : nullptr;
+            const index_t blocks =
+                passes_->inverse(Side::image, stage, {walk_.of_image(z), count}, sums, work_);
+            if (counted) blocks_[0].push_back(blocks);
+        });
+    }
+}
+
+void Walker::update(const WalkStep& step, const WalkTask& task) {
+    passes_->along_z(z_.image_map(step.light, walk_.of_image(step.light.begin), walk_.ring()),
+                     z_.object_map(step.update, walk_.of_update(step.update.begin), walk_.ring()),
+                     true, work_);
+    if (task.kind == WalkTask::Kind::weights) {
+        for_runs(step.update, {&rings_.points}, [&](index_t z, index_t count) {
+            passes_->inverse(Side::object, {walk_.of_update(z), count}, rings_.points.at(z), work_);
+        });
+        return;
+    }
+    const auto take = [&](const gpu::Range& planes, bool alike) {
+        for_runs(
+            planes, {&rings_.points, &rings_.changes, alike ? &rings_.points : &rings_.weights},
+            [&](index_t z, index_t count) {
+                gpu::RowStage stage;
+                stage.kind = Kind::step;
+                stage.newest = rings_.points.at(z);
+                stage.restart = task.origin.restart;
+                if (arrays_.change) stage.change = rings_.changes.at(z);
+                stage.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
+                if (alike) stage.alike = {0, count};
+                stage.least_weight = least_weight;
+                double* const sums = arrays_.change ? place_for_sums(1) : nullptr;
+                const index_t blocks =
+                    passes_->inverse(Side::object, stage, {walk_.of_update(z), count}, sums, work_);
+                if (sums != nullptr) blocks_[1].push_back(blocks);
+            });
+    };
+    const auto [first, last] = arrays_.alike;
+    take(step.update.within({0, first}), false);
+    take(step.update.within({first, last + 1}), true);
+    take(step.update.within({last + 1, step.update.end}), false);
+}
+
+void Walker::download(const WalkStep& step, const WalkTask& task) {
+    if (task.kind == WalkTask::Kind::iteration) {
+        copy_out(rings_.points, arrays_.target(), step.update);
+        if (arrays_.change) copy_out(rings_.changes, arrays_.change, step.update);
+        return;
+    }
+    for (index_t z = step.update.begin; z < step.update.end; ++z) {
+        if (z > arrays_.alike.first && z <= arrays_.alike.last) continue;
+        copy(arrays_.weights.plane(arrays_.alike.stored(z)), rings_.points.at(z),
+             rings_.points.plane, downloads_);
+    }
+}
+
+std::array<SumPair, 2> Walker::finish() {
+    work_.wait();
+    downloads_.wait();
+    std::array<SumPair, 2> totals;
+    const index_t pairs = passes_->most_sums() / 2;
+    for (std::size_t which = 0; which < totals.size(); ++which) {
+        const auto launches = static_cast<index_t>(blocks_[which].size());
+        std::vector<SumPair> sums(static_cast<std::size_t>(launches * pairs));
+        gpu::check(cudaMemcpyAsync(
+                       sums.data(),
+                       sums_.as<SumPair>() + static_cast<index_t>(which) * most_launches_ * pairs,
+                       sums.size() * sizeof(SumPair), cudaMemcpyDeviceToHost, work_),
+                   "fetching a sum");
+        work_.wait();
+        for (index_t launch = 0; launch < launches; ++launch)
+            for (index_t block = 0; block < blocks_[which][static_cast<std::size_t>(launch)];
+                 ++block)
+                totals[which] += sums[static_cast<std::size_t>(launch * pairs + block)];
+    }
+    return totals;
+}
+
+void Walker::drain() noexcept {
+    for (const gpu::Stream* stream : {&uploads_, &work_, &downloads_})
+        static_cast<void>(cudaStreamSynchronize(*stream));
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A GPU on its walk along z (plane_walk.hpp): planes of the arrays come from the host while others
+// are worked on and others go back.
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "deconvolve/plane_walk.hpp"
+#include "deconvolve/steps.hpp"
+#include "deconvolve/walk_arrays.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/volumes/plane_passes.hpp"
+
+namespace convolume::deconvolve {
+
+/// Planes of an array on the device: plane z is in place z mod `places`.
+struct PlaneRing {
+    index_t places = 0;  ///< 0: there is no such array
+    index_t plane = 1;   ///< samples of one
+    gpu::DeviceMemory memory;
+
+    index_t bytes() const { return places * plane * index_t{sizeof(float)}; }
+    void allocate(int device) {
+        memory = gpu::DeviceMemory(device, bytes(), "the arrays of a deconvolution");
+    }
+    float* at(index_t z) const { return memory.as<float>() + z % places * plane; }
+};
+
+/// What is on the device for a walk with steps of so many planes.
+struct WalkerRings {
+    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth);
+    index_t bytes() const;
+
+    /// Estimates that points are made from; points that wait for their update; the last changes;
+    /// image planes; weights, and the plane of those that are alike.
+    PlaneRing newest, before, points, changes, data, held, weights, alike;
+};
+
+/// What an iteration does.
+struct WalkTask {
+    enum class Kind {
+        iteration,
+        weights,  ///< an image of ones is projected back
+    };
+    Kind kind = Kind::iteration;
+    Origin origin;
+    richardson_lucy::Model model{0, 0};
+    float held_share = 0;
+};
+
+class Walker {
+  public:
+    struct Place {
+        int device = 0;            ///< current
+        gpu::Range object, image;  ///< planes that it updates, and whose misfit it counts
+        index_t depth = 1;         ///< planes a step
+        index_t limit_bytes = 0;
+    };
+    /// `axes`: with a grid along z for the depth.
+    Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+           const ConstImageView& taps, WalkArrays& arrays);
+
+    int device() const { return place_.device; }
+    index_t steps() const { return walk_.steps(); }
+    index_t bytes() const { return rings_.bytes() + passes_->bytes(); }
+
+    /// Copies planes that this walk reads and another's overwrites, for an iteration.
+    void keep_borders(int threads);
+    /// Enqueues step k; waits for one that is long enough ago.
+    void enqueue(index_t k, const WalkTask& task);
+    /// Waits for the walk's end; sums of comparisons, and of updates.
+    std::array<SumPair, 2> finish();
+    /// Waits, whatever has happened.
+    void drain() noexcept;
+
+  private:
+    using Side = gpu::PlanePasses::Side;
+    using Kind = gpu::RowStage::Kind;
+
+    void upload(index_t k, const WalkStep& step, const WalkTask& task);
+    void load_points(const WalkStep& step, const Origin& origin);
+    void compare(const WalkStep& step, const WalkTask& task);
+    void update(const WalkStep& step, const WalkTask& task);
+    void download(const WalkStep& step, const WalkTask& task);
+    void copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
+    void copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
+    const float* source(const PlaneArray& array, index_t z) const;
+    double* place_for_sums(int which);
+
+    Place place_;
+    PlaneWalk walk_;
+    gpu::PairAxis z_;
+    WalkArrays& arrays_;
+    WalkerRings rings_;
+    std::optional<gpu::PlanePasses> passes_;
+    gpu::DeviceMemory sums_;
+    gpu::Stream uploads_, work_, downloads_;
+    std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
+    PlaneArray borders_;
+    gpu::Range lower_, upper_;                    ///< planes of the borders
+    std::array<std::vector<index_t>, 2> blocks_;  ///< of each launch with sums
+    index_t most_launches_ = 0;
+};
+
+}  // namespace convolume::deconvolve

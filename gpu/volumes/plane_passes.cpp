@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/volumes/plane_passes.hpp"
+
+#include <algorithm>
+
+#include "convolume/error.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/volumes/transform_lengths.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+constexpr index_t sample_bytes = sizeof(std::complex<float>);
+// Spectra of the kernel's columns that are made at a time where they are not kept: they stay in the
+// cache until they are used.
+constexpr index_t most_batch_bytes = index_t{16} << 20;
+
+}  // namespace
+
+std::optional<PairAxes> pair_axes(int device, const Shape3& object, const Shape3& image,
+                                  const Shape3& taps, const Index3& shift) {
+    PairAxes axes;
+    for (int a = 0; a < 3; ++a) {
+        PairAxis& axis = axes[static_cast<std::size_t>(a)];
+        axis = {object[a], image[a], taps[a], shift[a], 0};
+        if (axis.taps > axis.object) return {};
+        if (a == 0) continue;
+        axis.grid = own_length(device, a, axis.least_grid(), 1, false, Precision::float32);
+        if (axis.grid == 0) return {};
+    }
+    if (!has_stage_pass(axes[2].grid, device)) return {};
+    return axes;
+}
+
+index_t pair_grid_z(int device, index_t least) {
+    return own_length(device, 0, least, 1, false, Precision::float32);
+}
+
+namespace {
+
+struct PassBytes {
+    PassBytes(const PairAxes& axes, index_t slots)
+        : pitch(round_up(axes[2].grid / 2 + 1, tile_columns<float>)),
+          plane(checked_multiply(axes[1].grid, pitch)),
+          spectrum(checked_multiply(slots, plane * sample_bytes)),
+          kernel(checked_multiply(axes[0].grid, plane * sample_bytes)),
+          compact(checked_multiply(axes[0].taps, plane * sample_bytes)) {}
+    index_t batch(index_t columns, index_t length) const { return columns * length * sample_bytes; }
+
+    index_t pitch, plane, spectrum, kernel, compact;
+};
+
+}  // namespace
+
+index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots) {
+    const PassBytes bytes(axes, slots);
+    const index_t batch = bytes.batch(tile_columns<float>, axes[0].grid);
+    return checked_add(bytes.spectrum, std::min(bytes.kernel, bytes.compact + batch));
+}
+
+PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
+                         const ConstImageView& taps, index_t limit_bytes)
+    : axes_(axes),
+      slots_(slots),
+      scale_(1 / (static_cast<double>(axes[0].grid) * static_cast<double>(axes[1].grid) *
+                  static_cast<double>(axes[2].grid))) {
+    const PassBytes bytes(axes, slots);
+    pitch_ = bytes.pitch;
+    plane_ = bytes.plane;
+    keeps_spectrum_ = checked_add(bytes.spectrum, bytes.kernel) <= limit_bytes;
+    constexpr index_t tile = tile_columns<float>;
+    const index_t left = std::min(most_batch_bytes, limit_bytes - bytes.spectrum - bytes.compact);
+    batch_columns_ = std::clamp(left / (axes[0].grid * sample_bytes) / tile * tile, tile, plane_);
+    const index_t batch = bytes.batch(batch_columns_, axes[0].grid);
+    const index_t all = checked_add(bytes.spectrum, bytes.compact + batch);
+    if (!keeps_spectrum_ && all > limit_bytes)
+        throw OutOfMemory(message("transforms take ", format_bytes(all), ", but ",
+                                  format_bytes(limit_bytes), " of the GPU are left"));
+    spectrum_ = DeviceMemory(device, bytes.spectrum, "the spectra of a deconvolution");
+    kernel_ = DeviceMemory(device, keeps_spectrum_ ? bytes.kernel : bytes.compact,
+                           "the spectrum of a PSF");
+    if (!keeps_spectrum_) batch_ = DeviceMemory(device, batch, "the spectrum of a PSF");
+    prepare(taps);
+}
+
+index_t PlanePasses::most_sums() const {
+    return 2 * most_stage_blocks(axes_[2].grid);
+}
+
+void PlanePasses::prepare(const ConstImageView& taps) {
+    const Shape3 shape = taps.shape;
+    const auto bytes = static_cast<index_t>(size_of(taps.type)) * element_count(shape);
+    int device = 0;
+    check(cudaGetDevice(&device), "asking for the current device");
+    const DeviceMemory there(device, bytes);
+    const Stream stream;
+    check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
+                          cudaMemcpyHostToDevice, stream),
+          "copying the PSF");
+    RowSource source;
+    source.pixels = {there.data(), taps.type, shape.y * shape.x, shape.x};
+    source.planes = shape.z;
+    source.loaded_y = shape.y;
+    source.loaded_x = shape.x;
+    forward_rows<float>(axes_[2].grid, false, source, planes(kernel_), stream);
+    const index_t rows = axes_[1].grid, length = axes_[0].grid;
+    const Columns<float> in_planes = rows_of_planes(kernel_, {0, shape.z});
+    transform_columns<float>(rows, Direction::forward, in_planes, {0, shape.y, 0, rows}, in_planes,
+                             {0, rows, 0, rows}, stream);
+    if (keeps_spectrum_)
+        transform_columns<float>(length, Direction::forward, columns(kernel_),
+                                 {0, shape.z, 0, length}, columns(kernel_), {0, length, 0, length},
+                                 stream);
+    stream.wait();
+}
+
+// In the spectra, rows of both begin at 0; x and the positions of transforms do not.
+PlanePasses::Box PlanePasses::box(Side side) const {
+    if (side == Side::object) return {0, axes_[1].object, 0, axes_[2].object};
+    return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
+}
+
+RowStage PlanePasses::placed(const RowStage& stage, const Box& box) const {
+    RowStage there = stage;
+    there.rows = box.rows;
+    there.begin = static_cast<int>(box.first_x);
+    there.count = static_cast<int>(box.count);
+    return there;
+}
+
+SpectrumPlanes<float> PlanePasses::planes(const DeviceMemory& memory, index_t first) const {
+    return {memory.as<std::complex<float>>(), plane_, pitch_, first,
+            memory.bytes() / (plane_ * sample_bytes)};
+}
+
+// Slots are the rows of each plane.
+Columns<float> PlanePasses::rows_of_planes(const DeviceMemory& memory, const Slots& slots) const {
+    return {memory.as<std::complex<float>>() + slots.first * plane_, pitch_, pitch_, slots.count,
+            plane_};
+}
+
+// Slots are planes.
+Columns<float> PlanePasses::columns(const DeviceMemory& memory) const {
+    return {memory.as<std::complex<float>>(), plane_, plane_, 1, 0};
+}
+
+// Rows of samples, in the first slots, to or from rows of the grid.
+void PlanePasses::transform_y(const Box& box, Direction direction, const Slots& slots,
+                              cudaStream_t stream) const {
+    const index_t length = axes_[1].grid;
+    const PositionMap whole{0, length, 0, length};
+    const PositionMap part{box.first_row, box.rows, 0, length};
+    const bool forward = direction == Direction::forward;
+    for (index_t done = 0; done < slots.count;) {
+        const index_t first = (slots.first + done) % slots_;
+        const index_t count = std::min(slots.count - done, slots_ - first);
+        const Columns<float> there = rows_of_planes(spectrum_, {first, count});
+        transform_columns<float>(length, direction, there, forward ? part : whole, there,
+                                 forward ? whole : part, stream);
+        done += count;
+    }
+}
+
+void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
+                          cudaStream_t stream) const {
+    const Box of = box(side);
+    stage_rows(axes_[2].grid, placed(stage, of), slots.count, planes(spectrum_, slots.first),
+               scale_, nullptr, stream);
+    transform_y(of, Direction::forward, slots, stream);
+}
+
+void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
+                          cudaStream_t stream) const {
+    const index_t length = axes_[0].grid;
+    if (keeps_spectrum_) {
+        convolve_columns<float>(length, columns(spectrum_), load, store, columns(kernel_), stream,
+                                adjoint);
+        return;
+    }
+    for (index_t begin = 0; begin < plane_; begin += batch_columns_) {
+        const index_t count = std::min(batch_columns_, plane_ - begin);
+        const auto batch_of = [&](const DeviceMemory& memory) {
+            Columns<float> batch = columns(memory);
+            batch.data += begin;
+            batch.columns = count;
+            return batch;
+        };
+        const Columns<float> spectra{batch_.as<std::complex<float>>(), count, count, 1, 0};
+        transform_columns<float>(length, Direction::forward, batch_of(kernel_),
+                                 {0, axes_[0].taps, 0, axes_[0].taps}, spectra,
+                                 {0, length, 0, length}, stream);
+        convolve_columns<float>(length, batch_of(spectrum_), load, store, spectra, stream, adjoint);
+    }
+}
+
+index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
+                             cudaStream_t stream) const {
+    const Box of = box(side);
+    transform_y(of, Direction::inverse, slots, stream);
+    const index_t blocks = stage_rows(axes_[2].grid, placed(stage, of), slots.count,
+                                      planes(spectrum_, slots.first), scale_, sums, stream);
+    if (stage.kind == RowStage::Kind::ratio) transform_y(of, Direction::forward, slots, stream);
+    return blocks;
+}
+
+void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const {
+    const Box of = box(side);
+    transform_y(of, Direction::inverse, slots, stream);
+    RowTarget rows;
+    rows.pixels = {target, PixelType::float32, of.rows * of.count, of.count};
+    rows.planes = slots.count;
+    rows.kept_y = of.rows;
+    rows.kept_begin_x = of.first_x;
+    rows.kept_x = of.count;
+    inverse_rows<float>(axes_[2].grid, false, planes(spectrum_, slots.first), rows, scale_, stream);
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A convolution from an object to an image, and its adjoint, as passes over planes in the memory of
+// one GPU, for iterations that alternate between both. Planes of object and image exist as spectra
+// only, in slots of one memory, and what happens to their samples happens in the passes along x
+// (RowStage). The adjoint multiplies with the conjugate of the kernel's spectrum.
+//
+// Which planes are where, and when, is the caller's (deconvolve/plane_parts.hpp,
+// deconvolve/plane_walk.hpp).
+
+#include <array>
+#include <optional>
+
+#include "convolume/image_view.hpp"
+#include "gpu/fft/passes.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/volumes/pair_axis.hpp"
+
+namespace convolume::gpu {
+
+using PairAxes = std::array<PairAxis, 3>;  // z, y, x
+
+/// With grids along y and x; nothing where a length has no pass on the device, or taps reach beyond
+/// the object.
+std::optional<PairAxes> pair_axes(int device, const Shape3& object, const Shape3& image,
+                                  const Shape3& taps, const Index3& shift);
+/// The length along z of so many samples or somewhat more; 0 where there is none.
+index_t pair_grid_z(int device, index_t least);
+
+class PlanePasses {
+  public:
+    enum class Side { object, image };
+    /// Slots `first` and following, modulo all.
+    struct Slots {
+        index_t first = 0, count = 0;
+    };
+
+    /// `taps`: real, C order, in host memory. Throws OutOfMemory where it does not fit
+    /// `limit_bytes`: with less memory the kernel's spectrum along z is made anew for each
+    /// convolution.
+    PlanePasses(int device, const PairAxes& axes, index_t slots, const ConstImageView& taps,
+                index_t limit_bytes);
+    /// What it takes at least.
+    static index_t least_bytes(const PairAxes& axes, index_t slots);
+
+    index_t bytes() const { return spectrum_.bytes() + kernel_.bytes() + batch_.bytes(); }
+    /// Sums that a stage may have, two a block.
+    index_t most_sums() const;
+
+    index_t slots() const { return slots_; }
+    std::complex<float>* slot(index_t index) const {
+        return spectrum_.as<std::complex<float>>() + index * plane_;
+    }
+    index_t slot_bytes() const { return plane_ * index_t{sizeof(std::complex<float>)}; }
+
+    // All are asynchronous on `stream`. `stage` needs no extents; its arrays begin with the first
+    // of the planes.
+
+    /// Samples that a stage makes become spectra along y and x.
+    void forward(Side side, const RowStage& stage, const Slots& slots, cudaStream_t stream) const;
+    /// Along z: forward, times the kernel or its conjugate, and back.
+    void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
+                 cudaStream_t stream) const;
+    /// Spectra become samples, for a stage. Samples of a ratio become spectra again. `sums` as in
+    /// stage_rows(); returns the number of blocks.
+    index_t inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
+                    cudaStream_t stream) const;
+    /// Spectra become samples of an array.
+    void inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const;
+
+  private:
+    /// Rows and samples of a plane.
+    struct Box {
+        index_t first_row, rows, first_x, count;
+    };
+    Box box(Side side) const;
+    RowStage placed(const RowStage& stage, const Box& box) const;
+    SpectrumPlanes<float> planes(const DeviceMemory& memory, index_t first = 0) const;
+    Columns<float> rows_of_planes(const DeviceMemory& memory, const Slots& slots) const;
+    Columns<float> columns(const DeviceMemory& memory) const;
+    void prepare(const ConstImageView& taps);
+    void transform_y(const Box& box, Direction direction, const Slots& slots,
+                     cudaStream_t stream) const;
+
+    PairAxes axes_;
+    index_t pitch_ = 0, plane_ = 0, slots_ = 0;
+    bool keeps_spectrum_ = true;
+    index_t batch_columns_ = 0;
+    double scale_ = 1;
+    DeviceMemory spectrum_, kernel_, batch_;
+};
+
+}  // namespace convolume::gpu

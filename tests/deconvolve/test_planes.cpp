@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slabs and walks along z: an object of single samples as planes, convolved in circles of the
+// grid's length, gives what direct sums give. So wrong slots, ranges and lengths are seen without a
+// GPU.
+
+#include <vector>
+
+#include "deconvolve/plane_parts.hpp"
+#include "deconvolve/plane_walk.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using namespace convolume::deconvolve;
+using convolume::testing::Random;
+using convolume::testing::test_seed;
+
+namespace {
+
+constexpr double poison = 1e30;
+using Samples = std::vector<double>;
+
+std::size_t at(index_t i) {
+    return static_cast<std::size_t>(i);
+}
+
+// An object whose image is all that sees it wholly, or as large as the object.
+gpu::PairAxis random_axis(Random& random) {
+    gpu::PairAxis axis;
+    axis.taps = random.integer(1, 9);
+    axis.object = axis.taps + random.integer(0, 30);
+    if (random.chance(0.5)) {
+        axis.image = axis.object - axis.taps + 1;
+        axis.shift = axis.taps - 1;
+    } else {
+        axis.image = axis.object;
+        axis.shift = random.integer(0, axis.taps - 1);
+    }
+    return axis;
+}
+
+// Samples in slots, and convolutions of them along a circle.
+struct Slots {
+    const gpu::PairAxis& axis;
+    const Samples& taps;
+    Samples values;
+
+    Slots(const gpu::PairAxis& of, const Samples& kernel, index_t count)
+        : axis(of), taps(kernel), values(at(count), poison) {}
+
+    double& operator[](index_t slot) { return values.at(at(slot)); }
+
+    void along_z(const gpu::PositionMap& load, const gpu::PositionMap& store, bool adjoint) {
+        REQUIRE(load.count <= axis.grid);
+        REQUIRE(store.count <= axis.grid);
+        Samples before(at(axis.grid)), after(at(axis.grid));
+        for (index_t i = 0; i < load.count; ++i)
+            before[at((load.begin + i) % axis.grid)] = (*this)[(load.first + i) % load.ring];
+        for (index_t p = 0; p < axis.grid; ++p)
+            for (index_t t = 0; t < axis.taps; ++t) {
+                const index_t from = adjoint ? p + t : p - t + axis.grid * axis.taps;
+                after[at(p)] += taps[at(t)] * before[at(from % axis.grid)];
+            }
+        for (index_t i = 0; i < store.count; ++i)
+            (*this)[(store.first + i) % store.ring] = after[at((store.begin + i) % axis.grid)];
+    }
+};
+
+// One iteration by direct sums: the model, then what its ratios with the data send back.
+struct Direct {
+    Samples taps, object, data, back;
+
+    Direct(const gpu::PairAxis& axis, Random& random) {
+        const auto fill = [&](Samples& samples, index_t count) {
+            for (index_t i = 0; i < count; ++i) samples.push_back(0.5 + random.uniform());
+        };
+        fill(taps, axis.taps);
+        fill(object, axis.object);
+        fill(data, axis.image);
+        back.resize(at(axis.object));
+        for (index_t i = 0; i < axis.image; ++i) {
+            double model = 0;
+            for (index_t t = 0; t < axis.taps; ++t) {
+                const index_t o = i + axis.shift - t;
+                if (o >= 0 && o < axis.object) model += taps[at(t)] * object[at(o)];
+            }
+            for (index_t t = 0; t < axis.taps; ++t) {
+                const index_t o = i + axis.shift - t;
+                if (o >= 0 && o < axis.object) back[at(o)] += taps[at(t)] * data[at(i)] / model;
+            }
+        }
+    }
+};
+
+void check_equal(const Samples& got, const Samples& want) {
+    for (std::size_t i = 0; i < want.size(); ++i)
+        REQUIRE(std::abs(got[i] - want[i]) <= 1e-12 * want[i]);
+}
+
+}  // namespace
+
+TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
+    Random random(test_seed("slabs of planes"));
+    for (int k = 0; k < 400; ++k) {
+        gpu::PairAxis axis = random_axis(random);
+        const Direct direct(axis, random);
+        const index_t count = random.integer(1, std::min<index_t>(axis.object, 6));
+        const std::vector<PlanePart> parts = divide_planes(axis, count);
+        axis.grid = least_grid(axis, parts) + random.integer(0, 3);
+        INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
+                         << axis.shift << ", parts " << count);
+        std::vector<Slots> memory;
+        index_t objects = 0, images = 0;
+        for (const PlanePart& part : parts) {
+            REQUIRE(part.object.begin == objects);
+            REQUIRE(part.image.begin == images);
+            REQUIRE(part.object.count() > 0);
+            objects = part.object.end;
+            images = part.image.end;
+            memory.emplace_back(axis, direct.taps, part.slots());
+            for (index_t o = part.seen.begin; o < part.seen.end; ++o)
+                memory.back()[o - part.seen.begin] = direct.object[at(o)];
+        }
+        REQUIRE(objects == axis.object);
+        REQUIRE(images == axis.image);
+        Samples ratios(at(axis.image));
+        for (std::size_t g = 0; g < parts.size(); ++g) {
+            const PlanePart& part = parts[g];
+            if (part.image.count() == 0) continue;
+            const gpu::Range seen = axis.seen_by(part.image);
+            const index_t first = part.image.begin - part.light.begin;
+            memory[g].along_z(axis.object_map(seen, seen.begin - part.seen.begin, part.slots()),
+                              axis.image_map(part.image, first, part.slots()), false);
+            for (index_t i = part.image.begin; i < part.image.end; ++i)
+                ratios[at(i)] = direct.data[at(i)] / memory[g][first + i - part.image.begin];
+        }
+        Samples back(at(axis.object));
+        for (std::size_t g = 0; g < parts.size(); ++g) {
+            const PlanePart& part = parts[g];
+            for (index_t i = part.light.begin; i < part.light.end; ++i)
+                memory[g][i - part.light.begin] = ratios[at(i)];
+            const gpu::Range light = axis.lit_by(part.object);
+            memory[g].along_z(axis.image_map(light, light.begin - part.light.begin, part.slots()),
+                              axis.object_map(part.object, 0, part.slots()), true);
+            for (index_t o = part.object.begin; o < part.object.end; ++o)
+                back[at(o)] = memory[g][o - part.object.begin];
+        }
+        check_equal(back, direct.back);
+    }
+}
+
+TEST_CASE("deconvolve: a walk along z is an iteration") {
+    Random random(test_seed("walks of planes"));
+    for (int k = 0; k < 600; ++k) {
+        gpu::PairAxis axis = random_axis(random);
+        const Direct direct(axis, random);
+        const index_t depth = random.integer(1, 12);
+        axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
+        const std::vector<PlanePart> parts =
+            divide_planes(axis, random.integer(1, std::min<index_t>(axis.object, 3)));
+        INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
+                         << axis.shift << ", depth " << depth << ", walks " << parts.size());
+        Samples back(at(axis.object));
+        std::vector<int> updates(at(axis.object));
+        for (const PlanePart& part : parts) {
+            const PlaneWalk walk(axis, part.object, depth);
+            Slots slots(axis, direct.taps, walk.ring());
+            const auto map_of = [&](const gpu::Range& planes, bool image, index_t slot) {
+                return image ? axis.image_map(planes, slot, walk.ring())
+                             : axis.object_map(planes, slot, walk.ring());
+            };
+            for (index_t s = 0; s < walk.steps(); ++s) {
+                const WalkStep step = walk.step(s);
+                for (index_t o = step.load.begin; o < step.load.end; ++o)
+                    slots[walk.of_object(o)] = direct.object[at(o)];
+                if (step.image.count() > 0)
+                    slots.along_z(map_of(step.seen, false, walk.of_object(step.seen.begin)),
+                                  map_of(step.image, true, walk.of_image(step.image.begin)), false);
+                for (index_t i = step.image.begin; i < step.image.end; ++i) {
+                    double& value = slots[walk.of_image(i)];
+                    value = direct.data[at(i)] / value;
+                }
+                if (step.update.count() == 0) continue;
+                slots.along_z(map_of(step.light, true, walk.of_image(step.light.begin)),
+                              map_of(step.update, false, walk.of_update(step.update.begin)), true);
+                for (index_t o = step.update.begin; o < step.update.end; ++o) {
+                    back[at(o)] = slots[walk.of_update(o)];
+                    ++updates[at(o)];
+                    slots[walk.of_update(o)] = poison;
+                }
+            }
+        }
+        REQUIRE(updates == std::vector<int>(updates.size(), 1));
+        check_equal(back, direct.back);
+    }
+}
