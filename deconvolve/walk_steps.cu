@@ -76,7 +76,7 @@ std::array<SumPair, 2> WalkSteps::walk(const WalkTask& task, const IterationProg
         if (walkers_.size() > 1) walker->keep_borders(threads_);
         steps = std::max(steps, walker->steps());
     }
-    // Nothing may be under origin in the arrays when an error leaves here.
+    // Nothing may be under way in the arrays when an error leaves here.
     struct Drain {
         const std::vector<std::unique_ptr<Walker>>& walkers;
         ~Drain() {

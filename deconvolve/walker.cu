@@ -33,7 +33,7 @@ constexpr index_t most_launches_a_step = 12;
 
 }  // namespace
 
-// A ring holds the planes of a step, those of the next, which are on their origin, and, where
+// A ring holds the planes of a step, those of the next, which are on their way, and, where
 // planes go back, those of the last. Points stay until their update.
 WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth) {
     const Momentum momentum = momentum_of(problem.options);
