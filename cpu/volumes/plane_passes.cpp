@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/plane_passes.hpp"
 
-#include <chrono>
-#include <cstring>
+#include <algorithm>
 
 #include "core/fft_size.hpp"
 #include "cpu/volumes/plane_steps.hpp"
@@ -15,12 +14,6 @@ namespace {
 using PassColumns = ColumnFft<float>;
 constexpr index_t pass_columns = PassColumns::most_columns;
 constexpr auto complex_bytes = static_cast<index_t>(sizeof(std::complex<float>));
-// Measuring plans of rows takes some tenths of a second: it has paid soon after this.
-constexpr double worth_better_plans_s = 3;
-
-void set_zero(float* begin, float* end) {
-    if (begin < end) std::memset(begin, 0, static_cast<std::size_t>(end - begin) * sizeof(float));
-}
 
 }  // namespace
 
@@ -42,19 +35,16 @@ PairAxes pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps
 PlanePasses::Layout::Layout(const PairAxes& axes) {
     const auto& [z, y, x] = axes;
     pitch = round_up(x.grid / 2 + 1, PassColumns::column_multiple);
-    row_batch = ceil_div(y.image, ceil_div(y.image, 16));
-    // Whole batches: the last rows of one may stand behind the others.
-    const index_t rows =
-        std::max({y.grid, round_up(y.object, row_batch), y.shift + round_up(y.image, row_batch),
-                  round_up(y.taps, row_batch)});
     // Planes at an odd number of tiles do not compete for the same places in caches.
-    plane = (ceil_div(checked_multiply(rows, pitch), pass_columns) | 1) * pass_columns;
+    plane = (ceil_div(checked_multiply(y.grid, pitch), pass_columns) | 1) * pass_columns;
     tiles = ceil_div(y.grid * pitch, pass_columns);
-    row_distance = round_up(x.grid, static_cast<index_t>(Buffer::alignment / sizeof(float)));
+    constexpr auto aligned = static_cast<index_t>(Buffer::alignment);
+    row_distance = round_up(x.grid, aligned / index_t{sizeof(float)});
+    row_samples = RowFft::most_rows * row_distance / 2;
     const index_t tile = 2 * z.grid * pass_columns + PassColumns::scratch_samples(z.grid);
-    scratch_samples = round_up(std::max({ceil_div(row_batch * row_distance, 2),
-                                         PassColumns::scratch_samples(y.grid), tile}),
-                               static_cast<index_t>(Buffer::alignment) / complex_bytes);
+    const index_t rows = row_samples + RowFft::scratch_samples(x.grid);
+    scratch_samples = round_up(std::max({rows, PassColumns::scratch_samples(y.grid), tile}),
+                               aligned / complex_bytes);
 }
 
 PlanePasses::Bytes::Bytes(const PairAxes& axes, int threads, bool keep_spectrum) {
@@ -82,44 +72,17 @@ PlanePasses::PlanePasses(const PairAxes& axes, const ConstImageView& taps, int t
       spectrum_(std::max(axes[0].object, axes[0].image) * layout_.plane * complex_bytes,
                 "the spectra of a deconvolution"),
       scratch_(threads * layout_.scratch_samples * complex_bytes, "a workspace"),
+      x_(axes[2].grid),
       y_(axes[1].grid),
       z_(axes[0].grid) {
     spectrum_.touch(threads);
     scratch_.touch(threads);
-    plan_rows(Effort::quick);
     prepare(taps);
 }
 
-void PlanePasses::plan_rows(Effort effort) {
-    const index_t length = axes_[2].grid, batch = layout_.row_batch;
-    float* const rows = row_scratch(0);
-    // Planning overwrites its arrays; plans hold for arrays of the same alignment.
-    const Buffer spectra(batch * layout_.pitch * complex_bytes, "planning");
-    std::memset(spectra.data(), 0, static_cast<std::size_t>(spectra.bytes()));
-    set_zero(rows, rows + batch * layout_.row_distance);
-    rows_forward_ = {{length, batch, 1, layout_.row_distance, 1, layout_.pitch},
-                     rows,
-                     spectra.as<Complex>(),
-                     effort};
-    rows_inverse_ = {{length, batch, 1, layout_.pitch, 1, layout_.row_distance},
-                     spectra.as<Complex>(),
-                     rows,
-                     effort};
-}
-
-template <class Pass>
-void PlanePasses::timed(const Pass& pass) {
-    if (!measured_ && spent_s_ > worth_better_plans_s) {
-        measured_ = true;
-        plan_rows(Effort::measured);
-    }
-    const auto start = std::chrono::steady_clock::now();
-    pass();
-    spent_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-PlanePasses::Complex* PlanePasses::scratch(int thread) const {
-    return scratch_.as<Complex>() + thread * layout_.scratch_samples;
+PlanePasses::Scratch PlanePasses::scratch(int thread) const {
+    Complex* const own = scratch_.as<Complex>() + thread * layout_.scratch_samples;
+    return {reinterpret_cast<float*>(own), own};
 }
 
 PlanePasses::Box PlanePasses::box(Side side) const {
@@ -152,12 +115,12 @@ void PlanePasses::prepare(const ConstImageView& taps) {
     const ExecutionContext context;
     ParallelLoop loop(threads_, context);
     for_each_plane(loop, z.taps, layout_.plane * complex_bytes, threads_, 0, 1,
-                   {{all.row_batches(layout_),
+                   {{all.row_batches(),
                      [&](index_t k, index_t batch, int thread) {
-                         fill_rows(all, plane(k), k, batch, fill, row_scratch(thread));
+                         fill_rows(all, plane(k), k, batch, fill, scratch(thread));
                      }},
                     {column_batches(), [&](index_t k, index_t batch, int thread) {
-                         columns_forward(all, plane(k), batch, scratch(thread));
+                         columns_forward(all, plane(k), batch, scratch(thread).work);
                      }}});
     if (!keeps_spectrum_) {
         kernel_ = std::move(planes);
@@ -169,88 +132,82 @@ void PlanePasses::prepare(const ConstImageView& taps) {
     parallel_for(layout_.tiles, threads_, [&](index_t t, int thread) {
         z_.forward({planes.as<Complex>() + t * pass_columns, layout_.plane, axes_[0].taps},
                    {kernel_.as<Complex>() + t * tile, pass_columns, 0, axes_[0].grid}, pass_columns,
-                   scratch(thread));
+                   scratch(thread).work);
     });
 }
 
-void PlanePasses::to_spectra(const Box& box, Complex* plane, index_t batch, float* rows) const {
-    rows_forward_.execute(rows,
-                          plane + (box.first_row + batch * layout_.row_batch) * layout_.pitch);
-}
-
-PlanePasses::Rows PlanePasses::to_samples(const Box& box, Complex* plane, index_t z, index_t batch,
-                                          float* rows) const {
-    const index_t first = batch * layout_.row_batch;
-    rows_inverse_.execute(plane + (box.first_row + first) * layout_.pitch, rows);
-    return {z, first, std::min(layout_.row_batch, box.rows - first), rows + box.first_x,
+PlanePasses::Rows PlanePasses::rows_of(const Box& box, index_t z, index_t batch,
+                                       const Scratch& scratch) const {
+    const index_t first = batch * RowFft::most_rows;
+    return {z, first, std::min(RowFft::most_rows, box.rows - first), scratch.rows + box.first_x,
             layout_.row_distance};
 }
 
-namespace {
-
-// Zeros around a side's samples, and in rows behind the last one.
-void clear_around(const PlanePasses::Rows& samples, index_t first_x, index_t count, index_t length,
-                  index_t batch) {
-    float* const rows = samples.samples - first_x;
-    for (index_t i = 0; i < samples.count; ++i) {
-        float* const row = rows + i * samples.distance;
-        set_zero(row, row + first_x);
-        set_zero(row + first_x + count, row + length);
-    }
-    set_zero(rows + samples.count * samples.distance, rows + batch * samples.distance);
+PlanePasses::Complex* PlanePasses::spectra_of(const Box& box, Complex* plane, index_t batch) const {
+    return plane + (box.first_row + batch * RowFft::most_rows) * layout_.pitch;
 }
 
-}  // namespace
+// Zeros before and behind a side's samples.
+void PlanePasses::clear_around(const Box& box, const Rows& rows) const {
+    for (index_t i = 0; i < rows.count; ++i) {
+        float* const row = rows.row(i) - box.first_x;
+        std::fill_n(row, box.first_x, 0.0F);
+        std::fill(row + box.first_x + box.count, row + axes_[2].grid, 0.0F);
+    }
+}
 
 void PlanePasses::fill_rows(const Box& box, Complex* plane, index_t z, index_t batch,
-                            const RowWork& fill, float* rows) const {
-    const index_t first = batch * layout_.row_batch;
-    const Rows samples{z, first, std::min(layout_.row_batch, box.rows - first), rows + box.first_x,
-                       layout_.row_distance};
-    clear_around(samples, box.first_x, box.count, axes_[2].grid, layout_.row_batch);
-    fill(samples);
-    to_spectra(box, plane, batch, rows);
+                            const RowWork& fill, const Scratch& scratch) const {
+    const Rows rows = rows_of(box, z, batch, scratch);
+    fill(rows);
+    clear_around(box, rows);
+    x_.forward(scratch.rows, rows.distance, rows.count, spectra_of(box, plane, batch),
+               layout_.pitch, scratch.work + layout_.row_samples);
 }
 
 void PlanePasses::change_rows(const Box& box, Complex* plane, index_t z, index_t batch,
-                              const RowWork& work, float* rows) const {
-    const Rows samples = to_samples(box, plane, z, batch, rows);
-    work(samples);
-    clear_around(samples, box.first_x, box.count, axes_[2].grid, layout_.row_batch);
-    to_spectra(box, plane, batch, rows);
+                              const RowWork& work, const Scratch& scratch) const {
+    take_rows(box, plane, z, batch, work, scratch);
+    const Rows rows = rows_of(box, z, batch, scratch);
+    clear_around(box, rows);
+    x_.forward(scratch.rows, rows.distance, rows.count, spectra_of(box, plane, batch),
+               layout_.pitch, scratch.work + layout_.row_samples);
 }
 
 void PlanePasses::take_rows(const Box& box, Complex* plane, index_t z, index_t batch,
-                            const RowWork& take, float* rows) const {
-    take(to_samples(box, plane, z, batch, rows));
+                            const RowWork& take, const Scratch& scratch) const {
+    const Rows rows = rows_of(box, z, batch, scratch);
+    x_.inverse(spectra_of(box, plane, batch), layout_.pitch, rows.count, scratch.rows,
+               rows.distance, scratch.work + layout_.row_samples);
+    take(rows);
 }
 
 void PlanePasses::columns_forward(const Box& box, Complex* plane, index_t batch,
-                                  Complex* scratch) const {
+                                  Complex* work) const {
     const index_t first = batch * pass_columns, pitch = layout_.pitch;
     y_.forward({plane + box.first_row * pitch + first, pitch, box.rows, box.first_row},
                {plane + first, pitch, 0, axes_[1].grid}, std::min(pass_columns, pitch - first),
-               scratch);
+               work);
 }
 
 void PlanePasses::columns_inverse(const Box& box, Complex* plane, index_t batch,
-                                  Complex* scratch) const {
+                                  Complex* work) const {
     const index_t first = batch * pass_columns, pitch = layout_.pitch;
     y_.inverse({plane + first, pitch, axes_[1].grid},
                {plane + box.first_row * pitch + first, pitch, box.first_row, box.rows},
-               std::min(pass_columns, pitch - first), scratch);
+               std::min(pass_columns, pitch - first), work);
 }
 
-void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* scratch) const {
+void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* work) const {
     const PairAxis& z = axes_[0];
     const index_t samples = z.grid * pass_columns, first = tile * pass_columns;
-    Complex* const data = scratch;
-    Complex* const transform_scratch = scratch + 2 * samples;
+    Complex* const data = work;
+    Complex* const transform_scratch = work + 2 * samples;
     const Complex* kernel = kernel_.as<Complex>() + tile * samples;
     if (!keeps_spectrum_) {
         z_.forward({kernel_.as<Complex>() + first, layout_.plane, z.taps},
-                   {scratch + samples, pass_columns, 0, z.grid}, pass_columns, transform_scratch);
-        kernel = scratch + samples;
+                   {work + samples, pass_columns, 0, z.grid}, pass_columns, transform_scratch);
+        kernel = work + samples;
     }
     Complex* const columns = spectrum_.as<Complex>() + first;
     const PassColumns::Target whole{data, pass_columns, 0, z.grid};
@@ -271,50 +228,44 @@ void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* scratch) co
 void PlanePasses::forward(Side side, const RowWork& fill, const ExecutionContext& context) {
     const Box here = box(side);
     const auto plane = [&](index_t k) { return spectrum_.as<Complex>() + k * layout_.plane; };
-    timed([&] {
-        ParallelLoop loop(threads_, context);
-        for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
-                       {{here.row_batches(layout_),
-                         [&](index_t k, index_t batch, int thread) {
-                             fill_rows(here, plane(k), k, batch, fill, row_scratch(thread));
-                         }},
-                        {column_batches(), [&](index_t k, index_t batch, int thread) {
-                             columns_forward(here, plane(k), batch, scratch(thread));
-                         }}});
-    });
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
+                   {{here.row_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         fill_rows(here, plane(k), k, batch, fill, scratch(thread));
+                     }},
+                    {column_batches(), [&](index_t k, index_t batch, int thread) {
+                         columns_forward(here, plane(k), batch, scratch(thread).work);
+                     }}});
 }
 
 void PlanePasses::along_z(bool adjoint, const ExecutionContext& context) {
     // A row of tiles at a time: fewer hand-outs than one tile each.
     constexpr index_t tiles_at_once = 16;
-    timed([&] {
-        const ParallelLoop loop(threads_, context);
-        loop.run(ceil_div(layout_.tiles, tiles_at_once), 0, 1, [&](index_t group, int thread) {
-            const index_t end = std::min(layout_.tiles, (group + 1) * tiles_at_once);
-            for (index_t tile = group * tiles_at_once; tile < end; ++tile)
-                convolve_tile(adjoint, tile, scratch(thread));
-        });
+    const ParallelLoop loop(threads_, context);
+    loop.run(ceil_div(layout_.tiles, tiles_at_once), 0, 1, [&](index_t group, int thread) {
+        const index_t end = std::min(layout_.tiles, (group + 1) * tiles_at_once);
+        for (index_t tile = group * tiles_at_once; tile < end; ++tile)
+            convolve_tile(adjoint, tile, scratch(thread).work);
     });
 }
 
 void PlanePasses::change(Side side, const RowWork& work, const ExecutionContext& context) {
     const Box here = box(side);
     const auto plane = [&](index_t k) { return spectrum_.as<Complex>() + k * layout_.plane; };
-    timed([&] {
-        ParallelLoop loop(threads_, context);
-        for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
-                       {{column_batches(),
-                         [&](index_t k, index_t batch, int thread) {
-                             columns_inverse(here, plane(k), batch, scratch(thread));
-                         }},
-                        {here.row_batches(layout_),
-                         [&](index_t k, index_t batch, int thread) {
-                             change_rows(here, plane(k), k, batch, work, row_scratch(thread));
-                         }},
-                        {column_batches(), [&](index_t k, index_t batch, int thread) {
-                             columns_forward(here, plane(k), batch, scratch(thread));
-                         }}});
-    });
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
+                   {{column_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         columns_inverse(here, plane(k), batch, scratch(thread).work);
+                     }},
+                    {here.row_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         change_rows(here, plane(k), k, batch, work, scratch(thread));
+                     }},
+                    {column_batches(), [&](index_t k, index_t batch, int thread) {
+                         columns_forward(here, plane(k), batch, scratch(thread).work);
+                     }}});
 }
 
 void PlanePasses::inverse(Side side, const IndexRange& planes, const RowWork& take,
@@ -323,18 +274,15 @@ void PlanePasses::inverse(Side side, const IndexRange& planes, const RowWork& ta
     const auto plane = [&](index_t k) {
         return spectrum_.as<Complex>() + (planes.begin + k) * layout_.plane;
     };
-    timed([&] {
-        ParallelLoop loop(threads_, context);
-        for_each_plane(loop, planes.count(), layout_.plane * complex_bytes, threads_, 0, 1,
-                       {{column_batches(),
-                         [&](index_t k, index_t batch, int thread) {
-                             columns_inverse(here, plane(k), batch, scratch(thread));
-                         }},
-                        {here.row_batches(layout_), [&](index_t k, index_t batch, int thread) {
-                             take_rows(here, plane(k), planes.begin + k, batch, take,
-                                       row_scratch(thread));
-                         }}});
-    });
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, planes.count(), layout_.plane * complex_bytes, threads_, 0, 1,
+                   {{column_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         columns_inverse(here, plane(k), batch, scratch(thread).work);
+                     }},
+                    {here.row_batches(), [&](index_t k, index_t batch, int thread) {
+                         take_rows(here, plane(k), planes.begin + k, batch, take, scratch(thread));
+                     }}});
 }
 
 }  // namespace convolume::cpu

@@ -12,7 +12,7 @@
 #include "convolume/volume.hpp"
 #include "core/pair_axis.hpp"
 #include "cpu/column_fft.hpp"
-#include "cpu/fftw.hpp"
+#include "cpu/row_fft.hpp"
 
 namespace convolume::cpu {
 
@@ -63,48 +63,49 @@ class PlanePasses {
     /// Where spectra, and a side's samples, lie.
     struct Layout {
         explicit Layout(const PairAxes& axes);
-        index_t pitch, plane, row_batch, row_distance;
-        index_t scratch_samples;  ///< of each thread
+        index_t pitch, plane, row_distance;
+        index_t row_samples;      ///< of each thread's scratch, for rows
+        index_t scratch_samples;  ///< of each thread, in all
         index_t tiles;            ///< of columns along z
     };
     struct Box {
         index_t planes, first_row, rows, first_x, count;
-        index_t row_batches(const Layout& layout) const { return ceil_div(rows, layout.row_batch); }
+        index_t row_batches() const { return ceil_div(rows, RowFft::most_rows); }
     };
 
     Box box(Side side) const;
     index_t column_batches() const;
-    Complex* scratch(int thread) const;
-    float* row_scratch(int thread) const { return reinterpret_cast<float*>(scratch(thread)); }
+    /// Of a thread: for columns, and for rows and their transforms.
+    struct Scratch {
+        float* rows;
+        Complex* work;
+    };
+    Scratch scratch(int thread) const;
+    /// A batch of rows in scratch memory, and where their spectra lie.
+    Rows rows_of(const Box& box, index_t z, index_t batch, const Scratch& scratch) const;
+    Complex* spectra_of(const Box& box, Complex* plane, index_t batch) const;
+    void clear_around(const Box& box, const Rows& rows) const;
 
     // Steps on a plane.
     void fill_rows(const Box& box, Complex* plane, index_t z, index_t batch, const RowWork& fill,
-                   float* rows) const;
+                   const Scratch& scratch) const;
     void change_rows(const Box& box, Complex* plane, index_t z, index_t batch, const RowWork& work,
-                     float* rows) const;
+                     const Scratch& scratch) const;
     void take_rows(const Box& box, Complex* plane, index_t z, index_t batch, const RowWork& take,
-                   float* rows) const;
-    void to_spectra(const Box& box, Complex* plane, index_t batch, float* rows) const;
-    Rows to_samples(const Box& box, Complex* plane, index_t z, index_t batch, float* rows) const;
-    void columns_forward(const Box& box, Complex* plane, index_t batch, Complex* scratch) const;
-    void columns_inverse(const Box& box, Complex* plane, index_t batch, Complex* scratch) const;
-    void convolve_tile(bool adjoint, index_t tile, Complex* scratch) const;
+                   const Scratch& scratch) const;
+    void columns_forward(const Box& box, Complex* plane, index_t batch, Complex* work) const;
+    void columns_inverse(const Box& box, Complex* plane, index_t batch, Complex* work) const;
+    void convolve_tile(bool adjoint, index_t tile, Complex* work) const;
 
-    void plan_rows(Effort effort);
     void prepare(const ConstImageView& taps);
-    /// Runs a pass, and measures better plans once enough time was spent in them.
-    template <class Pass>
-    void timed(const Pass& pass);
 
     PairAxes axes_;
     Layout layout_;
     int threads_;
     bool keeps_spectrum_;
     Buffer spectrum_, kernel_, scratch_;
-    FftPlan<float> rows_forward_, rows_inverse_;
+    RowFft x_;
     ColumnFft<float> y_, z_;
-    double spent_s_ = 0;
-    bool measured_ = false;
 };
 
 }  // namespace convolume::cpu
