@@ -164,6 +164,7 @@ void HostPassSteps::find_weights() {
 void HostPassSteps::begin(const LoadedImage& image, float held_share) {
     model_ = model_of(image);
     held_share_ = held_share;
+    has_point_ = false;
     if (!has_weights_) find_weights();
     float* const newest = newest_.as<float>();
     const Weights weights{weights_.as<float>(), layout_.object.y * layout_.object.x, layout_.alike};
@@ -179,9 +180,9 @@ SumPair HostPassSteps::sum_of_rows(index_t rows) const {
     return total;
 }
 
-// The points of all rows, blurred; the ratio of the image and them.
-SumPair HostPassSteps::compare(const Origin& origin) {
-    const Shape3 object = layout_.object, image = layout_.image;
+// Spectra of the points of all rows.
+void HostPassSteps::load_point(const Origin& origin) {
+    const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
     const float* const before = before_.as<float>();
     passes_.forward(
@@ -196,6 +197,13 @@ SumPair HostPassSteps::compare(const Origin& origin) {
             }
         },
         context_);
+}
+
+// The points, blurred; the ratio of the image and them.
+SumPair HostPassSteps::compare(const Origin& origin) {
+    const Shape3 image = layout_.image;
+    if (!has_point_) load_point(origin);
+    has_point_ = false;
     passes_.along_z(false, context_);
     const float* const data = data_.as<float>();
     const float* const held = held_share_ > 0 ? held_.as<float>() : nullptr;
@@ -223,24 +231,36 @@ SumPair HostPassSteps::step(const Origin& origin) {
     float* const next = before != nullptr ? before : newest_.as<float>();
     const float* const weights = weights_.as<float>();
     passes_.along_z(true, context_);
-    passes_.inverse(
-        Side::object, {0, object.z},
-        [&](const Rows& rows) {
-            const index_t weight_row = layout_.alike.stored(rows.z) * object.y + rows.first;
-            for (index_t i = 0; i < rows.count; ++i) {
-                const index_t row = rows.z * object.y + rows.first + i;
-                const index_t at = row * object.x;
-                sums_[static_cast<std::size_t>(row)] =
-                    fill_step({{newest + at, before != nullptr ? before + at : nullptr,
-                                origin.restart, origin.ahead},
-                               rows.row(i),
-                               weights + (weight_row + i) * object.x,
-                               least_weight,
-                               change != nullptr ? change + at : nullptr},
-                              next + at, object.x);
-            }
-        },
-        context_);
+    const auto step_rows = [&](const Rows& rows) {
+        const index_t weight_row = layout_.alike.stored(rows.z) * object.y + rows.first;
+        for (index_t i = 0; i < rows.count; ++i) {
+            const index_t row = rows.z * object.y + rows.first + i;
+            const index_t at = row * object.x;
+            sums_[static_cast<std::size_t>(row)] =
+                fill_step({{newest + at, before != nullptr ? before + at : nullptr, origin.restart,
+                            origin.ahead},
+                           rows.row(i),
+                           weights + (weight_row + i) * object.x,
+                           least_weight,
+                           change != nullptr ? change + at : nullptr},
+                          next + at, object.x);
+        }
+    };
+    if (layout_.has_before) {
+        passes_.inverse(Side::object, {0, object.z}, step_rows, context_);
+    } else {
+        // The next point is the estimate: it becomes spectra while it is in the cache.
+        passes_.change(
+            Side::object,
+            [&](const Rows& rows) {
+                step_rows(rows);
+                for (index_t i = 0; i < rows.count; ++i)
+                    std::copy_n(next + ((rows.z * object.y + rows.first + i) * object.x), object.x,
+                                rows.row(i));
+            },
+            context_);
+        has_point_ = true;
+    }
     if (layout_.has_before) std::swap(newest_, before_);
     return sum_of_rows(object.z * object.y);
 }

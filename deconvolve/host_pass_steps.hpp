@@ -60,6 +60,7 @@ class HostPassSteps final : public Steps {
     template <class Stage>
     void for_each(index_t count, const Stage& stage) const;
     void find_weights();
+    void load_point(const Origin& origin);
     SumPair compare(const Origin& origin);
     SumPair step(const Origin& origin);
     /// Sums of rows are added up one after another, whoever took them.
@@ -73,6 +74,7 @@ class HostPassSteps final : public Steps {
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
     bool has_weights_ = false;
+    bool has_point_ = false;  ///< the spectra are those of the next point
 };
 
 }  // namespace convolume::deconvolve
