@@ -71,6 +71,9 @@ HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool ke
     has_before = momentum != Momentum::none;
     has_change = momentum == Momentum::biggs_andrews;
     has_held = problem.options.hold_out;
+    const Shape3 used{axes[0].taps, axes[1].taps, axes[2].taps};
+    tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
+                static_cast<index_t>(sizeof(double));
     // Planes whose light meets the image with all planes of the PSF are alike.
     const PairAxis& z = axes[0];
     alike.first = std::clamp<index_t>(z.shift, 0, object.z - 1);
@@ -89,11 +92,9 @@ index_t HostPassLayout::array_bytes() const {
 
 index_t HostPassLayout::bytes() const {
     const cpu::PlanePasses::Bytes passes(axes, threads, keep_spectrum);
-    index_t taps = static_cast<index_t>(sizeof(double));
-    for (const PairAxis& axis : axes) taps = checked_multiply(taps, axis.taps);
     const index_t sums =
         std::max(object.z * object.y, image.z * image.y) * static_cast<index_t>(sizeof(SumPair));
-    return std::max(checked_add(passes.at_first, taps),
+    return std::max(checked_add(passes.at_first, tap_bytes),
                     checked_add(passes.later, checked_add(array_bytes(), sums)));
 }
 

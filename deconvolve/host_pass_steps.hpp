@@ -31,6 +31,7 @@ struct HostPassLayout {
     Shape3 object, image;
     int threads;
     bool keep_spectrum;
+    index_t tap_bytes = 0;  ///< the PSF and what is used of it, until passes are made of it
     bool has_before, has_change, has_held;
     richardson_lucy::AlikePlanes alike;  ///< of the weights
 };
@@ -40,7 +41,7 @@ class HostPassSteps final : public Steps {
     /// `psf` as Problem has it.
     HostPassSteps(const HostPassLayout& layout, const Volume& psf);
 
-    /// What iterations from now on report to. Kept by reference.
+    /// What may stop iterations from now on.
     void use(const ExecutionContext& context) { context_.stop = context.stop; }
 
     HostMemory staging() const override { return HostMemory::ordinary; }

@@ -116,9 +116,11 @@ class HostPassRunner final : public Runner {
                              const ImageView& result, const ExecutionContext& context,
                              const DeconvolveRun& along) override {
         if (!steps_) {
+            const PhaseTimer timer(context.timeline, Phase::prepare, 0);
             steps_.emplace(layout_, psf_);
             psf_ = {};
         }
+        const PhaseTimer timer(context.timeline, Phase::convolve, 0);
         steps_->use(context);
         return run(*steps_, problem, image, result, context, along);
     }
