@@ -76,7 +76,8 @@ class PassPart : public DeviceStages {
         data_ = array(true, layout_.pixels());
         held_ = array(layout_.has_held, layout_.pixels());
         weights_ = array(true, layout_.weight_samples());
-        sums_ = gpu::DeviceMemory(device, 2 * passes_->most_sums() * index_t{sizeof(double)},
+        most_sums_ = passes_->most_sums(std::max(layout_.object.z, layout_.image.z));
+        sums_ = gpu::DeviceMemory(device, 2 * most_sums_ * index_t{sizeof(double)},
                                   "sums of a deconvolution");
     }
 
@@ -138,16 +139,14 @@ class PassPart : public DeviceStages {
         stage.alike = layout_.alike;
         stage.least_weight = least_weight;
         stepped_ = passes_->inverse(Side::object, stage, {0, part_.object.count()},
-                                    sums_.as<double>() + passes_->most_sums(), stream());
+                                    sums_.as<double>() + most_sums_, stream());
         if (layout_.has_before) std::swap(newest_, before_);
     }
 
     /// Sums of the last comparison (misfit, squared errors of what is held out), and of the last
     /// step (products of changes). They wait for the GPU.
     SumPair compared() const { return fetch(sums_.as<SumPair>(), compared_); }
-    SumPair stepped() const {
-        return fetch(sums_.as<SumPair>() + passes_->most_sums() / 2, stepped_);
-    }
+    SumPair stepped() const { return fetch(sums_.as<SumPair>() + most_sums_ / 2, stepped_); }
 
   private:
     static constexpr index_t float_bytes = sizeof(float);
@@ -186,6 +185,7 @@ class PassPart : public DeviceStages {
     PartLayout layout_;
     std::optional<gpu::PlanePasses> passes_;
     gpu::DeviceMemory newest_, before_, change_, data_, held_, weights_, sums_;
+    index_t most_sums_ = 0;
     index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums
 };
 

@@ -3,6 +3,7 @@
 // precision are what they must give.
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "gpu/fft/stage_kernel.hpp"
@@ -15,13 +16,14 @@ namespace convolume::gpu {
 
 namespace {
 
-constexpr index_t planes = 3, most_blocks = 2;
+// Arrays begin a plane before those that are worked on.
+constexpr index_t planes = 3, first_plane = 1, most_blocks = 2;
 
 // Rows of 2N real samples of which some are the stage's, in a ring of planes that wraps.
 template <int N>
 struct StageCheck {
     using Sample = std::complex<float>;
-    using Shape = StageShape<N>;
+    using Shape = RowShape<float, N>;
     static constexpr index_t length = 2 * N, samples = N + 1, ring = 4, first = 3;
     static constexpr index_t pitch = (samples + 15) / 16 * 16;
 
@@ -36,9 +38,9 @@ struct StageCheck {
     Sample* row(index_t plane, index_t y) {
         return spectrum.data() + ((first + plane) % ring * (rows + 1) + y) * pitch;
     }
-    index_t elements() const { return planes * rows * count; }
+    index_t elements() const { return (first_plane + planes) * rows * count; }
     std::size_t element(index_t plane, index_t y, index_t x) const {
-        return static_cast<std::size_t>((plane * rows + y) * count + x);
+        return static_cast<std::size_t>(((first_plane + plane) * rows + y) * count + x);
     }
 
     // Positive, as light is.
@@ -54,6 +56,7 @@ struct StageCheck {
         made.rows = rows;
         made.begin = begin;
         made.count = count;
+        made.first_plane = first_plane;
         return made;
     }
 
@@ -67,7 +70,7 @@ struct StageCheck {
         const auto of_pairs = pair_twiddles<float>(N);
         tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
         job.rows.twiddles = tables.data();
-        run_on_host(most_blocks, Shape::threads, Shape::shared_bytes,
+        run_on_host(most_blocks, Shape::threads, StageShape<N, Work>::shared_bytes,
                     [&](const HostBlock& block) { stage_pass<N, Work>(block, job); });
         sums[0] = of_blocks[0] + of_blocks[2];
         sums[1] = of_blocks[1] + of_blocks[3];
@@ -112,9 +115,12 @@ template <int N>
 void check_point(int begin, int end) {
     StageCheck<N> check(begin, end);
     auto newest = check.light(1), before = check.light(2);
-    before[0] = 100;  // so far that the point ahead falls below its least share
+    before[check.element(0, 0, 0)] =
+        100;  // so far that the point ahead falls below its least share
     for (const bool restart : {false, true}) {
+        auto kept = std::vector<float>(newest.size(), -1.0F);
         RowStage stage = check.stage(RowStage::Kind::point);
+        stage.kept = kept.data();
         stage.newest = newest.data();
         stage.before = before.data();
         stage.restart = restart;
@@ -126,17 +132,30 @@ void check_point(int begin, int end) {
             wanted.push_back(restart ? x : std::max(x + 0.75 * (x - before[i]), 0.1F * x));
         }
         check.check_spectrum(wanted);
+        index_t wrong = 0;
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            wrong += i < check.element(0, 0, 0)
+                         ? kept[i] != -1.0F
+                         : !(std::abs(static_cast<double>(kept[i]) - wanted[i]) <= near(wanted[i]));
+        CHECK(wrong == 0);
     }
 }
 
 template <int N>
-void check_ratio(int begin, int end, bool holds_out) {
+void check_ratio(int begin, int end, bool holds_out, bool narrow = false) {
     StageCheck<N> check(begin, end);
     const auto models = check.fill();
     auto data = check.light(3), held = check.light(4);
-    data[1] = 0;
+    data[check.element(0, 0, 1)] = 0;
+    std::vector<std::uint16_t> narrow_data;
+    if (narrow)
+        for (float& value : data) {
+            narrow_data.push_back(static_cast<std::uint16_t>(value));
+            value = static_cast<float>(narrow_data.back());
+        }
     RowStage stage = check.stage(RowStage::Kind::ratio);
-    stage.data = data.data();
+    stage.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
+    stage.narrow_data = narrow;
     stage.model = {0.5F, 2};
     if (holds_out) {
         stage.held = held.data();
@@ -173,7 +192,7 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
     const auto spectrum = check.spectrum;
     auto newest = check.light(5), before = check.light(6), change = check.light(7),
          weight = check.light(8);
-    weight[2] = 1e-3F;
+    weight[check.element(0, 0, 2)] = 1e-3F;
     const auto newest_was = newest, before_was = before, change_was = change;
     RowStage stage = check.stage(RowStage::Kind::step);
     stage.newest = newest.data();
@@ -182,7 +201,7 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
     stage.ahead = {0.5F, 0};
     if (changes) stage.change = change.data();
     stage.weight = weight.data();
-    stage.alike = {1, 2};
+    stage.alike = {2, 3};
     stage.least_weight = 1e-2F;
     check.template run<StageWork::step>(stage);
     double products = 0, squares = 0;
@@ -225,6 +244,8 @@ void check_stages() {
     check_point<N>(begin, end);
     check_ratio<N>(begin, end, false);
     check_ratio<N>(0, end, true);
+    check_ratio<N>(0, 2 * N, false, true);
+    check_ratio<N>(begin, end, false, true);
     check_step<N>(0, end, false, true, false);
     check_step<N>(0, 2 * N, true, true, true);
     check_step<N>(begin, end, true, false, true);
