@@ -61,14 +61,13 @@ class HostRunner final : public Runner {
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
-                             const ImageView& result, const ExecutionContext& context,
-                             const DeconvolveRun& along) override {
+    DeconvolveReport execute(const Problem& problem, const Images& images,
+                             const ExecutionContext& context, const DeconvolveRun& along) override {
         if (!arrays_)
             arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
         arrays_->use(context);
         ArraySteps<HostArrays> steps(*arrays_, problem);
-        return run(steps, problem, image, result, context, along);
+        return run(steps, problem, images, context, along);
     }
 
   private:

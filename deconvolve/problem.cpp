@@ -132,6 +132,20 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
     return problem;
 }
 
+void check_start(const Problem& problem, const ConstImageView& start) {
+    if (start.data == nullptr) return;
+    if (problem.options.method == DeconvolveMethod::wiener)
+        throw InvalidArgument(
+            "wiener solves an equation and begins with nothing: leave the initial estimate out, or "
+            "choose another method");
+    if (start.shape != problem.object && start.shape != problem.image)
+        throw InvalidArgument(message("the initial estimate has the shape ", to_string(start.shape),
+                                      " (z×y×x), but this deconvolution was planned for ",
+                                      to_string(problem.image), ": plan another one"));
+    if (is_complex(start.type))
+        throw BadData("the initial estimate is complex: give its real part");
+}
+
 Momentum momentum_of(const DeconvolveOptions& options) {
     if (options.method == DeconvolveMethod::scaled_heavy_ball) return Momentum::heavy_ball;
     return options.acceleration == Acceleration::none ? Momentum::none : Momentum::biggs_andrews;

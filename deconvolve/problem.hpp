@@ -28,6 +28,9 @@ struct Problem {
 Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
                         const DeconvolveOptions& options, int threads = 0);
 
+/// Throws where an estimate cannot be begun with; one without data can.
+void check_start(const Problem& problem, const ConstImageView& start);
+
 /// Where a step of Richardson and Lucy is taken from: the estimate, or a point ahead of it.
 enum class Momentum { none, biggs_andrews, heavy_ball };
 Momentum momentum_of(const DeconvolveOptions& options);

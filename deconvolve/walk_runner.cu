@@ -68,15 +68,15 @@ class WalkRunner final : public GpuRunner {
     ~WalkRunner() override { free_on_device(steps_); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
-                                   const ImageView& result, const ExecutionContext& context,
+    DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                   const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        const bool narrow = fits_uint16(image.type) && !problem.options.hold_out;
+        const bool narrow = fits_uint16(images.type()) && !problem.options.hold_out;
         if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
-            steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, taps_.view(), places_,
-                                                 narrow, threads_);
-        return run(*steps_, problem, image, result, context, along);
+            steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, taps_.view(), places_, narrow,
+                                                 threads_);
+        return run(*steps_, problem, images, context, along);
     }
 
     WalkDepth walk_;

@@ -82,9 +82,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     for (PlaneRing* ring : {&rings_.newest, &rings_.before, &rings_.points, &rings_.changes,
                             &rings_.data, &rings_.held, &rings_.weights, &rings_.alike})
         ring->allocate(place.device);
-    most_blocks_ =
-        walk_.steps() *
-        (most_launches_a_step * passes_->most_sums(1) + passes_->most_sums(place.depth)) / 2;
+    most_blocks_ = walk_.steps() * most_launches_a_step * passes_->most_sums() / 2;
     sums_ = gpu::DeviceMemory(place.device, 2 * most_blocks_ * index_t{sizeof(SumPair)},
                               "sums of a deconvolution");
     const gpu::Range loaded = walk_.loaded();

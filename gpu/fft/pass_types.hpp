@@ -80,8 +80,8 @@ struct RowTarget {
 
 /// What a pass over real rows in single precision does with their samples: a stage of the iteration
 /// of Richardson and Lucy (core/richardson_lucy.hpp). Sample `begin` + x of row y of plane z of the
-/// transform, x < count, y < rows, is element ((first_plane + z) rows + y) count + x of each array;
-/// samples beyond are 0. All sums are of double precision.
+/// transform, x < count, y < rows, is element (z rows + y) count + x of each array; samples beyond
+/// are 0. All sums are of double precision.
 struct RowStage {
     enum class Kind {
         // Before a forward transform:
@@ -96,7 +96,6 @@ struct RowStage {
     Kind kind = Kind::ones;
     index_t rows = 1;
     int begin = 0, count = 1;
-    index_t first_plane = 0;
     // point, step
     float* newest = nullptr;
     float* before = nullptr;  ///< null: the point is the newest estimate, and is overwritten
@@ -105,7 +104,7 @@ struct RowStage {
     float* kept = nullptr;  ///< of point: gets the point; null: it is not kept
     // ratio
     const void* data = nullptr;
-    bool narrow_data = false;  ///< uint16; else float32
+    bool narrow_data = false;     ///< uint16; else float32
     const float* held = nullptr;  ///< null: none
     float held_share = 0;
     richardson_lucy::Model model{0, 0};

@@ -1,6 +1,3 @@
-#ifndef CONVOLUME_STAGE_REGISTERS
-#define CONVOLUME_STAGE_REGISTERS 128
-#endif
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Passes along x with a stage: what happens to samples before a forward transform, between an
@@ -10,6 +7,8 @@
 // What a thread needs of memory it copies to places of its own in shared memory, early enough that
 // it arrives behind a transform: the arrays of a row while that is transformed back, the next row's
 // spectrum (or estimates) while this one is worked on.
+
+#include <type_traits>
 
 #include "gpu/fft/row_kernel.hpp"
 #include "gpu/fft/stage_job.hpp"
@@ -45,7 +44,7 @@ struct StageShape : RowShape<float, N> {
     static constexpr index_t shared_bytes = least_shared_bytes + arrays * array_bytes;
 
     static constexpr int blocks_per_unit = [] {
-        constexpr int registers = CONVOLUME_STAGE_REGISTERS;
+        constexpr int registers = 168;
         constexpr int always = Work == StageWork::step ? 2 : 1;
         const index_t bytes =
             least_shared_bytes + (arrays < always ? arrays : always) * array_bytes;
@@ -63,10 +62,10 @@ struct StageRow {
     int begin, count;  ///< of the transform's samples
     bool in_pairs;
 
-    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t of_arrays, index_t y_of_plane)
-        : plane(of_arrays),
-          y(y_of_plane),
-          offset((of_arrays * stage.rows + y_of_plane) * stage.count),
+    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t plane_of_row, index_t y_of_row)
+        : plane(plane_of_row),
+          y(y_of_row),
+          offset((plane_of_row * stage.rows + y_of_row) * stage.count),
           begin(stage.begin),
           count(stage.count),
           in_pairs((stage.begin & 1) == 0 && (stage.count & 1) == 0) {}
@@ -240,30 +239,37 @@ struct StageSamples {
         });
     }
 
+    /// Some samples at a time: all that they need is read before any is stored, since the compiler
+    /// cannot know that stores leave the rest alone.
     CONVOLUME_DEVICE void step(const Held& v, float scale) {
-        float* const target = (stage.before == nullptr ? stage.newest : stage.before) + row.offset;
-        Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
-            const int x = row.first(position);
-            const auto read = [&](int array, const float* values, float beyond) {
-                return copies.template read<InPairs>(array, values, row, sample, x, beyond);
+        constexpr int at_a_time = 4;
+        CONVOLUME_UNROLL
+        for (int first = 0; first < Shape::value.elements; first += at_a_time) {
+            Samples<float, at_a_time> point, divisor, old;
+            const auto each = [&](const auto& use) {
+                Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
+                    if (sample >= first && sample < first + at_a_time)
+                        use(sample, sample - first, row.first(position));
+                });
             };
-            Complex<float> point = read(newest_of_step, newest(), 0);
-            if (moves_ahead()) point = ahead(point, read(before_of_step, before(), 0));
-            const Complex<float> divisor = read(weight_of_step, weight(), 1);
-            const Complex<float> next{richardson_lucy::step(point.re, scale * v[sample].re,
-                                                            divisor.re, stage.least_weight),
-                                      richardson_lucy::step(point.im, -scale * v[sample].im,
-                                                            divisor.im, stage.least_weight)};
-            store_pair<InPairs>(target, row, x, next);
-            if (stage.change == nullptr) return;
-            // Where there are no voxels all are 0.
-            const Complex<float> made = next - point;
-            Complex<float> old{0, 0};
-            if (has_old()) old = read(change_of_step, change(), 0);
-            store_pair<InPairs>(stage.change + row.offset, row, x, made);
-            add_product(made.re, old.re);
-            add_product(made.im, old.im);
-        });
+            each([&](int sample, int i, int x) {
+                const auto read = [&](int array, const float* values, float beyond) {
+                    return copies.template read<InPairs>(array, values, row, sample, x, beyond);
+                };
+                point[i] = read(newest_of_step, newest(), 0);
+                if (moves_ahead()) point[i] = ahead(point[i], read(before_of_step, before(), 0));
+                divisor[i] = read(weight_of_step, weight(), 1);
+                old[i] = {0, 0};
+                if (has_old()) old[i] = read(change_of_step, change(), 0);
+            });
+            each([&](int sample, int i, int x) {
+                const Complex<float> next{richardson_lucy::step(point[i].re, scale * v[sample].re,
+                                                                divisor[i].re, stage.least_weight),
+                                          richardson_lucy::step(point[i].im, -scale * v[sample].im,
+                                                                divisor[i].im, stage.least_weight)};
+                store_step(x, next, next - point[i], old[i]);
+            });
+        }
     }
 
   private:
@@ -311,6 +317,16 @@ struct StageSamples {
         });
     }
 
+    CONVOLUME_DEVICE void store_step(int x, Complex<float> next, Complex<float> made,
+                                     Complex<float> old) {
+        float* const target = stage.before == nullptr ? stage.newest : stage.before;
+        store_pair<InPairs>(target + row.offset, row, x, next);
+        if (stage.change == nullptr) return;
+        // Where there are no voxels all are 0.
+        store_pair<InPairs>(stage.change + row.offset, row, x, made);
+        add_product(made.re, old.re);
+        add_product(made.im, old.im);
+    }
     CONVOLUME_DEVICE void add_product(float made, float old) {
         sums.re += made * old;
         sums.im += old * old;
@@ -361,7 +377,7 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
         return Row<float>{plane, index - plane * job.rows.rows, shared, N, thread, threads};
     };
     const auto with_samples = [&](const Row<float>& row, const auto& use) {
-        const StageRow at(job.stage, job.stage.first_plane + row.plane, row.y);
+        const StageRow at(job.stage, row.plane, row.y);
         if (at.in_pairs)
             use(StageSamples<N, Work, true, Context>{copies, job.stage, at});
         else
@@ -398,11 +414,13 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
             Fft::template for_each<0>(
                 thread, [&](int sample, int position) { v[sample] = shared[position]; });
         };
-        const auto to_shared = [&] {
+        // `Stage`: where the samples are.
+        const auto split = [&](auto stage) {
             context.sync();
-            Fft::template for_each<last>(
+            Fft::template for_each<decltype(stage)::value>(
                 thread, [&](int sample, int position) { shared[position] = v[sample]; });
             context.sync();
+            if (inside) split_row<N, threads>(job.rows, row, pair_twiddles);
         };
 
         context.wait_copies();
@@ -429,15 +447,13 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
         }
         if constexpr (Work == StageWork::compare) {
             on_samples([&](auto& samples) { samples.ratio(v, job.rows.scale); });
-            to_shared();
-            from_shared();
-        }
-        if constexpr (Work == StageWork::step) {
+            Fft::back(lane, thread, v, twiddles);
+            split(std::integral_constant<int, 0>{});
+        } else if constexpr (Work == StageWork::step) {
             on_samples([&](auto& samples) { samples.step(v, job.rows.scale); });
         } else {
             Fft::forward(lane, thread, v, twiddles);
-            to_shared();
-            if (inside) split_row<N, threads>(job.rows, row, pair_twiddles);
+            split(std::integral_constant<int, last>{});
         }
     }
     store_sums<Shape>(context, job.sums);

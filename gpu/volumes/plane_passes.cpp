@@ -2,7 +2,6 @@
 #include "gpu/volumes/plane_passes.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
@@ -83,15 +82,11 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
     kernel_ = DeviceMemory(device, keeps_spectrum_ ? bytes.kernel : bytes.compact,
                            "the spectrum of a PSF");
     if (!keeps_spectrum_) batch_ = DeviceMemory(device, batch, "the spectrum of a PSF");
-    if (const char* e = std::getenv("CONVOLUME_PLANES")) cached_planes_ = std::atoi(e);
-    if (const char* e = std::getenv("CONVOLUME_LANES"))
-        used_lanes_ = static_cast<std::size_t>(std::atoi(e));
     prepare(taps);
 }
 
-index_t PlanePasses::most_sums(index_t planes) const {
-    const index_t batches = cached_planes_ > 0 ? ceil_div(planes, cached_planes_) : 1;
-    return 2 * batches * most_stage_blocks(axes_[2].grid);
+index_t PlanePasses::most_sums() const {
+    return 2 * most_stage_blocks(axes_[2].grid);
 }
 
 void PlanePasses::prepare(const ConstImageView& taps) {
@@ -127,9 +122,8 @@ PlanePasses::Box PlanePasses::box(Side side) const {
     return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
 }
 
-RowStage PlanePasses::placed(const RowStage& stage, const Box& box, index_t planes_before) const {
+RowStage PlanePasses::placed(const RowStage& stage, const Box& box) const {
     RowStage there = stage;
-    there.first_plane += planes_before;
     there.rows = box.rows;
     there.begin = static_cast<int>(box.first_x);
     there.count = static_cast<int>(box.count);
@@ -169,36 +163,12 @@ void PlanePasses::transform_y(const Box& box, Direction direction, const Slots& 
     }
 }
 
-// Calls work(slots, planes before them, stream) for so few planes that they stay in the cache from
-// pass to pass. Batches alternate between streams, so that one fills what the other leaves idle.
-template <class Work>
-void PlanePasses::in_cache(const Slots& slots, cudaStream_t stream, const Work& work) const {
-    if (slots.count <= cached_planes_ || cached_planes_ == 0) {
-        work(slots, index_t{0}, stream);
-        return;
-    }
-    begun_.record(stream);
-    for (std::size_t i = 0; i < used_lanes_; ++i) begun_.hold_back(lanes_[i].stream);
-    std::size_t next = 0;
-    for (index_t done = 0; done < slots.count; done += cached_planes_) {
-        const index_t count = std::min(cached_planes_, slots.count - done);
-        work(Slots{(slots.first + done) % slots_, count}, done, lanes_[next].stream);
-        next = (next + 1) % used_lanes_;
-    }
-    for (std::size_t i = 0; i < used_lanes_; ++i) {
-        lanes_[i].done.record(lanes_[i].stream);
-        lanes_[i].done.hold_back(stream);
-    }
-}
-
 void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
                           cudaStream_t stream) const {
     const Box of = box(side);
-    in_cache(slots, stream, [&](const Slots& some, index_t before, cudaStream_t lane) {
-        stage_rows(axes_[2].grid, placed(stage, of, before), some.count,
-                   planes(spectrum_, some.first), scale_, nullptr, lane);
-        transform_y(of, Direction::forward, some, lane);
-    });
+    stage_rows(axes_[2].grid, placed(stage, of), slots.count, planes(spectrum_, slots.first),
+               scale_, nullptr, stream);
+    transform_y(of, Direction::forward, slots, stream);
 }
 
 void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
@@ -228,14 +198,10 @@ void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, boo
 index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
                              cudaStream_t stream) const {
     const Box of = box(side);
-    index_t blocks = 0;
-    in_cache(slots, stream, [&](const Slots& some, index_t before, cudaStream_t lane) {
-        transform_y(of, Direction::inverse, some, lane);
-        blocks += stage_rows(axes_[2].grid, placed(stage, of, before), some.count,
-                             planes(spectrum_, some.first), scale_,
-                             sums == nullptr ? nullptr : sums + 2 * blocks, lane);
-        if (stage.kind == RowStage::Kind::ratio) transform_y(of, Direction::forward, some, lane);
-    });
+    transform_y(of, Direction::inverse, slots, stream);
+    const index_t blocks = stage_rows(axes_[2].grid, placed(stage, of), slots.count,
+                                      planes(spectrum_, slots.first), scale_, sums, stream);
+    if (stage.kind == RowStage::Kind::ratio) transform_y(of, Direction::forward, slots, stream);
     return blocks;
 }
 

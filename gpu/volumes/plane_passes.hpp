@@ -14,7 +14,6 @@
 #include "convolume/image_view.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
-#include "gpu/runtime/stream.hpp"
 #include "gpu/volumes/pair_axis.hpp"
 
 namespace convolume::gpu {
@@ -45,8 +44,8 @@ class PlanePasses {
     static index_t least_bytes(const PairAxes& axes, index_t slots);
 
     index_t bytes() const { return spectrum_.bytes() + kernel_.bytes() + batch_.bytes(); }
-    /// Sums that a stage of so many planes may have, two a block.
-    index_t most_sums(index_t planes) const;
+    /// Sums that a stage may have, two a block.
+    index_t most_sums() const;
 
     index_t slots() const { return slots_; }
     std::complex<float>* slot(index_t index) const {
@@ -75,15 +74,13 @@ class PlanePasses {
         index_t first_row, rows, first_x, count;
     };
     Box box(Side side) const;
-    RowStage placed(const RowStage& stage, const Box& box, index_t planes_before) const;
+    RowStage placed(const RowStage& stage, const Box& box) const;
     SpectrumPlanes<float> planes(const DeviceMemory& memory, index_t first = 0) const;
     Columns<float> rows_of_planes(const DeviceMemory& memory, const Slots& slots) const;
     Columns<float> columns(const DeviceMemory& memory) const;
     void prepare(const ConstImageView& taps);
     void transform_y(const Box& box, Direction direction, const Slots& slots,
                      cudaStream_t stream) const;
-    template <class Work>
-    void in_cache(const Slots& slots, cudaStream_t stream, const Work& work) const;
 
     PairAxes axes_;
     index_t pitch_ = 0, plane_ = 0, slots_ = 0;
@@ -91,14 +88,6 @@ class PlanePasses {
     index_t batch_columns_ = 0;
     double scale_ = 1;
     DeviceMemory spectrum_, kernel_, batch_;
-    index_t cached_planes_ = 0;
-    struct Lane {
-        Stream stream;
-        Event done;
-    };
-    std::array<Lane, 4> lanes_;
-    std::size_t used_lanes_ = 2;
-    Event begun_;
 };
 
 }  // namespace convolume::gpu

@@ -11,6 +11,7 @@ import numpy as np
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
 from ._convolve import _BOUNDARIES, Boundary, Origin, _center, _triple
+from ._device import DeviceArray, is_on_gpu, to_host
 from ._errors import InvalidArgument
 from ._run import Device, Progress, byte_size, engines, progress_bar
 
@@ -131,7 +132,7 @@ class Deconvolver:
                  unmatched: int = 2, consensus: float = 0.55, stop: float | Literal["auto"] | None = None,
                  photons: tuple[float, float] | None = None, device: Device = "auto", workers: int | None = None,
                  max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None) -> None:
-        taps = readable(psf, "the PSF")
+        taps = to_host(psf, "the PSF") if is_on_gpu(psf) else readable(psf, "the PSF")
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
             raise InvalidArgument(f"an image of {len(shape)} dimensions: deconvolve its parts of 1 to 3 one "
@@ -152,6 +153,8 @@ class Deconvolver:
             hold_out=stop == "auto", photons=photons, max_host_bytes=byte_size(max_host_mem))
         self._core = _core.Deconvolver(_triple(shape), taps.reshape(_triple(taps.shape)), options,
                                        engines(device, workers, max_gpu_mem))
+        self._psf, self._options, self._max_gpu_bytes = taps, options, byte_size(max_gpu_mem)
+        self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self.image_shape = shape
         self._report: Mapping[str, Any] = MappingProxyType({})
 
@@ -165,15 +168,17 @@ class Deconvolver:
         """Facts about the last call: iterations done, likelihood, background, seconds, …"""
         return self._report
 
-    def __call__(self, image: Any, out: np.ndarray | None = None, *, dtype: Any = None, start: Any = None,
-                 callback: Callback | None = None, progress: Progress = None) -> Any:
+    def __call__(self, image: Any, out: Any = None, *, dtype: Any = None, start: Any = None,
+                 callback: Callback | None = None, progress: Progress = None, stream: Any = None) -> Any:
         """The deconvolved image, of the same shape, float32 by default.
 
         Parameters
         ----------
         image : array of `image_shape`, real and finite
-        out : NumPy array, optional
-            Takes the result. It may be `image`.
+            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so does the result; a plan for that GPU is made
+            with the first of them.
+        out : array, optional
+            Takes the result, where `image` lies. It may be `image`.
         dtype : type, optional
             Of the result; integers are rounded and clamped.
         start : array of `image_shape`, optional
@@ -181,27 +186,60 @@ class Deconvolver:
         callback : callable, optional
             Called with an :class:`Iteration` after each; ``iteration.estimate`` is the estimate. Where it returns True,
             that is the result. What it raises ends the work.
+        stream : optional
+            For arrays in a GPU's memory: the CUDA stream whose work comes first; None: the library's current one.
         """
+        if type(image) is not np.ndarray and is_on_gpu(image):
+            return self._call_on_gpu(DeviceArray.of(image, "the image"), out, dtype, start, callback, progress, stream)
         pixels = readable(image, "the image")
         if pixels.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
         result = np.empty(pixels.shape, result_type(dtype, "float32")) if out is None else writable(out, pixels.shape)
-        tell = None if callback is None else _teller(callback, pixels.shape)
+        enough = self._execute(lambda *run: self._core.execute(pixels, result, *run), start, callback, progress)
+        if enough is not None:
+            _core.convert(enough, result)
+        return result if out is not None or pixels is image else give_back(result, image)
+
+    def _execute(self, execute: Callable[..., dict[str, Any]], start: Any, callback: Callback | None,
+                 progress: Progress) -> np.ndarray | None:
+        """The estimate that the callback found good enough, if it did."""
+        tell = None if callback is None else _teller(callback, self.image_shape)
         first = None if start is None else readable(start, "start")
         with progress_bar(progress) as report:
             try:
-                self._report = MappingProxyType(self._core.execute(pixels, result, first, tell, report))
+                self._report = MappingProxyType(execute(first, tell, report))
             except _Enough as enough:
-                _core.convert(enough.estimate, result)
                 self._report = MappingProxyType({"iterations": enough.iteration.number,
                                                  "likelihood": enough.iteration.likelihood})
-        return result if out is not None or pixels is image else give_back(result, image)
+                return enough.estimate
+        return None
+
+    def _call_on_gpu(self, image: DeviceArray, out: Any, dtype: Any, start: Any, callback: Callback | None,
+                     progress: Progress, stream: Any) -> Any:
+        if image.shape != self.image_shape:
+            raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} was planned")
+        kind = result_type(dtype, "float32") if out is None else DeviceArray.of(out, "out").dtype
+        result = image.empty(image.shape, kind) if out is None else DeviceArray.of(out, "out")
+        if out is not None and (result.array is not out or result.shape != image.shape
+                                or result.device != image.device):
+            raise InvalidArgument(f"out must be a contiguous array of shape {image.shape}, on the GPU of the image")
+        key = image.device, image.dtype.name, kind.name
+        if key not in self._on_gpus:
+            self._on_gpus[key] = _core.DeviceDeconvolver(
+                _triple(self.image_shape), self._psf.reshape(_triple(self._psf.shape)), self._options, image.device,
+                image.dtype.name, kind.name, self._max_gpu_bytes)
+        deconvolver = self._on_gpus[key]
+        where = image.address, result.address, image.stream(stream)
+        enough = self._execute(lambda *run: deconvolver.execute(*where, *run), start, callback, progress)
+        if enough is not None:
+            result.fill_from(enough)
+        return result.array
 
 
-def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: np.ndarray | None, dtype: Any,
+def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: Any, dtype: Any,
                 callback: Callback | None, progress: Progress) -> Any:
-    pixels = readable(image, "the image")
-    return Deconvolver(pixels.shape, psf, **options)(image, out, dtype=dtype, callback=callback, progress=progress)
+    shape = DeviceArray.of(image, "the image").shape if is_on_gpu(image) else readable(image, "the image").shape
+    return Deconvolver(shape, psf, **options)(image, out, dtype=dtype, callback=callback, progress=progress)
 
 
 def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: float = 0.0,
@@ -209,7 +247,7 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
                     acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
                     background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
                     stop: float | Literal["auto"] | None = None, callback: Callback | None = None,
-                    out: np.ndarray | None = None, dtype: Any = None, device: Device = "auto",
+                    out: Any = None, dtype: Any = None, device: Device = "auto",
                     workers: int | None = None, max_host_mem: int | str | None = None,
                     max_gpu_mem: int | str | None = None, progress: Progress = None) -> Any:
     """Richardson–Lucy deconvolution, accelerated, of an object that goes on beyond the image.
@@ -249,7 +287,7 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
 
 def wiener(image: Any, psf: Any, balance: float = 0.01, *, num_iter: int = 30,
            background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
-           stop: float | None = None, out: np.ndarray | None = None, dtype: Any = None, device: Device = "auto",
+           stop: float | None = None, out: Any = None, dtype: Any = None, device: Device = "auto",
            workers: int | None = None, max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
            progress: Progress = None) -> Any:
     """Least squares with a penalty: (AᵀA + balance) x = Aᵀ(image - background), by conjugate gradients.
