@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "convolume/error.hpp"
 #include "deconvolve/device_images.hpp"
@@ -20,12 +21,22 @@ struct LoadPixels {
     index_t first;
     float* target;
     bool clip;
+    double saturation;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         float value = gpu::load_pixel<float>(pixels, type, first + i, {}).re;
         const bool negative = value < 0;
         if (clip && negative) value = 0;
-        target[i] = value;
-        return {static_cast<double>(value), negative ? 1.0 : 0.0};
+        const bool full = static_cast<double>(value) >= saturation;
+        target[i] = full ? richardson_lucy::not_compared : value;
+        return {full ? 0.0 : static_cast<double>(value), negative ? 1.0 : 0.0};
+    }
+};
+
+// How many pixels are marked.
+struct NotCompared {
+    const float* pixels;
+    CONVOLUME_DEVICE double operator()(index_t i) const {
+        return richardson_lucy::is_compared(pixels[i]) ? 0 : 1;
     }
 };
 
@@ -52,22 +63,27 @@ class DeviceImages final : public Images {
 
     PixelType type() const override { return pixels_.image_type; }
 
-    LoadedImage load(Steps& steps, bool clip) const override {
+    LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const override {
         const gpu::DeviceScope scope(pixels_.device);
         gpu::check(cudaStreamSynchronize(pixels_.stream), "working on the GPU");
         const DeviceStages stages(pixels_.device, steps.threads());
         const index_t plane = shape_.y * shape_.x;
         const gpu::DeviceMemory values(pixels_.device, plane * index_t{sizeof(float)});
+        constexpr double unlimited = std::numeric_limits<double>::infinity();
         SumPair sums;
+        double saturated = 0;
         for (index_t z = 0; z < shape_.z; ++z) {
-            sums += stages.sum(plane, LoadPixels{pixels_.image, pixels_.image_type, z * plane,
-                                                 values.as<float>(), clip});
+            sums += stages.sum(
+                plane, LoadPixels{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
+                                  clip, saturation.value_or(unlimited)});
+            if (saturation) saturated += stages.sum(plane, NotCompared{values.as<float>()});
             steps.write_image(values.as<float>(), z * plane, plane);
         }
         if (!std::isfinite(sums.first))
             throw BadData("the image holds a value that is not finite: repair it first");
         LoadedImage loaded;
-        loaded.mean = sums.first / static_cast<double>(element_count(shape_));
+        loaded.saturated_pixels = static_cast<index_t>(saturated);
+        loaded.mean = mean_of(sums.first, element_count(shape_) - loaded.saturated_pixels);
         loaded.negative_pixels = clip ? static_cast<index_t>(sums.second) : 0;
         return loaded;
     }

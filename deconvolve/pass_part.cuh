@@ -28,6 +28,8 @@ struct PartLayout {
         has_change = momentum == Momentum::biggs_andrews;
         has_held = problem.options.hold_out;
         // Planes whose light meets the image with all planes of the PSF are alike.
+        // Not where some pixels are not compared.
+        if (problem.options.saturation) return;
         const index_t first = z.shift, last = z.image + z.shift - z.taps;
         const index_t begin = part.object.begin;
         alike.first = std::clamp<index_t>(first - begin, 0, object.z - 1);
@@ -99,11 +101,18 @@ class PassPart : public DeviceStages {
     float* held() const { return held_; }
     Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
 
-    /// Projects an image of ones back.
-    void find_weights() {
+    /// Spectra of ones in its own image planes, of 0 where pixels are not to be compared if some
+    /// are not.
+    void load_ones(bool all) {
         gpu::RowStage ones;
         ones.kind = gpu::RowStage::Kind::ones;
-        passes_->forward(Side::image, ones, {0, part_.light.count()}, stream());
+        if (!all) ones.data = data();
+        if (part_.image.count() == 0) return;
+        passes_->forward(Side::image, ones,
+                         {part_.image.begin - part_.light.begin, part_.image.count()}, stream());
+    }
+    /// Projects them and their neighbors' back.
+    void find_weights() {
         project_back();
         const auto [first, last] = layout_.alike;
         passes_->inverse(Side::object, {0, first + 1}, weights_, stream());

@@ -38,6 +38,12 @@ void check_options(const DeconvolveOptions& options) {
     check_number("weight of the total variation", options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
     check_number("consensus", options.consensus, true);
+    if (options.saturation && !std::isfinite(*options.saturation))
+        throw InvalidArgument(
+            message("the saturation is ", *options.saturation, ": give a finite number"));
+    if (options.saturation && !poisson)
+        throw InvalidArgument(
+            "wiener compares all pixels: leave the saturation out, or choose another method");
     if (options.unmatched < 0)
         throw InvalidArgument(message(options.unmatched,
                                       " steps with the unmatched back projector "

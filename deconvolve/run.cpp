@@ -35,7 +35,7 @@ Outcome iterate_held_out(Steps& steps, const Problem& problem, const LoadedImage
 LoadedImage load(Steps& steps, const Problem& problem, const Images& images,
                  const DeconvolveRun& along) {
     const bool poisson = problem.options.method != DeconvolveMethod::wiener;
-    LoadedImage loaded = images.load(steps, poisson);
+    LoadedImage loaded = images.load(steps, poisson, problem.options.saturation);
     loaded.background =
         problem.options.background ? *problem.options.background : images.background();
     if (poisson) loaded.background = std::max(loaded.background, 0.0);
@@ -76,9 +76,9 @@ ExecutionReport store_estimate(const Steps& steps, const Problem& problem,
 
 }  // namespace
 
-LoadedImage HostImages::load(Steps& steps, bool clip) const {
+LoadedImage HostImages::load(Steps& steps, bool clip, std::optional<double> saturation) const {
     check_image(image_, steps.threads());
-    return load_image(image_, clip, steps.staging(), steps.threads(),
+    return load_image(image_, clip, saturation, steps.staging(), steps.threads(),
                       [&](const float* values, index_t first, index_t count) {
                           steps.write_image(values, first, count);
                       });
@@ -114,6 +114,7 @@ DeconvolveReport run(Steps& steps, const Problem& problem, const Images& images,
     report.background = loaded.background;
     report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;
+    report.saturated_pixels = loaded.saturated_pixels;
     report.executed = images.store(steps, problem);
     report.executed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -12,9 +12,9 @@ class Images {
     virtual ~Images() = default;
 
     virtual PixelType type() const = 0;  ///< of the image
-    /// Writes the image, with 0 for negative pixels if `clip`. Throws BadData where it is complex
-    /// or not finite.
-    virtual LoadedImage load(Steps& steps, bool clip) const = 0;
+    /// Writes the image, with 0 for negative pixels if `clip`, and saturated ones marked. Throws
+    /// BadData where it is complex or not finite.
+    virtual LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const = 0;
     /// Estimates of it (pixels.hpp, photon_scale.hpp).
     virtual double background() const = 0;
     virtual std::optional<PhotonScale> photon_scale(int threads) const = 0;
@@ -27,7 +27,7 @@ class HostImages final : public Images {
     HostImages(const ConstImageView& image, const ImageView& result)
         : image_(image), result_(result) {}
     PixelType type() const override { return image_.type; }
-    LoadedImage load(Steps& steps, bool clip) const override;
+    LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const override;
     double background() const override;
     std::optional<PhotonScale> photon_scale(int threads) const override;
     ExecutionReport store(const Steps& steps, const Problem& problem) const override;

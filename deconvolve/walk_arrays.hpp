@@ -40,7 +40,7 @@ struct WalkArrays {
         : narrow_data(narrow),
           object_plane(problem.object.y * problem.object.x),
           image_plane(problem.image.y * problem.image.x),
-          alike(alike_planes(z)) {
+          alike(alike_planes(problem, z)) {
         const Momentum momentum = momentum_of(problem.options);
         const auto objects = [&](bool wanted) {
             return wanted ? PlaneArray(problem.object.z, object_plane, threads) : PlaneArray();
@@ -53,9 +53,12 @@ struct WalkArrays {
         weights = PlaneArray(problem.object.z - (alike.last - alike.first), object_plane, threads);
     }
 
-    /// Planes whose light meets the image with all planes of the PSF are alike in their weights.
-    static richardson_lucy::AlikePlanes alike_planes(const gpu::PairAxis& z) {
+    /// Planes whose light meets the image with all planes of the PSF are alike in their weights, if
+    /// all pixels are compared.
+    static richardson_lucy::AlikePlanes alike_planes(const Problem& problem,
+                                                     const gpu::PairAxis& z) {
         richardson_lucy::AlikePlanes alike;
+        if (problem.options.saturation) return alike;
         alike.first = std::clamp<index_t>(z.shift, 0, z.object - 1);
         alike.last = std::clamp<index_t>(z.image + z.shift - z.taps, alike.first, z.object - 1);
         return alike;
@@ -66,7 +69,7 @@ struct WalkArrays {
     /// At most, since the image's type is not known yet.
     static index_t bytes(const Problem& problem, const gpu::PairAxis& z) {
         const Momentum momentum = momentum_of(problem.options);
-        const auto alike = alike_planes(z);
+        const auto alike = alike_planes(problem, z);
         const index_t planes =
             (1 + (momentum != Momentum::none) + (momentum == Momentum::biggs_andrews)) *
                 problem.object.z +

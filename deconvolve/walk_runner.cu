@@ -71,7 +71,8 @@ class WalkRunner final : public GpuRunner {
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        const bool narrow = fits_uint16(images.type()) && !problem.options.hold_out;
+        const bool narrow =
+            fits_uint16(images.type()) && !problem.options.hold_out && !problem.options.saturation;
         if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
             steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, taps_.view(), places_, narrow,

@@ -13,7 +13,8 @@ WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes, const Co
     : voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
-      arrays_(problem, axes[0], narrow, threads) {
+      arrays_(problem, axes[0], narrow, threads),
+      compares_all_(!problem.options.saturation) {
     for (const Walker::Place& place : places) {
         const gpu::DeviceScope scope(place.device);
         walkers_.push_back(std::make_unique<Walker>(place, problem, axes, taps, arrays_));
@@ -65,8 +66,9 @@ void WalkSteps::begin(const LoadedImage& image, float held_share) {
     if (!has_weights_) {
         WalkTask task;
         task.kind = WalkTask::Kind::weights;
+        task.compares_all = compares_all_;
         walk(task, nullptr);
-        has_weights_ = true;
+        has_weights_ = compares_all_;
     }
     const Weights weights{arrays_.weights.data(), arrays_.object_plane, arrays_.alike};
     if (write_start(image))

@@ -46,6 +46,7 @@ class WalkSteps final : public Steps {
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
     bool has_weights_ = false;
+    bool compares_all_;
 };
 
 }  // namespace convolume::deconvolve

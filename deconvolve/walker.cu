@@ -53,7 +53,7 @@ WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t
     changes = ring(momentum == Momentum::biggs_andrews, 3 * depth, object_plane);
     data = ring(true, 2 * depth, image_pixels * WalkArrays::sample_bytes(narrow));
     held = ring(problem.options.hold_out, 2 * depth, image_pixels * float_bytes);
-    const auto alike_planes = WalkArrays::alike_planes(z);
+    const auto alike_planes = WalkArrays::alike_planes(problem, z);
     weights =
         ring(alike_planes.first > 0 || alike_planes.last + 1 < z.object, 2 * depth, object_plane);
     alike = ring(true, 1, object_plane);
@@ -152,7 +152,10 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
 }
 
 void Walker::upload(index_t k, const WalkStep& step, const WalkTask& task) {
-    if (task.kind != WalkTask::Kind::iteration) return;
+    if (task.kind == WalkTask::Kind::weights) {
+        if (!task.compares_all) copy_in(rings_.data, arrays_.data, step.image);
+        return;
+    }
     copy_in(rings_.newest, arrays_.newest, step.load);
     if (arrays_.before && !task.origin.restart) copy_in(rings_.before, arrays_.before, step.load);
     copy_in(rings_.data, arrays_.data, step.image);
@@ -188,10 +191,12 @@ double* Walker::place_for_sums(std::size_t which) const {
 
 void Walker::compare(const WalkStep& step, const WalkTask& task) {
     if (task.kind == WalkTask::Kind::weights) {
-        gpu::RowStage ones;
-        ones.kind = Kind::ones;
-        passes_->forward(Side::image, ones, {walk_.of_image(step.image.begin), step.image.count()},
-                         work_);
+        for_runs(step.image, {&rings_.data}, [&](index_t z, index_t count) {
+            gpu::RowStage ones;
+            ones.kind = Kind::ones;
+            if (!task.compares_all) ones.data = rings_.data.at(z);
+            passes_->forward(Side::image, ones, {walk_.of_image(z), count}, work_);
+        });
         return;
     }
     passes_->along_z(z_.object_map(step.seen, walk_.of_object(step.seen.begin), walk_.ring()),

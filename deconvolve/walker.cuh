@@ -50,6 +50,7 @@ struct WalkTask {
     Origin origin;
     richardson_lucy::Model model{0, 0};
     float held_share = 0;
+    bool compares_all = true;  ///< no pixel is left out
 };
 
 class Walker {

@@ -204,7 +204,7 @@ struct StageSamples {
         if (stage.kind == RowStage::Kind::ones) {
             Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
                 const int x = row.first(position);
-                v[sample] = {row.holds(x) ? 1.0F : 0.0F, row.holds(x + 1) ? 1.0F : 0.0F};
+                v[sample] = {is_compared(x), is_compared(x + 1)};
             });
             return;
         }
@@ -290,12 +290,20 @@ struct StageSamples {
             use(static_cast<const float*>(stage.data) + row.offset);
     }
 
+    /// 1 or 0.
+    CONVOLUME_DEVICE float is_compared(int x) const {
+        if (!row.holds(x)) return 0;
+        if (stage.data == nullptr) return 1;
+        const auto* const data = static_cast<const float*>(stage.data) + row.offset;
+        return richardson_lucy::is_compared(data[x]) ? 1.0F : 0.0F;
+    }
+
     CONVOLUME_DEVICE Complex<float> ahead(Complex<float> newest, Complex<float> before) const {
         return {stage.ahead(newest.re, before.re), stage.ahead(newest.im, before.im)};
     }
 
     CONVOLUME_DEVICE float ratio_of(float recorded, float blurred, bool inside) {
-        if (!inside) return 0;
+        if (!inside || !richardson_lucy::is_compared(recorded)) return 0;
         const float m = stage.model.expected(blurred);
         const float ratio = richardson_lucy::quotient(recorded, m);
         sums.re += richardson_lucy::misfit(recorded, m, ratio);
@@ -304,8 +312,9 @@ struct StageSamples {
 
     CONVOLUME_DEVICE void add_held_out(const Held& v, float scale) {
         const auto add = [&](float value, float blurred, bool inside) {
-            const float away =
-                inside ? value - stage.held_share * stage.model.expected(blurred) : 0.0F;
+            const float away = inside && richardson_lucy::is_compared(value)
+                                   ? value - stage.held_share * stage.model.expected(blurred)
+                                   : 0.0F;
             sums.im += away * away;
         };
         Fft::template for_each<last>(copies.thread, [&](int sample, int position) {

@@ -18,7 +18,7 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
                   const std::string& center, std::optional<double> background, double tv_weight,
                   const std::array<double, 3>& spacing, double noise_to_signal, double consensus,
                   int unmatched, std::optional<double> stop, bool hold_out,
-                  std::optional<std::array<double, 2>> photons,
+                  std::optional<std::array<double, 2>> photons, std::optional<double> saturation,
                   std::optional<index_t> max_host_bytes) {
     new (self) DeconvolveOptions;
     self->method = parse_deconvolve_method(method);
@@ -35,6 +35,7 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
     self->stop = stop;
     self->hold_out = hold_out;
     if (photons) self->photons = PhotonScale{(*photons)[0], (*photons)[1]};
+    self->saturation = saturation;
     self->max_host_bytes = max_host_bytes;
 }
 
@@ -48,6 +49,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["photons"] = nb::make_tuple(report.photons.gain, report.photons.offset);
     facts["background"] = report.background;
     facts["negative_pixels"] = report.negative_pixels;
+    facts["saturated_pixels"] = report.saturated_pixels;
     facts["seconds"] = report.executed.seconds;
     facts["clamped_low"] = report.executed.clamped_low;
     facts["clamped_high"] = report.executed.clamped_high;
@@ -125,7 +127,7 @@ void bind_deconvolver(nb::module_& module) {
              nb::arg("spacing") = std::array<double, 3>{1, 1, 1}, nb::arg("noise_to_signal") = 0.01,
              nb::arg("consensus") = 0.55, nb::arg("unmatched") = 2, nb::arg("stop") = nb::none(),
              nb::arg("hold_out") = false, nb::arg("photons") = nb::none(),
-             nb::arg("max_host_bytes") = nb::none());
+             nb::arg("saturation") = nb::none(), nb::arg("max_host_bytes") = nb::none());
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(

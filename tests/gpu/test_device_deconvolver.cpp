@@ -76,8 +76,7 @@ TEST_CASE("device deconvolver: results are those of images on the host") {
                 const DeviceDeconvolver deconvolver(image.shape(), taps.view(), options, on);
                 CHECK(deconvolver.plan().on_device);
                 for (int execution = 0; execution < 2; ++execution) {
-                    const gpu::DeviceMemory result =
-                        on_device(poisoned_like(image.shape(), type));
+                    const gpu::DeviceMemory result = on_device(poisoned_like(image.shape(), type));
                     const DeconvolveReport got = deconvolver.execute(
                         there.data(), result.data(), static_cast<cudaStream_t>(stream));
                     INFO(to_string(method) << ", zero " << zero << ", " << to_string(type));
@@ -122,8 +121,7 @@ TEST_CASE("device deconvolver: work of the caller's stream comes first") {
           to_array(fetched(result, image.shape(), PixelType::float32).view()).values);
     // The result may take the image's place.
     deconvolver.execute(from.data(), from.data());
-    CHECK(first.values ==
-          to_array(fetched(from, image.shape(), PixelType::float32).view()).values);
+    CHECK(first.values == to_array(fetched(from, image.shape(), PixelType::float32).view()).values);
 }
 
 TEST_CASE("device deconvolver: bad input is refused") {
