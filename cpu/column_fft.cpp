@@ -29,7 +29,7 @@ struct Job {
     index_t passes;
     const Real* twiddles;
     const Real* source;
-    index_t source_stride, source_count;
+    index_t source_stride, source_first, source_count;
     Real* target;
     index_t target_stride, target_first, target_count;
     Real* scratch;
@@ -172,7 +172,8 @@ HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
     const auto load = [&](index_t row, index_t column) HWY_ATTR -> Value<D> {
         Value<D> value;
         if constexpr (First) {
-            if (row >= job.source_count) return {hn::Zero(d), hn::Zero(d)};
+            row -= job.source_first;
+            if (row < 0 || row >= job.source_count) return {hn::Zero(d), hn::Zero(d)};
             const Real* const at = job.source + row * job.source_stride + 2 * column;
             if constexpr (Inverse)
                 hn::LoadInterleaved2(d, at, value.im, value.re);
@@ -364,7 +365,7 @@ void ColumnFft<Real>::transform(bool inverse, const Source& source, const Target
         throw InternalError(message("a transform of ", columns, " columns"));
     dispatch(column_fft::Job<Real>{
         length_, radices_.data(), static_cast<index_t>(radices_.size()), twiddles_.data(),
-        reinterpret_cast<const Real*>(source.data), 2 * source.stride, source.count,
+        reinterpret_cast<const Real*>(source.data), 2 * source.stride, source.first, source.count,
         reinterpret_cast<Real*>(target.data), 2 * target.stride, target.first, target.count,
         reinterpret_cast<Real*>(scratch), columns, inverse});
 }

@@ -29,11 +29,13 @@ class ColumnFft {
     /// Complex samples of scratch memory that a transform needs, aligned as Buffer aligns.
     static index_t scratch_samples(index_t length) { return 2 * length * most_columns; }
 
-    /// Where the samples of columns lie: sample n of column c is data[n * stride + c].
+    /// Where the samples of columns lie: sample first + n of column c is data[n * stride + c],
+    /// n < count. All others count as zeros and are not read.
     struct Source {
         const Complex* data;
         index_t stride;
-        index_t count;  ///< samples from here on count as zeros and are not read
+        index_t count;
+        index_t first = 0;
     };
     /// Where samples go: sample first + n of column c to data[n * stride + c], n < count.
     struct Target {

@@ -2,6 +2,7 @@
 #include "deconvolve/problem.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
@@ -136,6 +137,19 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
         problem.image_at[a] = psf.shape[a] - 1 - center[a];
     }
     return problem;
+}
+
+double sum_of_taps(const Volume& psf) {
+    const auto* const taps = static_cast<const double*>(psf.view().data);
+    return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
+}
+
+bool goes_by_passes(const Problem& problem) {
+    const DeconvolveOptions& options = problem.options;
+    const bool plain = options.method == DeconvolveMethod::richardson_lucy ||
+                       options.method == DeconvolveMethod::scaled_heavy_ball;
+    return plain && (!options.boundary || options.boundary->kind == BoundaryKind::zero) &&
+           sum_of_taps(problem.psf) > 0;
 }
 
 void check_start(const Problem& problem, const ConstImageView& start) {

@@ -2,10 +2,9 @@
 #include "cpu/volumes/fft_kernel.hpp"
 
 #include <chrono>
-#include <functional>
 
-#include "cpu/parallel_loop.hpp"
 #include "cpu/volumes/cost.hpp"
+#include "cpu/volumes/plane_steps.hpp"
 
 namespace convolume::cpu {
 
@@ -21,41 +20,6 @@ BlockInput whole(const ConstImageView& view) {
              identity_indices(view.shape.x)},
             0,
             false};
-}
-
-// A step on one plane that can be cut into batches.
-struct PlaneStep {
-    index_t batches;
-    std::function<void(index_t z, index_t batch, int thread)> run;
-};
-
-// Loops over less than this are not worth waking other threads for.
-constexpr index_t worth_sharing_bytes = index_t{4} << 20;
-
-// Applies two steps to every plane: planes side by side when there are enough of them (each then
-// stays in a core's cache), else the batches of a few planes side by side.
-void for_each_plane(ParallelLoop& loop, index_t planes, index_t plane_bytes, int threads,
-                    double begin, double end, const PlaneStep& first, const PlaneStep& second) {
-    if (planes >= 2 * threads) {
-        loop.run(planes, begin, end, [&](index_t z, int thread) {
-            for (const PlaneStep* step : {&first, &second})
-                for (index_t batch = 0; batch < step->batches; ++batch) step->run(z, batch, thread);
-        });
-        return;
-    }
-    const index_t together = ceil_div(worth_sharing_bytes, plane_bytes);
-    const double share = (end - begin) / static_cast<double>(2 * planes);
-    for (index_t from = 0; from < planes; from += together) {
-        const index_t here = std::min(together, planes - from);
-        double at = begin + 2 * share * static_cast<double>(from);
-        for (const PlaneStep* step : {&first, &second}) {
-            const double next = at + share * static_cast<double>(here);
-            loop.run(here * step->batches, at, next, [&](index_t i, int thread) {
-                step->run(from + i / step->batches, i % step->batches, thread);
-            });
-            at = next;
-        }
-    }
 }
 
 }  // namespace
@@ -107,14 +71,14 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
     const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
     const index_t plane_bytes = fft->layout().plane * static_cast<index_t>(sizeof(Complex));
     for_each_plane(loop, block.axes[0].kept, plane_bytes, threads, multiplied, 1,
-                   {fft->column_batches(),
-                    [&](index_t z, index_t batch, int thread) {
-                        fft->inverse_columns(plane(z), batch, scratch.of(thread));
-                    }},
-                   {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
-                        clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1],
-                                                      block.axes[2], output, scratch.of(thread)));
-                    }});
+                   {{fft->column_batches(),
+                     [&](index_t z, index_t batch, int thread) {
+                         fft->inverse_columns(plane(z), batch, scratch.of(thread));
+                     }},
+                    {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
+                         clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1],
+                                                       block.axes[2], output, scratch.of(thread)));
+                     }}});
     fft_->used(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
                {spectrum, scratch.data});
     return clamped.report();
@@ -130,13 +94,13 @@ void FftKernel<Real>::transform(const FftBlock<Real>& fft, const BlockInput& inp
     const index_t plane_bytes = fft.layout().plane * static_cast<index_t>(sizeof(Complex));
     for_each_plane(loop, static_cast<index_t>(input.gather[0].size()), plane_bytes, threads, 0,
                    progress_end,
-                   {fft.row_batches(),
-                    [&](index_t z, index_t batch, int thread) {
-                        fft.forward_rows(input, gather, z, batch, plane(z), scratch.of(thread));
-                    }},
-                   {fft.column_batches(), [&](index_t z, index_t batch, int thread) {
-                        fft.forward_columns(plane(z), batch, scratch.of(thread));
-                    }});
+                   {{fft.row_batches(),
+                     [&](index_t z, index_t batch, int thread) {
+                         fft.forward_rows(input, gather, z, batch, plane(z), scratch.of(thread));
+                     }},
+                    {fft.column_batches(), [&](index_t z, index_t batch, int thread) {
+                         fft.forward_columns(plane(z), batch, scratch.of(thread));
+                     }}});
 }
 
 template class FftKernel<float>;

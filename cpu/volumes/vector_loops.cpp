@@ -16,7 +16,7 @@ namespace convolume::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class Real>
+template <bool conjugate, class Real>
 void multiply(const Real* HWY_RESTRICT kernel, Real* HWY_RESTRICT image, index_t count) {
     const hn::ScalableTag<Real> tag;
     const auto lanes = static_cast<index_t>(hn::Lanes(tag));
@@ -24,14 +24,17 @@ void multiply(const Real* HWY_RESTRICT kernel, Real* HWY_RESTRICT image, index_t
     for (; i + lanes <= count; i += lanes) {
         hn::Vec<decltype(tag)> kernel_re, kernel_im, image_re, image_im;
         hn::LoadInterleaved2(tag, kernel + 2 * i, kernel_re, kernel_im);
+        if constexpr (conjugate) kernel_im = hn::Neg(kernel_im);
         hn::LoadInterleaved2(tag, image + 2 * i, image_re, image_im);
         const auto re = hn::NegMulAdd(kernel_im, image_im, hn::Mul(kernel_re, image_re));
         const auto im = hn::MulAdd(kernel_im, image_re, hn::Mul(kernel_re, image_im));
         hn::StoreInterleaved2(re, im, tag, image + 2 * i);
     }
     for (; i < count; ++i) {
-        const Real re = kernel[2 * i] * image[2 * i] - kernel[2 * i + 1] * image[2 * i + 1];
-        const Real im = kernel[2 * i] * image[2 * i + 1] + kernel[2 * i + 1] * image[2 * i];
+        const Real kernel_re = kernel[2 * i];
+        const Real kernel_im = conjugate ? -kernel[2 * i + 1] : kernel[2 * i + 1];
+        const Real re = kernel_re * image[2 * i] - kernel_im * image[2 * i + 1];
+        const Real im = kernel_re * image[2 * i + 1] + kernel_im * image[2 * i];
         image[2 * i] = re;
         image[2 * i + 1] = im;
     }
@@ -73,10 +76,13 @@ void correlate_rows(const Real* const* rows, index_t row_count, const Real* taps
 }
 
 void multiply_float(const float* kernel, float* image, index_t count) {
-    multiply(kernel, image, count);
+    multiply<false>(kernel, image, count);
+}
+void multiply_conjugate_float(const float* kernel, float* image, index_t count) {
+    multiply<true>(kernel, image, count);
 }
 void multiply_double(const double* kernel, double* image, index_t count) {
-    multiply(kernel, image, count);
+    multiply<false>(kernel, image, count);
 }
 void correlate_float(const float* const* rows, index_t row_count, const float* taps,
                      index_t taps_per_row, bool accumulate, float* out, index_t count) {
@@ -97,6 +103,7 @@ HWY_AFTER_NAMESPACE();
 namespace convolume::cpu {
 
 HWY_EXPORT(multiply_float);
+HWY_EXPORT(multiply_conjugate_float);
 HWY_EXPORT(multiply_double);
 HWY_EXPORT(correlate_float);
 HWY_EXPORT(correlate_double);
@@ -109,6 +116,12 @@ void multiply(const std::complex<float>* kernel, std::complex<float>* image, ind
 void multiply(const std::complex<double>* kernel, std::complex<double>* image, index_t count) {
     HWY_DYNAMIC_DISPATCH(multiply_double)
     (reinterpret_cast<const double*>(kernel), reinterpret_cast<double*>(image), count);
+}
+
+void multiply_conjugate(const std::complex<float>* kernel, std::complex<float>* image,
+                        index_t count) {
+    HWY_DYNAMIC_DISPATCH(multiply_conjugate_float)
+    (reinterpret_cast<const float*>(kernel), reinterpret_cast<float*>(image), count);
 }
 
 void correlate_rows(const float* const* rows, index_t row_count, const float* taps,

@@ -11,6 +11,9 @@ namespace convolume::cpu {
 /// image[i] *= kernel[i]
 void multiply(const std::complex<float>* kernel, std::complex<float>* image, index_t count);
 void multiply(const std::complex<double>* kernel, std::complex<double>* image, index_t count);
+/// image[i] *= conj(kernel[i])
+void multiply_conjugate(const std::complex<float>* kernel, std::complex<float>* image,
+                        index_t count);
 
 /// out[i] (+)= Σ_r Σ_j taps[r * taps_per_row + j] · rows[r][i + j], i < count; adds to `out` when
 /// `accumulate`. Reads up to row_padding samples beyond rows[r][count + taps_per_row - 1] and

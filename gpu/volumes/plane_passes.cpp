@@ -24,7 +24,7 @@ std::optional<PairAxes> pair_axes(int device, const Shape3& object, const Shape3
     PairAxes axes;
     for (int a = 0; a < 3; ++a) {
         PairAxis& axis = axes[static_cast<std::size_t>(a)];
-        axis = {object[a], image[a], taps[a], shift[a], 0};
+        axis = {{object[a], image[a], taps[a], shift[a], 0}};
         if (axis.taps > axis.object) return {};
         if (a == 0) continue;
         axis.grid = own_length(device, a, axis.least_grid(), 1, false, Precision::float32);

@@ -39,11 +39,13 @@ void check_length(index_t length, testing::Random& random) {
     using Complex = std::complex<Real>;
     const index_t columns = random.chance(0.5) ? 16 : 8;
     const index_t stride = columns + random.integer(0, 9), out_stride = 16 + random.integer(0, 3);
-    const index_t count = random.integer(1, length), first = random.integer(0, length - 1);
+    const index_t begin = random.chance(0.5) ? 0 : random.integer(0, length - 1);
+    const index_t count = random.integer(1, length - begin), first = random.integer(0, length - 1);
     const index_t kept = random.integer(1, length - first);
     const bool inverse = random.chance(0.5);
-    INFO("length " << length << ", " << columns << " columns, " << count << " samples, " << kept
-                   << " results from " << first << (inverse ? ", inverse" : ""));
+    INFO("length " << length << ", " << columns << " columns, " << count << " samples from "
+                   << begin << ", " << kept << " results from " << first
+                   << (inverse ? ", inverse" : ""));
 
     // What is not to be read is NaN, and so is what is not to be written.
     constexpr Real nan = std::numeric_limits<Real>::quiet_NaN();
@@ -57,7 +59,7 @@ void check_length(index_t length, testing::Random& random) {
     Buffer scratch(ColumnFft<Real>::scratch_samples(length) * index_t{sizeof(Complex)});
 
     const ColumnFft<Real> fft(length);
-    const typename ColumnFft<Real>::Source from{source.data(), stride, count};
+    const typename ColumnFft<Real>::Source from{source.data(), stride, count, begin};
     const typename ColumnFft<Real>::Target to{target.data(), out_stride, first, kept};
     if (inverse)
         fft.inverse(from, to, columns, scratch.as<Complex>());
@@ -68,7 +70,8 @@ void check_length(index_t length, testing::Random& random) {
     for (index_t c = 0; c < columns; ++c) {
         std::vector<Sum> x(static_cast<std::size_t>(length));
         for (index_t n = 0; n < count; ++n)
-            x[static_cast<std::size_t>(n)] = Sum(source[static_cast<std::size_t>(n * stride + c)]);
+            x[static_cast<std::size_t>(begin + n)] =
+                Sum(source[static_cast<std::size_t>(n * stride + c)]);
         const std::vector<Sum> want = direct(x, inverse ? 1 : -1);
         for (index_t n = 0; n < kept; ++n) {
             const Sum result(target[static_cast<std::size_t>(n * out_stride + c)]);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One axis of a convolution from an object to an image and of its adjoint, and which samples of the
+// one need which of the other. Object sample o stands at position o of a transform, image sample i
+// at position i + shift, modulo its length.
+
+#include <algorithm>
+#include <array>
+
+#include "convolume/shape.hpp"
+
+namespace convolume {
+
+/// Samples begin … end-1 of an axis.
+struct IndexRange {
+    index_t begin = 0, end = 0;
+
+    index_t count() const { return std::max<index_t>(end - begin, 0); }
+    IndexRange within(const IndexRange& other) const {
+        const index_t first = std::max(begin, other.begin);
+        return {first, std::max(first, std::min(end, other.end))};
+    }
+};
+
+/// Image sample i is sample i + shift of the object's full convolution with the taps; the object is
+/// 0 outside.
+struct PairAxis {
+    index_t object = 1, image = 1, taps = 1, shift = 0, grid = 1;
+
+    IndexRange whole_object() const { return {0, object}; }
+    IndexRange whole_image() const { return {0, image}; }
+    /// Object samples whose light meets samples of the image.
+    IndexRange seen_by(const IndexRange& of_image) const {
+        return IndexRange{of_image.begin + shift - (taps - 1), of_image.end + shift}.within(
+            whole_object());
+    }
+    /// Image samples that light of object samples meets.
+    IndexRange lit_by(const IndexRange& of_object) const {
+        return IndexRange{of_object.begin - shift, of_object.end - shift + taps - 1}.within(
+            whole_image());
+    }
+    /// Taps through which light of any object sample meets the image.
+    IndexRange used_taps() const {
+        return IndexRange{shift - (object - 1), shift + image}.within({0, taps});
+    }
+
+    /// A transform of so many samples makes image samples from those that they see, and the object
+    /// samples back from those that they light, so that none meets the other end.
+    index_t least_grid(const IndexRange& of_image, const IndexRange& of_object) const {
+        const IndexRange from = seen_by(of_image);
+        const IndexRange light = lit_by(of_object);
+        return std::max({index_t{1}, from.count(), from.end + taps - 1 - (of_image.begin + shift),
+                         of_image.end + shift - from.begin, light.count(),
+                         light.end + shift - of_object.begin,
+                         of_object.end - (light.begin + shift) + taps - 1});
+    }
+    /// Of everything at once.
+    index_t least_grid() const { return least_grid(whole_image(), whole_object()); }
+};
+
+using PairAxes = std::array<PairAxis, 3>;  // z, y, x
+
+}  // namespace convolume

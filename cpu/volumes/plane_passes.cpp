@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/volumes/plane_passes.hpp"
+
+#include <algorithm>
+
+#include "core/fft_size.hpp"
+#include "cpu/volumes/plane_steps.hpp"
+#include "cpu/volumes/vector_loops.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+using PassColumns = ColumnFft<float>;
+constexpr index_t pass_columns = PassColumns::most_columns;
+constexpr auto complex_bytes = static_cast<index_t>(sizeof(std::complex<float>));
+
+}  // namespace
+
+PairAxes pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
+                   const Index3& shift) {
+    PairAxes axes;
+    for (int a = 0; a < 3; ++a) {
+        PairAxis& axis = axes[static_cast<std::size_t>(a)];
+        axis = {object[a], image[a], taps[a], shift[a], 1};
+        const IndexRange used = axis.used_taps();
+        axis.taps = used.count();
+        axis.shift -= used.begin;
+        // Transforms of real rows are of even lengths.
+        axis.grid = good_fft_size(axis.least_grid(), a == 2 ? 2 : 1);
+    }
+    return axes;
+}
+
+PlanePasses::Layout::Layout(const PairAxes& axes) {
+    const auto& [z, y, x] = axes;
+    pitch = round_up(x.grid / 2 + 1, PassColumns::column_multiple);
+    // Planes at an odd number of tiles do not compete for the same places in caches.
+    plane = (ceil_div(checked_multiply(y.grid, pitch), pass_columns) | 1) * pass_columns;
+    tiles = ceil_div(y.grid * pitch, pass_columns);
+    constexpr auto aligned = static_cast<index_t>(Buffer::alignment);
+    row_distance = round_up(x.grid, aligned / index_t{sizeof(float)});
+    row_samples = RowFft::most_rows * row_distance / 2;
+    const index_t tile = 2 * z.grid * pass_columns + PassColumns::scratch_samples(z.grid);
+    const index_t rows = row_samples + RowFft::scratch_samples(x.grid);
+    scratch_samples = round_up(std::max({rows, PassColumns::scratch_samples(y.grid), tile}),
+                               aligned / complex_bytes);
+}
+
+PlanePasses::Bytes::Bytes(const PairAxes& axes, int threads, bool keep_spectrum) {
+    const Layout layout(axes);
+    const auto bytes = [](index_t samples) {
+        return Buffer::rounded_bytes(checked_multiply(samples, complex_bytes));
+    };
+    const index_t planes = bytes(checked_multiply(axes[0].taps, layout.plane));
+    const index_t kernel =
+        keep_spectrum
+            ? bytes(checked_multiply(layout.tiles, checked_multiply(axes[0].grid, pass_columns)))
+            : planes;
+    later =
+        checked_add(bytes(checked_multiply(std::max(axes[0].object, axes[0].image), layout.plane)),
+                    checked_add(kernel, bytes(checked_multiply(threads, layout.scratch_samples))));
+    at_first = checked_add(later, keep_spectrum ? planes : 0);
+}
+
+PlanePasses::PlanePasses(const PairAxes& axes, const ConstImageView& taps, int threads,
+                         bool keep_spectrum)
+    : axes_(axes),
+      layout_(axes),
+      threads_(threads),
+      keeps_spectrum_(keep_spectrum),
+      spectrum_(std::max(axes[0].object, axes[0].image) * layout_.plane * complex_bytes,
+                "the spectra of a deconvolution"),
+      scratch_(threads * layout_.scratch_samples * complex_bytes, "a workspace"),
+      x_(axes[2].grid),
+      y_(axes[1].grid),
+      z_(axes[0].grid) {
+    spectrum_.touch(threads);
+    scratch_.touch(threads);
+    prepare(taps);
+}
+
+PlanePasses::Scratch PlanePasses::scratch(int thread) const {
+    Complex* const own = scratch_.as<Complex>() + thread * layout_.scratch_samples;
+    return {reinterpret_cast<float*>(own), own};
+}
+
+PlanePasses::Box PlanePasses::box(Side side) const {
+    const auto& [z, y, x] = axes_;
+    if (side == Side::object) return {z.object, 0, y.object, 0, x.object};
+    return {z.image, y.shift, y.image, x.shift, x.image};
+}
+
+index_t PlanePasses::column_batches() const {
+    return ceil_div(layout_.pitch, pass_columns);
+}
+
+// The kernel's planes along x and y; then along z, tile after tile, where the spectrum is kept.
+// It carries the factor by which inverse transforms grow.
+void PlanePasses::prepare(const ConstImageView& taps) {
+    const auto& [z, y, x] = axes_;
+    const Box all{z.taps, 0, y.taps, 0, x.taps};
+    const double scale = 1 / (static_cast<double>(z.grid) * static_cast<double>(y.grid) *
+                              static_cast<double>(x.grid));
+    Buffer planes(z.taps * layout_.plane * complex_bytes, "a kernel's spectrum");
+    planes.touch(threads_);
+    const auto plane = [&](index_t k) { return planes.as<Complex>() + k * layout_.plane; };
+    const index_t width = x.taps;
+    const RowWork fill = [&](const Rows& rows) {
+        for (index_t i = 0; i < rows.count; ++i) {
+            const auto* const row = static_cast<const double*>(taps.at(rows.z, rows.first + i, 0));
+            for (index_t n = 0; n < width; ++n) rows.row(i)[n] = static_cast<float>(scale * row[n]);
+        }
+    };
+    const ExecutionContext context;
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, z.taps, layout_.plane * complex_bytes, threads_, 0, 1,
+                   {{all.row_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         fill_rows(all, plane(k), k, batch, fill, scratch(thread));
+                     }},
+                    {column_batches(), [&](index_t k, index_t batch, int thread) {
+                         columns_forward(all, plane(k), batch, scratch(thread).work);
+                     }}});
+    if (!keeps_spectrum_) {
+        kernel_ = std::move(planes);
+        return;
+    }
+    const index_t tile = z.grid * pass_columns;
+    kernel_ = Buffer(layout_.tiles * tile * complex_bytes, "a kernel's spectrum");
+    kernel_.touch(threads_);
+    parallel_for(layout_.tiles, threads_, [&](index_t t, int thread) {
+        z_.forward({planes.as<Complex>() + t * pass_columns, layout_.plane, axes_[0].taps},
+                   {kernel_.as<Complex>() + t * tile, pass_columns, 0, axes_[0].grid}, pass_columns,
+                   scratch(thread).work);
+    });
+}
+
+PlanePasses::Rows PlanePasses::rows_of(const Box& box, index_t z, index_t batch,
+                                       const Scratch& scratch) const {
+    const index_t first = batch * RowFft::most_rows;
+    return {z, first, std::min(RowFft::most_rows, box.rows - first), scratch.rows + box.first_x,
+            layout_.row_distance};
+}
+
+PlanePasses::Complex* PlanePasses::spectra_of(const Box& box, Complex* plane, index_t batch) const {
+    return plane + (box.first_row + batch * RowFft::most_rows) * layout_.pitch;
+}
+
+// Zeros before and behind a side's samples.
+void PlanePasses::clear_around(const Box& box, const Rows& rows) const {
+    for (index_t i = 0; i < rows.count; ++i) {
+        float* const row = rows.row(i) - box.first_x;
+        std::fill_n(row, box.first_x, 0.0F);
+        std::fill(row + box.first_x + box.count, row + axes_[2].grid, 0.0F);
+    }
+}
+
+void PlanePasses::fill_rows(const Box& box, Complex* plane, index_t z, index_t batch,
+                            const RowWork& fill, const Scratch& scratch) const {
+    const Rows rows = rows_of(box, z, batch, scratch);
+    fill(rows);
+    clear_around(box, rows);
+    x_.forward(scratch.rows, rows.distance, rows.count, spectra_of(box, plane, batch),
+               layout_.pitch, scratch.work + layout_.row_samples);
+}
+
+void PlanePasses::change_rows(const Box& box, Complex* plane, index_t z, index_t batch,
+                              const RowWork& work, const Scratch& scratch) const {
+    take_rows(box, plane, z, batch, work, scratch);
+    const Rows rows = rows_of(box, z, batch, scratch);
+    clear_around(box, rows);
+    x_.forward(scratch.rows, rows.distance, rows.count, spectra_of(box, plane, batch),
+               layout_.pitch, scratch.work + layout_.row_samples);
+}
+
+void PlanePasses::take_rows(const Box& box, Complex* plane, index_t z, index_t batch,
+                            const RowWork& take, const Scratch& scratch) const {
+    const Rows rows = rows_of(box, z, batch, scratch);
+    x_.inverse(spectra_of(box, plane, batch), layout_.pitch, rows.count, scratch.rows,
+               rows.distance, scratch.work + layout_.row_samples);
+    take(rows);
+}
+
+void PlanePasses::columns_forward(const Box& box, Complex* plane, index_t batch,
+                                  Complex* work) const {
+    const index_t first = batch * pass_columns, pitch = layout_.pitch;
+    y_.forward({plane + box.first_row * pitch + first, pitch, box.rows, box.first_row},
+               {plane + first, pitch, 0, axes_[1].grid}, std::min(pass_columns, pitch - first),
+               work);
+}
+
+void PlanePasses::columns_inverse(const Box& box, Complex* plane, index_t batch,
+                                  Complex* work) const {
+    const index_t first = batch * pass_columns, pitch = layout_.pitch;
+    y_.inverse({plane + first, pitch, axes_[1].grid},
+               {plane + box.first_row * pitch + first, pitch, box.first_row, box.rows},
+               std::min(pass_columns, pitch - first), work);
+}
+
+void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* work) const {
+    const PairAxis& z = axes_[0];
+    const index_t samples = z.grid * pass_columns, first = tile * pass_columns;
+    Complex* const data = work;
+    Complex* const transform_scratch = work + 2 * samples;
+    const Complex* kernel = kernel_.as<Complex>() + tile * samples;
+    if (!keeps_spectrum_) {
+        z_.forward({kernel_.as<Complex>() + first, layout_.plane, z.taps},
+                   {work + samples, pass_columns, 0, z.grid}, pass_columns, transform_scratch);
+        kernel = work + samples;
+    }
+    Complex* const columns = spectrum_.as<Complex>() + first;
+    const PassColumns::Target whole{data, pass_columns, 0, z.grid};
+    if (adjoint) {
+        z_.forward({columns, layout_.plane, z.image, z.shift}, whole, pass_columns,
+                   transform_scratch);
+        multiply_conjugate(kernel, data, samples);
+        z_.inverse({data, pass_columns, z.grid}, {columns, layout_.plane, 0, z.object},
+                   pass_columns, transform_scratch);
+    } else {
+        z_.forward({columns, layout_.plane, z.object}, whole, pass_columns, transform_scratch);
+        multiply(kernel, data, samples);
+        z_.inverse({data, pass_columns, z.grid}, {columns, layout_.plane, z.shift, z.image},
+                   pass_columns, transform_scratch);
+    }
+}
+
+void PlanePasses::forward(Side side, const RowWork& fill, const ExecutionContext& context) {
+    const Box here = box(side);
+    const auto plane = [&](index_t k) { return spectrum_.as<Complex>() + k * layout_.plane; };
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
+                   {{here.row_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         fill_rows(here, plane(k), k, batch, fill, scratch(thread));
+                     }},
+                    {column_batches(), [&](index_t k, index_t batch, int thread) {
+                         columns_forward(here, plane(k), batch, scratch(thread).work);
+                     }}});
+}
+
+void PlanePasses::along_z(bool adjoint, const ExecutionContext& context) {
+    // A row of tiles at a time: fewer hand-outs than one tile each.
+    constexpr index_t tiles_at_once = 16;
+    const ParallelLoop loop(threads_, context);
+    loop.run(ceil_div(layout_.tiles, tiles_at_once), 0, 1, [&](index_t group, int thread) {
+        const index_t end = std::min(layout_.tiles, (group + 1) * tiles_at_once);
+        for (index_t tile = group * tiles_at_once; tile < end; ++tile)
+            convolve_tile(adjoint, tile, scratch(thread).work);
+    });
+}
+
+void PlanePasses::change(Side side, const RowWork& work, const ExecutionContext& context) {
+    const Box here = box(side);
+    const auto plane = [&](index_t k) { return spectrum_.as<Complex>() + k * layout_.plane; };
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
+                   {{column_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         columns_inverse(here, plane(k), batch, scratch(thread).work);
+                     }},
+                    {here.row_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         change_rows(here, plane(k), k, batch, work, scratch(thread));
+                     }},
+                    {column_batches(), [&](index_t k, index_t batch, int thread) {
+                         columns_forward(here, plane(k), batch, scratch(thread).work);
+                     }}});
+}
+
+void PlanePasses::inverse(Side side, const IndexRange& planes, const RowWork& take,
+                          const ExecutionContext& context) {
+    const Box here = box(side);
+    const auto plane = [&](index_t k) {
+        return spectrum_.as<Complex>() + (planes.begin + k) * layout_.plane;
+    };
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, planes.count(), layout_.plane * complex_bytes, threads_, 0, 1,
+                   {{column_batches(),
+                     [&](index_t k, index_t batch, int thread) {
+                         columns_inverse(here, plane(k), batch, scratch(thread).work);
+                     }},
+                    {here.row_batches(), [&](index_t k, index_t batch, int thread) {
+                         take_rows(here, plane(k), planes.begin + k, batch, take, scratch(thread));
+                     }}});
+}
+
+}  // namespace convolume::cpu

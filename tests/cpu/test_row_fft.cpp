@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transforms of real rows against direct sums in double precision.
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "convolume/volume.hpp"
+#include "core/fft_size.hpp"
+#include "cpu/row_fft.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/random.hpp"
+
+using namespace convolume;
+using convolume::cpu::RowFft;
+
+namespace {
+
+using Sum = std::complex<double>;
+
+std::size_t at(index_t i) {
+    return static_cast<std::size_t>(i);
+}
+
+void check_rows(index_t length, testing::Random& random) {
+    const index_t half = length / 2, rows = random.integer(1, RowFft::most_rows);
+    const index_t distance = round_up(length, index_t{4}) + 2 * random.integer(0, 4);
+    const index_t pitch = round_up(half + 1, index_t{2}) + random.integer(0, 4);
+    INFO("length " << length << ", " << rows << " rows");
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    // Behind the samples is NaN, which must not come near them.
+    std::vector<float> samples(at(rows * distance), nan);
+    for (index_t r = 0; r < rows; ++r)
+        for (index_t n = 0; n < length; ++n)
+            samples[at(r * distance + n)] = static_cast<float>(random.uniform() - 0.5);
+    std::vector<RowFft::Complex> spectra(at(rows * pitch), RowFft::Complex(nan, nan));
+    const Buffer scratch(RowFft::scratch_samples(length) * index_t{sizeof(RowFft::Complex)});
+    auto* const work = scratch.as<RowFft::Complex>();
+    const RowFft fft(length);
+    fft.forward(samples.data(), distance, rows, spectra.data(), pitch, work);
+
+    const double tolerance =
+        std::numeric_limits<float>::epsilon() * (3 + std::log2(static_cast<double>(length)));
+    for (index_t r = 0; r < rows; ++r) {
+        double error = 0, norm = 0;
+        for (index_t k = 0; k <= half; ++k) {
+            Sum sum;
+            for (index_t n = 0; n < length; ++n)
+                sum += static_cast<double>(samples[at(r * distance + n)]) *
+                       std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(n * k % length) /
+                                           static_cast<double>(length));
+            error += std::norm(Sum(spectra[at(r * pitch + k)]) - sum);
+            norm += std::norm(sum);
+        }
+        CHECK(std::sqrt(error / norm) < tolerance);
+    }
+
+    std::vector<float> back(samples.size(), nan);
+    fft.inverse(spectra.data(), pitch, rows, back.data(), distance, work);
+    for (index_t r = 0; r < rows; ++r) {
+        double error = 0, norm = 0;
+        for (index_t n = 0; n < length; ++n) {
+            const double want = samples[at(r * distance + n)];
+            error += std::pow(back[at(r * distance + n)] / static_cast<double>(length) - want, 2);
+            norm += want * want;
+        }
+        CHECK(std::sqrt(error / norm) < 2 * tolerance);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("row transforms: every even length up to 700, any number of rows") {
+    testing::Random random(testing::test_seed("row transforms"));
+    for (index_t length = 2; length <= 700; length += 2)
+        if (is_7_smooth(length)) check_rows(length, random);
+}
+
+TEST_CASE("row transforms: odd lengths and large primes are refused") {
+    CHECK_THROWS_AS(RowFft(0), InvalidArgument);
+    CHECK_THROWS_AS(RowFft(9), InvalidArgument);
+    CHECK_THROWS_AS(RowFft(22), InvalidArgument);
+}
