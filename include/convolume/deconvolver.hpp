@@ -166,8 +166,9 @@ struct CONVOLUME_API DeconvolvePlan {
 /// Deconvolves images of one shape with one PSF, in float32. Where everything fits, it stays in the
 /// memory of a GPU. Iterations of richardson_lucy and scaled_heavy_ball with edges extend or zero
 /// also go in slabs of planes on several GPUs (all that are named, else as many as are worth it),
-/// and where GPUs are too small in walks along z, for which each array crosses the bus once. Else
-/// Convolver streams through CPU or GPUs as it plans.
+/// and where GPUs are too small in walks along z, for which each array crosses the bus once. The
+/// CPU alone takes the same iterations by passes over one spectrum, where direct sums are not
+/// faster. Else Convolver streams through CPU or GPUs as it plans.
 class CONVOLUME_API Deconvolver {
   public:
     /// `psf` is copied, negative samples are set to 0, and its sum is made 1. Throws
