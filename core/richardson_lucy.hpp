@@ -19,6 +19,12 @@ CONVOLUME_DEVICE float quotient(float a, float b) {
 #endif
 }
 
+/// Pixels that are not to be compared, such as saturated ones, are marked by a value below 0.
+inline constexpr float not_compared = -1;
+CONVOLUME_DEVICE bool is_compared(float pixel) {
+    return pixel >= 0;
+}
+
 /// What a pixel is expected to hold: the blurred estimate and the background. Below `floor` a model
 /// is rounding.
 struct Model {

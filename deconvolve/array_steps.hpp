@@ -79,7 +79,7 @@ class ArraySteps final : public Steps {
         estimate_ = arrays_.object(0);
         correction_ = arrays_.object(1);
         weight_ = arrays_.object(2);
-        arrays_.for_each(pixels_, Fill{model_, 1});
+        arrays_.for_each(pixels_, Compared{data_, model_});
         arrays_.blur_back(model_, weight_);
         if (write_start(image))
             arrays_.for_each(voxels_, begin_stage(image, estimate_, {weight_}));
@@ -150,7 +150,7 @@ class ArraySteps final : public Steps {
     }
 
     void unmatched_step(const float* point) {
-        arrays_.for_each(pixels_, Shift{model_, -1});
+        arrays_.for_each(pixels_, LessOne{data_, model_});
         arrays_.back_project_unmatched(model_, correction_);
         arrays_.for_each(voxels_, UnmatchedStep{point, correction_, weight_, least_weight});
         advance();

@@ -19,6 +19,10 @@ struct HalfRatios {
     CONVOLUME_DEVICE double operator()(index_t i) const {
         const float y = ratio.data[i];
         const float m = ratio.expected(i);
+        if (!richardson_lucy::is_compared(y)) {
+            ratio.model[i] = other[i] = 0;
+            return 0;
+        }
         PixelBits bits(seed, Thinning::halves, i);
         const float part = taken_value(y, 1, gain, offset, bits);
         ratio.model[i] = 2 * part / m;

@@ -2,35 +2,20 @@
 #include <mutex>
 
 #include "convolume/error.hpp"
-#include "deconvolve/runner.hpp"
-
-#if CONVOLUME_HAVE_CUDA
-// Weak: null where the linker has left the CUDA part out.
-extern "C" [[gnu::weak]] const convolume::deconvolve::MakeDeviceRunner convolume_cuda_deconvolve;
-#endif
+#include "deconvolve/device_deconvolution.hpp"
 
 namespace convolume {
 
 namespace {
 
-// Null where there is no GPU to use.
-deconvolve::MakeDeviceRunner device_runner_maker(const EngineChoice& choice) {
-#if CONVOLUME_HAVE_CUDA
-    if (choice.device != EngineChoice::Device::cpu && &convolume_cuda_deconvolve != nullptr &&
-        gpu_unavailable().empty())
-        return convolume_cuda_deconvolve;
-#else
-    static_cast<void>(choice);
-#endif
-    return nullptr;
-}
-
 std::unique_ptr<deconvolve::Runner> make_runner(const deconvolve::Problem& problem,
                                                 const EngineChoice& choice,
                                                 std::string& why_not_on_device) {
-    if (const auto make_device_runner = device_runner_maker(choice)) {
+    const auto* const device = deconvolve::device_deconvolution();
+    if (device != nullptr && choice.device != EngineChoice::Device::cpu &&
+        gpu_unavailable().empty()) {
         try {
-            return make_device_runner(problem, choice);
+            return device->make_runner(problem, choice);
         } catch (const OutOfMemory& error) {
             why_not_on_device = error.what();
         }
@@ -101,18 +86,11 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
     if (image.data == nullptr || result.data == nullptr)
         throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
                                       " points to no memory (null): allocate it first"));
-    if (run.start.data != nullptr) {
-        if (impl_->problem.options.method == DeconvolveMethod::wiener)
-            throw InvalidArgument(
-                "wiener solves an equation and begins with nothing: leave the "
-                "initial estimate out, or choose another method");
-        if (run.start.shape != impl_->problem.object) expect("initial estimate", run.start);
-        if (is_complex(run.start.type))
-            throw BadData("the initial estimate is complex: give its real part");
-    }
+    deconvolve::check_start(impl_->problem, run.start);
     // The loop's arrays serve one execution at a time.
     const std::lock_guard lock(impl_->execution_mutex);
-    return impl_->runner->execute(impl_->problem, image, result, context, run);
+    return impl_->runner->execute(impl_->problem, deconvolve::HostImages(image, result), context,
+                                  run);
 }
 
 }  // namespace convolume

@@ -3,6 +3,7 @@
 
 #include "deconvolve/array_steps.hpp"
 #include "deconvolve/device_arrays.cuh"
+#include "deconvolve/device_images.hpp"
 #include "deconvolve/gpu_runner.cuh"
 
 namespace convolume::deconvolve {
@@ -44,11 +45,11 @@ class DeviceRunner final : public GpuRunner {
     ~DeviceRunner() override { free_on_device(arrays_); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
-                                   const ImageView& result, const ExecutionContext& context,
+    DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                   const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
         ArraySteps<DeviceArrays> steps(*arrays_, problem);
-        return run(steps, problem, image, result, context, along);
+        return run(steps, problem, images, context, along);
     }
 
     DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
@@ -81,5 +82,5 @@ std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineC
 
 }  // namespace convolume::deconvolve
 
-constexpr convolume::deconvolve::MakeDeviceRunner convolume_cuda_deconvolve =
-    convolume::deconvolve::make_device_runner;
+constexpr convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve = {
+    convolume::deconvolve::make_device_runner, convolume::deconvolve::make_device_images};

@@ -89,17 +89,18 @@ class DeviceStages {
         return total;
     }
 
+    // Between an array and the host's or the device's memory.
     void write(const float* values, float* array, index_t first, index_t count) const {
         gpu::check(
             cudaMemcpyAsync(array + first, values, static_cast<std::size_t>(count) * sizeof(float),
-                            cudaMemcpyHostToDevice, stream_),
+                            cudaMemcpyDefault, stream_),
             "copying to the GPU");
         stream_.wait();
     }
     void read(float* values, const float* array, index_t first, index_t count) const {
         gpu::check(
             cudaMemcpyAsync(values, array + first, static_cast<std::size_t>(count) * sizeof(float),
-                            cudaMemcpyDeviceToHost, stream_),
+                            cudaMemcpyDefault, stream_),
             "copying from the GPU");
         stream_.wait();
     }

@@ -13,13 +13,12 @@ class GpuRunner : public Runner {
   public:
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
-                             const ImageView& result, const ExecutionContext& context,
-                             const DeconvolveRun& along) override {
+    DeconvolveReport execute(const Problem& problem, const Images& images,
+                             const ExecutionContext& context, const DeconvolveRun& along) override {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return execute_there(problem, image, result, context, along);
+        return execute_there(problem, images, context, along);
     }
 
   protected:
@@ -34,8 +33,8 @@ class GpuRunner : public Runner {
     }
 
     /// With the device current.
-    virtual DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
-                                           const ImageView& result, const ExecutionContext& context,
+    virtual DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                           const ExecutionContext& context,
                                            const DeconvolveRun& along) = 0;
 
     template <class Arrays>

@@ -2,7 +2,6 @@
 #include "deconvolve/host_pass_steps.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/thread_team.hpp"
 #include "deconvolve/row_stages.hpp"
@@ -11,11 +10,6 @@
 namespace convolume::deconvolve {
 
 namespace {
-
-double sum_of_taps(const Volume& psf) {
-    const auto* const taps = static_cast<const double*>(psf.view().data);
-    return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
-}
 
 PairAxes axes_of(const Problem& problem, Index3& first_tap) {
     const Shape3 taps = problem.psf.shape();
@@ -52,14 +46,6 @@ Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = tru
 }
 
 }  // namespace
-
-bool goes_by_passes(const Problem& problem) {
-    const DeconvolveOptions& options = problem.options;
-    const bool plain = options.method == DeconvolveMethod::richardson_lucy ||
-                       options.method == DeconvolveMethod::scaled_heavy_ball;
-    return plain && (!options.boundary || options.boundary->kind == BoundaryKind::zero) &&
-           sum_of_taps(problem.psf) > 0;
-}
 
 HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool keep)
     : axes(axes_of(problem, first_tap)),

@@ -11,10 +11,6 @@
 
 namespace convolume::deconvolve {
 
-/// Steps of Richardson and Lucy that look at one voxel at a time, of an object that ends in
-/// darkness, go by passes. So does a PSF that has light.
-bool goes_by_passes(const Problem& problem);
-
 /// What passes in host memory need.
 struct HostPassLayout {
     HostPassLayout(const Problem& problem, int threads, bool keep_spectrum);

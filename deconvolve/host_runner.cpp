@@ -79,14 +79,13 @@ class HostRunner final : public Runner {
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
-                             const ImageView& result, const ExecutionContext& context,
-                             const DeconvolveRun& along) override {
+    DeconvolveReport execute(const Problem& problem, const Images& images,
+                             const ExecutionContext& context, const DeconvolveRun& along) override {
         if (!arrays_)
             arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
         arrays_->use(context);
         ArraySteps<HostArrays> steps(*arrays_, problem);
-        return run(steps, problem, image, result, context, along);
+        return run(steps, problem, images, context, along);
     }
 
   private:
@@ -112,9 +111,8 @@ class HostPassRunner final : public Runner {
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
-                             const ImageView& result, const ExecutionContext& context,
-                             const DeconvolveRun& along) override {
+    DeconvolveReport execute(const Problem& problem, const Images& images,
+                             const ExecutionContext& context, const DeconvolveRun& along) override {
         if (!steps_) {
             const PhaseTimer timer(context.timeline, Phase::prepare, 0);
             steps_.emplace(layout_, psf_);
@@ -122,7 +120,7 @@ class HostPassRunner final : public Runner {
         }
         const PhaseTimer timer(context.timeline, Phase::convolve, 0);
         steps_->use(context);
-        return run(*steps_, problem, image, result, context, along);
+        return run(*steps_, problem, images, context, along);
     }
 
   private:
@@ -151,7 +149,8 @@ bool sums_are_faster(const Problem& problem, const EngineList& engines) {
 std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineChoice& choice,
                                           const EngineList& engines, int threads) {
     const bool on_cpu = engines.size() == 1 && !engines.front()->info().is_gpu;
-    if (!on_cpu || !goes_by_passes(problem)) return {};
+    // Passes compare all pixels.
+    if (!on_cpu || !goes_by_passes(problem) || problem.options.saturation) return {};
     const index_t limit = limit_bytes(problem) - caller_bytes(problem);
     const index_t limit_of_engine =
         choice.max_cpu_engine_bytes.value_or(std::numeric_limits<index_t>::max());

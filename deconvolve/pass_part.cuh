@@ -4,7 +4,6 @@
 // estimates and their weights exist, but neither the model nor the correction, which are spectra
 // from beginning to end (gpu/volumes/plane_passes.hpp).
 
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -29,6 +28,8 @@ struct PartLayout {
         has_change = momentum == Momentum::biggs_andrews;
         has_held = problem.options.hold_out;
         // Planes whose light meets the image with all planes of the PSF are alike.
+        // Not where some pixels are not compared.
+        if (problem.options.saturation) return;
         const index_t first = z.shift, last = z.image + z.shift - z.taps;
         const index_t begin = part.object.begin;
         alike.first = std::clamp<index_t>(first - begin, 0, object.z - 1);
@@ -40,9 +41,12 @@ struct PartLayout {
     index_t pixels() const { return element_count(image); }
     index_t weight_samples() const { return (object.z - (alike.last - alike.first)) * plane(); }
     index_t bytes() const {
-        const index_t samples =
-            (1 + has_before + has_change) * voxels() + (1 + has_held) * pixels() + weight_samples();
-        return checked_multiply(samples, static_cast<index_t>(sizeof(float)));
+        return checked_add((1 + has_before + has_change) * array_bytes(voxels()),
+                           (1 + has_held) * array_bytes(pixels()) + array_bytes(weight_samples()));
+    }
+    static index_t array_bytes(index_t samples) {
+        return round_up(checked_multiply(samples, index_t{sizeof(float)}),
+                        gpu::DeviceMemory::alignment);
     }
 
     Shape3 object, image;
@@ -66,17 +70,22 @@ class PassPart : public DeviceStages {
             throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
                                       format_bytes(limit_bytes), " that a GPU may hold"));
         passes_.emplace(device, axes, part.slots(), taps, limit_bytes - layout_.bytes());
-        const auto array = [&](bool wanted, index_t samples) {
-            return gpu::DeviceMemory(device, wanted ? samples * float_bytes : 0,
-                                     "the arrays of a deconvolution");
+        arrays_ = gpu::DeviceMemory(device, layout_.bytes(), "the arrays of a deconvolution");
+        index_t at = 0;
+        const auto place = [&](bool wanted, index_t samples) -> float* {
+            if (!wanted) return nullptr;
+            float* const array = reinterpret_cast<float*>(arrays_.data() + at);
+            at += PartLayout::array_bytes(samples);
+            return array;
         };
-        newest_ = array(true, layout_.voxels());
-        before_ = array(layout_.has_before, layout_.voxels());
-        change_ = array(layout_.has_change, layout_.voxels());
-        data_ = array(true, layout_.pixels());
-        held_ = array(layout_.has_held, layout_.pixels());
-        weights_ = array(true, layout_.weight_samples());
-        sums_ = gpu::DeviceMemory(device, 2 * passes_->most_sums() * index_t{sizeof(double)},
+        newest_ = place(true, layout_.voxels());
+        before_ = place(layout_.has_before, layout_.voxels());
+        change_ = place(layout_.has_change, layout_.voxels());
+        data_ = place(true, layout_.pixels());
+        held_ = place(layout_.has_held, layout_.pixels());
+        weights_ = place(true, layout_.weight_samples());
+        most_sums_ = passes_->most_sums();
+        sums_ = gpu::DeviceMemory(device, 2 * most_sums_ * index_t{sizeof(double)},
                                   "sums of a deconvolution");
     }
 
@@ -87,23 +96,29 @@ class PassPart : public DeviceStages {
     const gpu::PlanePasses& passes() const { return *passes_; }
     using DeviceStages::stream;
 
-    float* newest() const { return newest_.as<float>(); }
-    float* data() const { return data_.as<float>(); }
-    float* held() const { return held_.as<float>(); }
-    Weights weights() const { return {weights_.as<float>(), layout_.plane(), layout_.alike}; }
+    float* newest() const { return newest_; }
+    float* data() const { return data_; }
+    float* held() const { return held_; }
+    Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
 
-    /// Projects an image of ones back.
-    void find_weights() {
+    /// Spectra of ones in its own image planes, of 0 where pixels are not to be compared if some
+    /// are not.
+    void load_ones(bool all) {
         gpu::RowStage ones;
         ones.kind = gpu::RowStage::Kind::ones;
-        passes_->forward(Side::image, ones, {0, part_.light.count()}, stream());
+        if (!all) ones.data = data();
+        if (part_.image.count() == 0) return;
+        passes_->forward(Side::image, ones,
+                         {part_.image.begin - part_.light.begin, part_.image.count()}, stream());
+    }
+    /// Projects them and their neighbors' back.
+    void find_weights() {
         project_back();
-        float* const values = weights_.as<float>();
         const auto [first, last] = layout_.alike;
-        passes_->inverse(Side::object, {0, first + 1}, values, stream());
+        passes_->inverse(Side::object, {0, first + 1}, weights_, stream());
         if (last + 1 < layout_.object.z)
             passes_->inverse(Side::object, {last + 1, layout_.object.z - last - 1},
-                             values + (first + 1) * layout_.plane(), stream());
+                             weights_ + (first + 1) * layout_.plane(), stream());
     }
 
     /// Spectra of the points of its own object planes, in the slots of what its image planes see.
@@ -133,25 +148,21 @@ class PassPart : public DeviceStages {
     void step(const Origin& origin) {
         project_back();
         gpu::RowStage stage = stage_of(gpu::RowStage::Kind::step, origin);
-        stage.change = change_.as<float>();
-        stage.weight = weights_.as<float>();
+        stage.change = change_;
+        stage.weight = weights_;
         stage.alike = layout_.alike;
         stage.least_weight = least_weight;
         stepped_ = passes_->inverse(Side::object, stage, {0, part_.object.count()},
-                                    sums_.as<double>() + passes_->most_sums(), stream());
+                                    sums_.as<double>() + most_sums_, stream());
         if (layout_.has_before) std::swap(newest_, before_);
     }
 
     /// Sums of the last comparison (misfit, squared errors of what is held out), and of the last
     /// step (products of changes). They wait for the GPU.
     SumPair compared() const { return fetch(sums_.as<SumPair>(), compared_); }
-    SumPair stepped() const {
-        return fetch(sums_.as<SumPair>() + passes_->most_sums() / 2, stepped_);
-    }
+    SumPair stepped() const { return fetch(sums_.as<SumPair>() + most_sums_ / 2, stepped_); }
 
   private:
-    static constexpr index_t float_bytes = sizeof(float);
-
     void project_back() {
         const gpu::Range from = z_.lit_by(part_.object);
         const index_t slots = passes_->slots();
@@ -162,8 +173,8 @@ class PassPart : public DeviceStages {
     gpu::RowStage stage_of(gpu::RowStage::Kind kind, const Origin& origin) const {
         gpu::RowStage stage;
         stage.kind = kind;
-        stage.newest = newest_.as<float>();
-        stage.before = before_.as<float>();
+        stage.newest = newest_;
+        stage.before = before_;
         stage.restart = origin.restart;
         stage.ahead = origin.ahead;
         return stage;
@@ -185,7 +196,9 @@ class PassPart : public DeviceStages {
     PlanePart part_;
     PartLayout layout_;
     std::optional<gpu::PlanePasses> passes_;
-    gpu::DeviceMemory newest_, before_, change_, data_, held_, weights_, sums_;
+    gpu::DeviceMemory arrays_, sums_;
+    float *newest_, *before_, *change_, *data_, *held_, *weights_;  ///< null: there is none
+    index_t most_sums_ = 0;
     index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums
 };
 

@@ -52,10 +52,10 @@ class PassRunner final : public GpuRunner {
     ~PassRunner() override { free_on_device(steps_); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
-                                   const ImageView& result, const ExecutionContext& context,
+    DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                   const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        return run(*steps_, problem, image, result, context, along);
+        return run(*steps_, problem, images, context, along);
     }
 
     std::unique_ptr<PassSteps> steps_;

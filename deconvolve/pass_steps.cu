@@ -43,7 +43,7 @@ PassSteps::PassSteps(const Problem& problem, const gpu::PairAxes& axes,
                      const std::vector<PlanePart>& parts, const ConstImageView& taps,
                      const std::vector<int>& devices, const std::vector<index_t>& limits,
                      int threads)
-    : threads_(threads) {
+    : compares_all_(!problem.options.saturation), threads_(threads) {
     for (std::size_t g = 0; g < parts.size(); ++g) {
         const gpu::DeviceScope scope(devices[g]);
         parts_.push_back(
@@ -120,8 +120,12 @@ void PassSteps::put_back() {
 void PassSteps::begin(const LoadedImage& image, float held_share) {
     model_ = model_of(image);
     held_share_ = held_share;
-    if (!has_weights_) on_each([](Part& part) { part.find_weights(); });
-    has_weights_ = true;
+    if (!has_weights_) {
+        on_each([&](Part& part) { part.load_ones(compares_all_); });
+        exchange(&PlanePart::image, &PlanePart::light);
+        on_each([](Part& part) { part.find_weights(); });
+    }
+    has_weights_ = compares_all_;
     const bool given = write_start(image);
     on_each([&](Part& part) {
         if (given)

@@ -44,6 +44,7 @@ class PassSteps final : public Steps {
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
     bool has_weights_ = false;
+    bool compares_all_;  ///< no pixel is left out
     int threads_;
 };
 

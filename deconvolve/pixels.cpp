@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 
 #include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/richardson_lucy.hpp"
 #include "core/thread_team.hpp"
 
 namespace convolume::deconvolve {
@@ -43,14 +45,22 @@ double estimate_background(const ConstImageView& image) {
            static_cast<double>(width);
 }
 
-LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory, int threads,
+double mean_of(double sum, index_t pixels) {
+    if (pixels == 0)
+        throw BadData("all pixels of the image are saturated: give a higher saturation");
+    return sum / static_cast<double>(pixels);
+}
+
+LoadedImage load_image(const ConstImageView& image, bool clip, std::optional<double> saturation,
+                       HostMemory memory, int threads,
                        const std::function<void(const float*, index_t, index_t)>& write) {
     const Shape3 shape = image.shape;
     const pixels::RowGather gather(identity_indices(shape.x));
     Volume plane({1, shape.y, shape.x}, PixelType::float32, memory);
     float* const values = plane.elements<float>();
     std::vector<double> sums(static_cast<std::size_t>(shape.y));
-    std::vector<index_t> negatives(sums.size());
+    std::vector<index_t> negatives(sums.size()), saturated(sums.size());
+    const double level = saturation.value_or(std::numeric_limits<double>::infinity());
     LoadedImage loaded;
     double total = 0;
     for (index_t z = 0; z < shape.z; ++z) {
@@ -58,22 +68,28 @@ LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory
             float* const row = values + y * shape.x;
             pixels::load_row(image, z, y, gather, {}, row);
             double sum = 0;
-            index_t negative = 0;
+            index_t negative = 0, full = 0;
             for (index_t x = 0; x < shape.x; ++x) {
                 negative += row[x] < 0;
                 if (clip) row[x] = std::max(row[x], 0.0F);
-                sum += static_cast<double>(row[x]);
+                const auto value = static_cast<double>(row[x]);
+                if (value >= level) row[x] = richardson_lucy::not_compared;
+                full += value >= level;
+                sum += value >= level ? 0 : value;
             }
             sums[static_cast<std::size_t>(y)] = sum;
             negatives[static_cast<std::size_t>(y)] = negative;
+            saturated[static_cast<std::size_t>(y)] = full;
         });
         total = std::accumulate(sums.begin(), sums.end(), total);
         if (clip)
             loaded.negative_pixels =
                 std::accumulate(negatives.begin(), negatives.end(), loaded.negative_pixels);
+        loaded.saturated_pixels =
+            std::accumulate(saturated.begin(), saturated.end(), loaded.saturated_pixels);
         write(values, z * shape.y * shape.x, shape.y * shape.x);
     }
-    loaded.mean = total / static_cast<double>(element_count(shape));
+    loaded.mean = mean_of(total, element_count(shape) - loaded.saturated_pixels);
     return loaded;
 }
 

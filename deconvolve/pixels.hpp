@@ -3,6 +3,7 @@
 // Between the caller's images, of any real type, and the loop's float arrays.
 
 #include <functional>
+#include <optional>
 
 #include "convolume/deconvolver.hpp"
 #include "convolume/execution.hpp"
@@ -11,10 +12,11 @@
 namespace convolume::deconvolve {
 
 struct LoadedImage {
-    double mean = 0;              ///< of what was loaded
-    double background = 0;        ///< as asked or estimated
-    index_t negative_pixels = 0;  ///< that were set to 0
-    PhotonScale photons;          ///< as asked or estimated, where photons are drawn
+    double mean = 0;               ///< of what was loaded and is not marked
+    double background = 0;         ///< as asked or estimated
+    index_t negative_pixels = 0;   ///< that were set to 0
+    index_t saturated_pixels = 0;  ///< that were marked (richardson_lucy::not_compared)
+    PhotonScale photons;           ///< as asked or estimated, where photons are drawn
     /// Writes the estimate that was given, `outside` around it; empty where none was.
     std::function<void(float outside)> load_start;
     float start_scale = 1;
@@ -27,9 +29,13 @@ void check_image(const ConstImageView& image, int threads);
 /// quarter of the pixels (of a million of them, evenly spaced, in larger images).
 double estimate_background(const ConstImageView& image);
 
+/// Throws BadData where there are none.
+double mean_of(double sum, index_t pixels);
+
 /// Calls `write(values, first, count)` for runs of the image's pixels in C order. Sums do not
 /// depend on `threads`.
-LoadedImage load_image(const ConstImageView& image, bool clip, HostMemory memory, int threads,
+LoadedImage load_image(const ConstImageView& image, bool clip, std::optional<double> saturation,
+                       HostMemory memory, int threads,
                        const std::function<void(const float*, index_t, index_t)>& write);
 
 /// Calls `write(values, first, count)` for runs of the object's voxels in C order: those of

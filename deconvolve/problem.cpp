@@ -2,6 +2,7 @@
 #include "deconvolve/problem.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
@@ -38,6 +39,12 @@ void check_options(const DeconvolveOptions& options) {
     check_number("weight of the total variation", options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
     check_number("consensus", options.consensus, true);
+    if (options.saturation && !std::isfinite(*options.saturation))
+        throw InvalidArgument(
+            message("the saturation is ", *options.saturation, ": give a finite number"));
+    if (options.saturation && !poisson)
+        throw InvalidArgument(
+            "wiener compares all pixels: leave the saturation out, or choose another method");
     if (options.unmatched < 0)
         throw InvalidArgument(message(options.unmatched,
                                       " steps with the unmatched back projector "
@@ -130,6 +137,33 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
         problem.image_at[a] = psf.shape[a] - 1 - center[a];
     }
     return problem;
+}
+
+double sum_of_taps(const Volume& psf) {
+    const auto* const taps = static_cast<const double*>(psf.view().data);
+    return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
+}
+
+bool goes_by_passes(const Problem& problem) {
+    const DeconvolveOptions& options = problem.options;
+    const bool plain = options.method == DeconvolveMethod::richardson_lucy ||
+                       options.method == DeconvolveMethod::scaled_heavy_ball;
+    return plain && (!options.boundary || options.boundary->kind == BoundaryKind::zero) &&
+           sum_of_taps(problem.psf) > 0;
+}
+
+void check_start(const Problem& problem, const ConstImageView& start) {
+    if (start.data == nullptr) return;
+    if (problem.options.method == DeconvolveMethod::wiener)
+        throw InvalidArgument(
+            "wiener solves an equation and begins with nothing: leave the initial estimate out, or "
+            "choose another method");
+    if (start.shape != problem.object && start.shape != problem.image)
+        throw InvalidArgument(message("the initial estimate has the shape ", to_string(start.shape),
+                                      " (z×y×x), but this deconvolution was planned for ",
+                                      to_string(problem.image), ": plan another one"));
+    if (is_complex(start.type))
+        throw BadData("the initial estimate is complex: give its real part");
 }
 
 Momentum momentum_of(const DeconvolveOptions& options) {

@@ -28,6 +28,14 @@ struct Problem {
 Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
                         const DeconvolveOptions& options, int threads = 0);
 
+double sum_of_taps(const Volume& psf);
+/// Steps of Richardson and Lucy that look at one voxel at a time, of an object that ends in
+/// darkness, and a PSF that has light: these go by passes over spectra.
+bool goes_by_passes(const Problem& problem);
+
+/// Throws where an estimate cannot be begun with; one without data can.
+void check_start(const Problem& problem, const ConstImageView& start);
+
 /// Where a step of Richardson and Lucy is taken from: the estimate, or a point ahead of it.
 enum class Momentum { none, biggs_andrews, heavy_ball };
 Momentum momentum_of(const DeconvolveOptions& options);

@@ -32,18 +32,13 @@ Outcome iterate_held_out(Steps& steps, const Problem& problem, const LoadedImage
     return outcome;
 }
 
-LoadedImage load(Steps& steps, const Problem& problem, const ConstImageView& image,
+LoadedImage load(Steps& steps, const Problem& problem, const Images& images,
                  const DeconvolveRun& along) {
     const bool poisson = problem.options.method != DeconvolveMethod::wiener;
-    check_image(image, steps.threads());
-    double background =
-        problem.options.background ? *problem.options.background : estimate_background(image);
-    if (poisson) background = std::max(background, 0.0);
-    LoadedImage loaded = load_image(image, poisson, steps.staging(), steps.threads(),
-                                    [&](const float* values, index_t first, index_t count) {
-                                        steps.write_image(values, first, count);
-                                    });
-    loaded.background = background;
+    LoadedImage loaded = images.load(steps, poisson, problem.options.saturation);
+    loaded.background =
+        problem.options.background ? *problem.options.background : images.background();
+    if (poisson) loaded.background = std::max(loaded.background, 0.0);
     if (along.start.data != nullptr) {
         check_image(along.start, steps.threads());
         loaded.load_start = [&](float outside) {
@@ -56,14 +51,15 @@ LoadedImage load(Steps& steps, const Problem& problem, const ConstImageView& ima
     if (problem.draws_photons()) {
         if (problem.options.photons)
             loaded.photons = *problem.options.photons;
-        else if (const auto seen = estimate_photon_scale(image, steps.threads()))
+        else if (const auto seen = images.photon_scale(steps.threads()))
             loaded.photons = *seen;
     }
     return loaded;
 }
 
 // `target` has the extents of the image or of the object.
-ExecutionReport store(const Steps& steps, const Problem& problem, const ImageView& target) {
+ExecutionReport store_estimate(const Steps& steps, const Problem& problem,
+                               const ImageView& target) {
     if (target.shape != problem.object && target.shape != problem.image)
         throw InvalidArgument(message("an estimate is read in the image's shape ",
                                       to_string(problem.image), " or the object's ",
@@ -80,13 +76,33 @@ ExecutionReport store(const Steps& steps, const Problem& problem, const ImageVie
 
 }  // namespace
 
-DeconvolveReport run(Steps& steps, const Problem& problem, const ConstImageView& image,
-                     const ImageView& result, const ExecutionContext& context,
-                     const DeconvolveRun& along) {
+LoadedImage HostImages::load(Steps& steps, bool clip, std::optional<double> saturation) const {
+    check_image(image_, steps.threads());
+    return load_image(image_, clip, saturation, steps.staging(), steps.threads(),
+                      [&](const float* values, index_t first, index_t count) {
+                          steps.write_image(values, first, count);
+                      });
+}
+
+double HostImages::background() const {
+    return estimate_background(image_);
+}
+
+std::optional<PhotonScale> HostImages::photon_scale(int threads) const {
+    return estimate_photon_scale(image_, threads);
+}
+
+ExecutionReport HostImages::store(const Steps& steps, const Problem& problem) const {
+    return store_estimate(steps, problem, result_);
+}
+
+DeconvolveReport run(Steps& steps, const Problem& problem, const Images& images,
+                     const ExecutionContext& context, const DeconvolveRun& along) {
     const auto begin = std::chrono::steady_clock::now();
-    const LoadedImage loaded = load(steps, problem, image, along);
-    IterationProgress progress(context, along, problem.options.iterations,
-                               [&](const ImageView& target) { store(steps, problem, target); });
+    const LoadedImage loaded = load(steps, problem, images, along);
+    IterationProgress progress(
+        context, along, problem.options.iterations,
+        [&](const ImageView& target) { store_estimate(steps, problem, target); });
     Outcome outcome;
     if (problem.options.method == DeconvolveMethod::wiener)
         outcome = steps.solve_wiener(loaded, progress);
@@ -98,7 +114,8 @@ DeconvolveReport run(Steps& steps, const Problem& problem, const ConstImageView&
     report.background = loaded.background;
     report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;
-    report.executed = store(steps, problem, result);
+    report.saturated_pixels = loaded.saturated_pixels;
+    report.executed = images.store(steps, problem);
     report.executed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report;

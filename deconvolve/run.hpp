@@ -6,8 +6,38 @@
 
 namespace convolume::deconvolve {
 
-DeconvolveReport run(Steps& steps, const Problem& problem, const ConstImageView& image,
-                     const ImageView& result, const ExecutionContext& context,
-                     const DeconvolveRun& along);
+/// The caller's image and result, wherever they are.
+class Images {
+  public:
+    virtual ~Images() = default;
+
+    virtual PixelType type() const = 0;  ///< of the image
+    /// Writes the image, with 0 for negative pixels if `clip`, and saturated ones marked. Throws
+    /// BadData where it is complex or not finite.
+    virtual LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const = 0;
+    /// Estimates of it (pixels.hpp, photon_scale.hpp).
+    virtual double background() const = 0;
+    virtual std::optional<PhotonScale> photon_scale(int threads) const = 0;
+    /// The estimate becomes the result.
+    virtual ExecutionReport store(const Steps& steps, const Problem& problem) const = 0;
+};
+
+class HostImages final : public Images {
+  public:
+    HostImages(const ConstImageView& image, const ImageView& result)
+        : image_(image), result_(result) {}
+    PixelType type() const override { return image_.type; }
+    LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const override;
+    double background() const override;
+    std::optional<PhotonScale> photon_scale(int threads) const override;
+    ExecutionReport store(const Steps& steps, const Problem& problem) const override;
+
+  private:
+    ConstImageView image_;
+    ImageView result_;
+};
+
+DeconvolveReport run(Steps& steps, const Problem& problem, const Images& images,
+                     const ExecutionContext& context, const DeconvolveRun& along);
 
 }  // namespace convolume::deconvolve

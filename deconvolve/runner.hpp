@@ -3,7 +3,9 @@
 // The loop on one kind of arrays: in host memory, around Convolver, or in a GPU's, around
 // DeviceConvolver.
 
-#include "deconvolve/problem.hpp"
+#include "deconvolve/run.hpp"
+
+struct CUstream_st;  // CUDA's: a cudaStream_t points to one
 
 namespace convolume::deconvolve {
 
@@ -11,19 +13,32 @@ class Runner {
   public:
     virtual ~Runner() = default;
     virtual const DeconvolvePlan& plan() const = 0;
-    virtual DeconvolveReport execute(const Problem& problem, const ConstImageView& image,
-                                     const ImageView& result, const ExecutionContext& context,
+    virtual DeconvolveReport execute(const Problem& problem, const Images& images,
+                                     const ExecutionContext& context,
                                      const DeconvolveRun& along) = 0;
 };
 
 /// Throws OutOfMemory where arrays and convolutions do not fit the host's memory.
 std::unique_ptr<Runner> make_host_runner(const Problem& problem, const EngineChoice& choice);
 
-/// All arrays on the first of the chosen GPUs. Throws OutOfMemory where they do not fit.
-using MakeDeviceRunner = std::unique_ptr<Runner> (*)(const Problem& problem,
-                                                     const EngineChoice& choice);
+/// An image and a result in the memory of a GPU, contiguous, of the problem's image shape.
+struct DevicePixels {
+    int device = 0;
+    const void* image = nullptr;
+    PixelType image_type = PixelType::float32;
+    void* result = nullptr;
+    PixelType result_type = PixelType::float32;
+    CUstream_st* stream = nullptr;  ///< whose work comes first
+};
+
+/// What the CUDA part offers.
+struct DeviceDeconvolution {
+    /// On the chosen GPUs. Throws OutOfMemory where the arrays do not fit.
+    std::unique_ptr<Runner> (*make_runner)(const Problem& problem, const EngineChoice& choice);
+    std::unique_ptr<Images> (*make_images)(const DevicePixels& pixels, const Shape3& shape);
+};
 
 }  // namespace convolume::deconvolve
 
 /// In the CUDA part, like convolume_cuda_backend (core/gpu_backend.hpp).
-extern "C" const convolume::deconvolve::MakeDeviceRunner convolume_cuda_deconvolve;
+extern "C" const convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve;

@@ -39,6 +39,15 @@ struct Begin {
     }
 };
 
+/// 1 where pixels are compared, 0 elsewhere.
+struct Compared {
+    const float* data;
+    float* target;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        target[i] = richardson_lucy::is_compared(data[i]) ? 1 : 0;
+    }
+};
+
 struct Copy {
     const float* source;
     float* target;
@@ -55,9 +64,11 @@ struct Ratio {
     CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
     CONVOLUME_DEVICE double compared(index_t i, float m) const {
         const float y = data[i];
+        const bool compared = richardson_lucy::is_compared(y);
         const float ratio = y / m;
-        model[i] = ratio;
-        return static_cast<double>(richardson_lucy::misfit(y, m, ratio));
+        model[i] = compared ? ratio : 0;
+        const float misfit = richardson_lucy::misfit(y, m, ratio);
+        return static_cast<double>(compared ? misfit : 0);
     }
 };
 
@@ -136,7 +147,9 @@ struct RatioHeldOut {
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);
-        const double away = static_cast<double>(held[i] - share * m);
+        const float y = held[i];
+        const float apart = richardson_lucy::is_compared(y) ? y - share * m : 0;
+        const double away = static_cast<double>(apart);
         return {ratio.compared(i, m), away * away};
     }
 };
@@ -161,6 +174,15 @@ struct AddScaled {
     const float* source;
     float factor;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
+};
+
+/// ratio <- ratio - 1, 0 where pixels are not compared.
+struct LessOne {
+    const float* data;
+    float* ratio;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        ratio[i] = richardson_lucy::is_compared(data[i]) ? ratio[i] - 1 : 0;
+    }
 };
 
 struct Shift {

@@ -75,6 +75,11 @@ class Steps {
     }
 };
 
+/// Whether pixels of a type can be kept as uint16.
+inline bool fits_uint16(PixelType type) {
+    return type == PixelType::uint8 || type == PixelType::uint16;
+}
+
 /// What every voxel begins with.
 inline float start_of(const LoadedImage& image) {
     return static_cast<float>(std::max(image.mean - image.background, 1e-3 * image.mean));

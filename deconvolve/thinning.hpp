@@ -12,6 +12,7 @@
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/deconvolver.hpp"
+#include "core/richardson_lucy.hpp"
 
 namespace convolume::deconvolve {
 
@@ -100,6 +101,10 @@ struct SetApart {
     Thinning purpose;
     index_t first = 0;  ///< the number of the arrays' first pixel in the image
     CONVOLUME_DEVICE void operator()(index_t i) const {
+        if (!richardson_lucy::is_compared(data[i])) {
+            held[i] = data[i];
+            return;
+        }
         PixelBits bits(seed, purpose, first + i);
         const float part = taken_value(data[i], halvings, gain, offset, bits);
         held[i] = part;

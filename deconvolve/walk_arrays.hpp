@@ -2,8 +2,8 @@
 #pragma once
 // The arrays of a walk, in host memory that GPUs transfer from and to.
 
-#include <utility>
-#include <vector>
+#include <algorithm>
+#include <cstdint>
 
 #include "convolume/volume.hpp"
 #include "deconvolve/plane_walk.hpp"
@@ -12,31 +12,35 @@
 
 namespace convolume::deconvolve {
 
-/// Planes of float32 samples.
+/// Planes of float32 samples, or of others of so many bytes.
 class PlaneArray {
   public:
     PlaneArray() = default;
-    PlaneArray(index_t planes, index_t plane, int threads)
-        : plane_(plane),
-          buffer_(checked_multiply(checked_multiply(planes, plane), index_t{sizeof(float)}),
-                  "the arrays of a deconvolution") {
+    PlaneArray(index_t planes, index_t plane, int threads,
+               index_t sample_bytes = index_t{sizeof(float)})
+        : plane_bytes_(checked_multiply(plane, sample_bytes)),
+          buffer_(checked_multiply(planes, plane_bytes_), "the arrays of a deconvolution") {
         buffer_.touch(threads);
         buffer_.lock_pages();
     }
     explicit operator bool() const { return buffer_.data() != nullptr; }
-    float* plane(index_t z) const { return buffer_.as<float>() + z * plane_; }
+    index_t plane_bytes() const { return plane_bytes_; }
+    char* bytes_of(index_t z) const { return buffer_.as<char>() + z * plane_bytes_; }
+    float* plane(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
     float* data() const { return plane(0); }
 
   private:
-    index_t plane_ = 0;
+    index_t plane_bytes_ = 0;
     Buffer buffer_;
 };
 
 struct WalkArrays {
-    WalkArrays(const Problem& problem, const gpu::PairAxis& z, int threads)
-        : object_plane(problem.object.y * problem.object.x),
+    /// The image is kept as uint16 if it is `narrow`.
+    WalkArrays(const Problem& problem, const gpu::PairAxis& z, bool narrow, int threads)
+        : narrow_data(narrow),
+          object_plane(problem.object.y * problem.object.x),
           image_plane(problem.image.y * problem.image.x),
-          alike(alike_planes(z)) {
+          alike(alike_planes(problem, z)) {
         const Momentum momentum = momentum_of(problem.options);
         const auto objects = [&](bool wanted) {
             return wanted ? PlaneArray(problem.object.z, object_plane, threads) : PlaneArray();
@@ -44,21 +48,28 @@ struct WalkArrays {
         newest = objects(true);
         before = objects(momentum != Momentum::none);
         change = objects(momentum == Momentum::biggs_andrews);
-        data = PlaneArray(problem.image.z, image_plane, threads);
+        data = PlaneArray(problem.image.z, image_plane, threads, sample_bytes(narrow));
         if (problem.options.hold_out) held = PlaneArray(problem.image.z, image_plane, threads);
         weights = PlaneArray(problem.object.z - (alike.last - alike.first), object_plane, threads);
     }
 
-    /// Planes whose light meets the image with all planes of the PSF are alike in their weights.
-    static richardson_lucy::AlikePlanes alike_planes(const gpu::PairAxis& z) {
+    /// Planes whose light meets the image with all planes of the PSF are alike in their weights, if
+    /// all pixels are compared.
+    static richardson_lucy::AlikePlanes alike_planes(const Problem& problem,
+                                                     const gpu::PairAxis& z) {
         richardson_lucy::AlikePlanes alike;
+        if (problem.options.saturation) return alike;
         alike.first = std::clamp<index_t>(z.shift, 0, z.object - 1);
         alike.last = std::clamp<index_t>(z.image + z.shift - z.taps, alike.first, z.object - 1);
         return alike;
     }
+    static index_t sample_bytes(bool narrow) {
+        return narrow ? index_t{sizeof(std::uint16_t)} : index_t{sizeof(float)};
+    }
+    /// At most, since the image's type is not known yet.
     static index_t bytes(const Problem& problem, const gpu::PairAxis& z) {
         const Momentum momentum = momentum_of(problem.options);
-        const auto alike = alike_planes(z);
+        const auto alike = alike_planes(problem, z);
         const index_t planes =
             (1 + (momentum != Momentum::none) + (momentum == Momentum::biggs_andrews)) *
                 problem.object.z +
@@ -72,6 +83,7 @@ struct WalkArrays {
     /// What steps overwrite: the estimate before, where there is one.
     PlaneArray& target() { return before ? before : newest; }
 
+    bool narrow_data;
     index_t object_plane, image_plane;
     PlaneArray newest, before, change, data, held, weights;
     richardson_lucy::AlikePlanes alike;  ///< of the weights

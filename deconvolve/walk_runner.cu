@@ -11,14 +11,14 @@ namespace convolume::deconvolve {
 
 namespace {
 
-struct Division {
+struct WalkDepth {
     gpu::PairAxes axes;  ///< with the grid along z
     index_t depth = 0;   ///< 0: nothing fits
 };
 
 // Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
 // transfers nothing hides, are few of them.
-Division divide(const Problem& problem, gpu::PairAxes axes, index_t limit, int device) {
+WalkDepth deepest_walk(const Problem& problem, gpu::PairAxes axes, index_t limit, int device) {
     gpu::PairAxis& z = axes[0];
     constexpr index_t wanted_steps = 8;
     index_t depth =
@@ -35,13 +35,13 @@ Division divide(const Problem& problem, gpu::PairAxes axes, index_t limit, int d
 
 class WalkRunner final : public GpuRunner {
   public:
-    WalkRunner(const Problem& problem, const DeviceChoice& choice, const Division& division,
+    WalkRunner(const Problem& problem, const DeviceChoice& choice, const WalkDepth& depth_of_walk,
                const std::vector<index_t>& limits, const std::string& why_not_resident)
         : GpuRunner(problem, choice.devices.front()),
-          division_(division),
-          taps_(normalized_taps(problem.psf, division.axes[2].taps)),
+          walk_(depth_of_walk),
+          taps_(normalized_taps(problem.psf, depth_of_walk.axes[2].taps)),
           threads_(choice.threads) {
-        const gpu::PairAxis& z = division_.axes[0];
+        const gpu::PairAxis& z = walk_.axes[0];
         const auto parts =
             divide_planes(z, std::min(static_cast<index_t>(choice.devices.size()), z.object));
         plan_.on_device = false;
@@ -53,31 +53,34 @@ class WalkRunner final : public GpuRunner {
             place.device = choice.devices[g];
             place.object = parts[g].object;
             place.image = parts[g].image;
-            place.depth = division_.depth;
+            place.depth = walk_.depth;
             place.limit_bytes = limits[g];
             places_.push_back(place);
             plan_.engines += message(g == 0 ? "" : " ", "gpu:", place.device);
         }
-        plan_.grid = {z.grid, division_.axes[1].grid, division_.axes[2].grid};
+        plan_.grid = {z.grid, walk_.axes[1].grid, walk_.axes[2].grid};
         plan_.array_bytes = WalkArrays::bytes(problem, z);
         plan_.device_bytes =
-            WalkerRings(problem, z, division_.depth).bytes() +
-            gpu::PlanePasses::least_bytes(division_.axes, PlaneWalk::ring(z, division_.depth));
+            WalkerRings(problem, z, walk_.depth).bytes() +
+            gpu::PlanePasses::least_bytes(walk_.axes, PlaneWalk::ring(z, walk_.depth));
         plan_.host_bytes += plan_.array_bytes;
     }
     ~WalkRunner() override { free_on_device(steps_); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const ConstImageView& image,
-                                   const ImageView& result, const ExecutionContext& context,
+    DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                   const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
+        const bool narrow =
+            fits_uint16(images.type()) && !problem.options.hold_out && !problem.options.saturation;
+        if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
-            steps_ = std::make_unique<WalkSteps>(problem, division_.axes, taps_.view(), places_,
+            steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, taps_.view(), places_, narrow,
                                                  threads_);
-        return run(*steps_, problem, image, result, context, along);
+        return run(*steps_, problem, images, context, along);
     }
 
-    Division division_;
+    WalkDepth walk_;
     Volume taps_;
     int threads_;
     std::vector<Walker::Place> places_;
@@ -97,16 +100,16 @@ std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceCho
         const gpu::DeviceScope there(each);
         limits.push_back(choice.limit_bytes(each));
     }
-    const Division division =
-        divide(problem, *axes, *std::min_element(limits.begin(), limits.end()), device);
-    if (division.depth == 0) return nullptr;
+    const WalkDepth depth_of_walk =
+        deepest_walk(problem, *axes, *std::min_element(limits.begin(), limits.end()), device);
+    if (depth_of_walk.depth == 0) return nullptr;
     const index_t host_limit =
         problem.options.max_host_bytes.value_or(available_host_bytes() / 4 * 3);
     const index_t host = checked_add(
-        WalkArrays::bytes(problem, division.axes[0]),
+        WalkArrays::bytes(problem, depth_of_walk.axes[0]),
         checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image)));
     if (host > host_limit) return nullptr;
-    return std::make_unique<WalkRunner>(problem, choice, division, limits, why_not_resident);
+    return std::make_unique<WalkRunner>(problem, choice, depth_of_walk, limits, why_not_resident);
 }
 
 }  // namespace convolume::deconvolve

@@ -9,11 +9,12 @@
 namespace convolume::deconvolve {
 
 WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes, const ConstImageView& taps,
-                     const std::vector<Walker::Place>& places, int threads)
+                     const std::vector<Walker::Place>& places, bool narrow, int threads)
     : voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
-      arrays_(problem, axes[0], threads) {
+      arrays_(problem, axes[0], narrow, threads),
+      compares_all_(!problem.options.saturation) {
     for (const Walker::Place& place : places) {
         const gpu::DeviceScope scope(place.device);
         walkers_.push_back(std::make_unique<Walker>(place, problem, axes, taps, arrays_));
@@ -29,7 +30,12 @@ index_t WalkSteps::most_bytes() const {
 }
 
 void WalkSteps::write_image(const float* values, index_t first, index_t count) {
-    std::copy_n(values, count, arrays_.data.data() + first);
+    if (arrays_.narrow_data)
+        std::transform(values, values + count,
+                       reinterpret_cast<std::uint16_t*>(arrays_.data.bytes_of(0)) + first,
+                       [](float value) { return static_cast<std::uint16_t>(value); });
+    else
+        std::copy_n(values, count, arrays_.data.data() + first);
 }
 void WalkSteps::write_estimate(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, arrays_.newest.data() + first);
@@ -60,8 +66,9 @@ void WalkSteps::begin(const LoadedImage& image, float held_share) {
     if (!has_weights_) {
         WalkTask task;
         task.kind = WalkTask::Kind::weights;
+        task.compares_all = compares_all_;
         walk(task, nullptr);
-        has_weights_ = true;
+        has_weights_ = compares_all_;
     }
     const Weights weights{arrays_.weights.data(), arrays_.object_plane, arrays_.alike};
     if (write_start(image))

@@ -14,10 +14,12 @@ namespace convolume::deconvolve {
 class WalkSteps final : public Steps {
   public:
     /// `places`: one for each GPU, with planes of the object and of the image one after another.
+    /// The image is kept as uint16 if it is `narrow`: those that are written then hold such values.
     WalkSteps(const Problem& problem, const gpu::PairAxes& axes, const ConstImageView& taps,
-              const std::vector<Walker::Place>& places, int threads);
+              const std::vector<Walker::Place>& places, bool narrow, int threads);
     ~WalkSteps() override;
 
+    bool narrow() const { return arrays_.narrow_data; }
     /// Of the GPU that takes most.
     index_t most_bytes() const;
 
@@ -44,6 +46,7 @@ class WalkSteps final : public Steps {
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
     bool has_weights_ = false;
+    bool compares_all_;
 };
 
 }  // namespace convolume::deconvolve

@@ -22,10 +22,10 @@ void for_runs(const gpu::Range& planes, std::initializer_list<const PlaneRing*> 
     }
 }
 
-void copy(float* to, const float* from, index_t samples, cudaStream_t stream) {
-    gpu::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(samples) * sizeof(float),
-                               cudaMemcpyDefault, stream),
-               "copying between host and GPU");
+void copy(void* to, const void* from, index_t bytes, cudaStream_t stream) {
+    gpu::check(
+        cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream),
+        "copying between host and GPU");
 }
 
 // Launches of a step with sums: rings wrap, and what is counted and what is alike begins and ends.
@@ -35,23 +35,25 @@ constexpr index_t most_launches_a_step = 12;
 
 // A ring holds the planes of a step, those of the next, which are on their way, and, where
 // planes go back, those of the last. Points stay until their update.
-WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth) {
+WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth,
+                         bool narrow) {
     const Momentum momentum = momentum_of(problem.options);
-    const index_t object_plane = problem.object.y * problem.object.x;
-    const index_t image_plane = problem.image.y * problem.image.x;
-    const auto ring = [](bool wanted, index_t places, index_t plane) {
+    constexpr auto float_bytes = static_cast<index_t>(sizeof(float));
+    const index_t object_plane = problem.object.y * problem.object.x * float_bytes;
+    const index_t image_pixels = problem.image.y * problem.image.x;
+    const auto ring = [](bool wanted, index_t places, index_t plane_bytes) {
         PlaneRing made;
         made.places = wanted ? places : 0;
-        made.plane = plane;
+        made.plane_bytes = plane_bytes;
         return made;
     };
     newest = ring(true, 2 * depth, object_plane);
     before = ring(momentum != Momentum::none, 2 * depth, object_plane);
     points = ring(true, 2 * depth + z.taps - 1, object_plane);
     changes = ring(momentum == Momentum::biggs_andrews, 3 * depth, object_plane);
-    data = ring(true, 2 * depth, image_plane);
-    held = ring(problem.options.hold_out, 2 * depth, image_plane);
-    const auto alike_planes = WalkArrays::alike_planes(z);
+    data = ring(true, 2 * depth, image_pixels * WalkArrays::sample_bytes(narrow));
+    held = ring(problem.options.hold_out, 2 * depth, image_pixels * float_bytes);
+    const auto alike_planes = WalkArrays::alike_planes(problem, z);
     weights =
         ring(alike_planes.first > 0 || alike_planes.last + 1 < z.object, 2 * depth, object_plane);
     alike = ring(true, 1, object_plane);
@@ -71,7 +73,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
       walk_(axes[0], place.object, place.depth),
       z_(axes[0]),
       arrays_(arrays),
-      rings_(problem, axes[0], place.depth) {
+      rings_(problem, axes[0], place.depth, arrays.narrow_data) {
     if (rings_.bytes() >= place.limit_bytes)
         throw OutOfMemory(message("planes of the arrays take ", format_bytes(rings_.bytes()),
                                   " of the ", format_bytes(place.limit_bytes),
@@ -80,21 +82,20 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     for (PlaneRing* ring : {&rings_.newest, &rings_.before, &rings_.points, &rings_.changes,
                             &rings_.data, &rings_.held, &rings_.weights, &rings_.alike})
         ring->allocate(place.device);
-    most_launches_ = most_launches_a_step * walk_.steps();
-    sums_ = gpu::DeviceMemory(place.device,
-                              2 * most_launches_ * passes_->most_sums() * index_t{sizeof(double)},
+    most_blocks_ = walk_.steps() * most_launches_a_step * passes_->most_sums() / 2;
+    sums_ = gpu::DeviceMemory(place.device, 2 * most_blocks_ * index_t{sizeof(SumPair)},
                               "sums of a deconvolution");
     const gpu::Range loaded = walk_.loaded();
     lower_ = {loaded.begin, place.object.begin};
     upper_ = {place.object.end, loaded.end};
     if (lower_.count() + upper_.count() > 0)
-        borders_ = PlaneArray(lower_.count() + upper_.count(), rings_.newest.plane, 1);
+        borders_ = PlaneArray(lower_.count() + upper_.count(), arrays.object_plane, 1);
 }
 
 void Walker::keep_borders(int threads) {
     const auto keep = [&](const gpu::Range& planes, index_t at) {
         parallel_for(planes.count(), threads, [&](index_t i, int) {
-            std::copy_n(arrays_.target().plane(planes.begin + i), rings_.newest.plane,
+            std::copy_n(arrays_.target().plane(planes.begin + i), arrays_.object_plane,
                         borders_.plane(at + i));
         });
     };
@@ -102,11 +103,11 @@ void Walker::keep_borders(int threads) {
     keep(upper_, lower_.count());
 }
 
-const float* Walker::source(const PlaneArray& array, index_t z) const {
-    if (&array != &arrays_.target()) return array.plane(z);
-    if (z < lower_.end) return borders_.plane(z - lower_.begin);
-    if (z >= upper_.begin) return borders_.plane(lower_.count() + z - upper_.begin);
-    return array.plane(z);
+const char* Walker::source(const PlaneArray& array, index_t z) const {
+    if (&array != &arrays_.target()) return array.bytes_of(z);
+    if (z < lower_.end) return borders_.bytes_of(z - lower_.begin);
+    if (z >= upper_.begin) return borders_.bytes_of(lower_.count() + z - upper_.begin);
+    return array.bytes_of(z);
 }
 
 void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes) {
@@ -115,13 +116,13 @@ void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})
         for_runs(part, {&ring}, [&](index_t z, index_t count) {
-            copy(ring.at(z), source(array, z), count * ring.plane, uploads_);
+            copy(ring.bytes_of(z), source(array, z), count * ring.plane_bytes, uploads_);
         });
 }
 
 void Walker::copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes) {
     for_runs(planes, {&ring}, [&](index_t z, index_t count) {
-        copy(array.plane(z), ring.at(z), count * ring.plane, downloads_);
+        copy(array.bytes_of(z), ring.bytes_of(z), count * ring.plane_bytes, downloads_);
     });
 }
 
@@ -130,8 +131,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     const auto event = [&](const std::array<gpu::Event, 4>& events, index_t of) -> const auto& {
         return events[static_cast<std::size_t>(of) % events.size()];
     };
-    if (k == 0)
-        for (auto& blocks : blocks_) blocks.clear();
+    if (k == 0) blocks_ = {0, 0};
     // What this step's planes take the places of is done with.
     if (k >= 4) event(downloaded_, k - 4).wait();
     if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
@@ -152,7 +152,10 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
 }
 
 void Walker::upload(index_t k, const WalkStep& step, const WalkTask& task) {
-    if (task.kind != WalkTask::Kind::iteration) return;
+    if (task.kind == WalkTask::Kind::weights) {
+        if (!task.compares_all) copy_in(rings_.data, arrays_.data, step.image);
+        return;
+    }
     copy_in(rings_.newest, arrays_.newest, step.load);
     if (arrays_.before && !task.origin.restart) copy_in(rings_.before, arrays_.before, step.load);
     copy_in(rings_.data, arrays_.data, step.image);
@@ -161,7 +164,8 @@ void Walker::upload(index_t k, const WalkStep& step, const WalkTask& task) {
         copy_in(rings_.changes, arrays_.change, step.update);
     const auto [first, last] = arrays_.alike;
     const auto weights = [&](float* to, index_t z) {
-        copy(to, arrays_.weights.plane(arrays_.alike.stored(z)), rings_.alike.plane, uploads_);
+        copy(to, arrays_.weights.plane(arrays_.alike.stored(z)), rings_.alike.plane_bytes,
+             uploads_);
     };
     if (k == 0) weights(rings_.alike.at(0), first);
     for (index_t z = step.update.begin; z < step.update.end; ++z)
@@ -181,18 +185,18 @@ void Walker::load_points(const WalkStep& step, const Origin& origin) {
     });
 }
 
-double* Walker::place_for_sums(int which) {
-    const auto used = static_cast<index_t>(blocks_[static_cast<std::size_t>(which)].size());
-    if (used >= most_launches_) throw InternalError("a walk has more launches than it has sums");
-    return sums_.as<double>() + (which * most_launches_ + used) * passes_->most_sums();
+double* Walker::place_for_sums(std::size_t which) const {
+    return sums_.as<double>() + 2 * (static_cast<index_t>(which) * most_blocks_ + blocks_[which]);
 }
 
 void Walker::compare(const WalkStep& step, const WalkTask& task) {
     if (task.kind == WalkTask::Kind::weights) {
-        gpu::RowStage ones;
-        ones.kind = Kind::ones;
-        passes_->forward(Side::image, ones, {walk_.of_image(step.image.begin), step.image.count()},
-                         work_);
+        for_runs(step.image, {&rings_.data}, [&](index_t z, index_t count) {
+            gpu::RowStage ones;
+            ones.kind = Kind::ones;
+            if (!task.compares_all) ones.data = rings_.data.at(z);
+            passes_->forward(Side::image, ones, {walk_.of_image(z), count}, work_);
+        });
         return;
     }
     passes_->along_z(z_.object_map(step.seen, walk_.of_object(step.seen.begin), walk_.ring()),
@@ -206,14 +210,15 @@ void Walker::compare(const WalkStep& step, const WalkTask& task) {
         for_runs(part, {&rings_.data}, [&](index_t z, index_t count) {
             gpu::RowStage stage;
             stage.kind = Kind::ratio;
-            stage.data = rings_.data.at(z);
+            stage.data = rings_.data.bytes_of(z);
+            stage.narrow_data = arrays_.narrow_data;
             if (task.held_share > 0) stage.held = rings_.held.at(z);
             stage.held_share = task.held_share;
             stage.model = task.model;
             double* const sums = counted ? place_for_sums(0) : nullptr;
             const index_t blocks =
                 passes_->inverse(Side::image, stage, {walk_.of_image(z), count}, sums, work_);
-            if (counted) blocks_[0].push_back(blocks);
+            if (counted) blocks_[0] += blocks;
         });
     }
 }
@@ -243,7 +248,7 @@ void Walker::update(const WalkStep& step, const WalkTask& task) {
                 double* const sums = arrays_.change ? place_for_sums(1) : nullptr;
                 const index_t blocks =
                     passes_->inverse(Side::object, stage, {walk_.of_update(z), count}, sums, work_);
-                if (sums != nullptr) blocks_[1].push_back(blocks);
+                if (sums != nullptr) blocks_[1] += blocks;
             });
     };
     const auto [first, last] = arrays_.alike;
@@ -261,7 +266,7 @@ void Walker::download(const WalkStep& step, const WalkTask& task) {
     for (index_t z = step.update.begin; z < step.update.end; ++z) {
         if (z > arrays_.alike.first && z <= arrays_.alike.last) continue;
         copy(arrays_.weights.plane(arrays_.alike.stored(z)), rings_.points.at(z),
-             rings_.points.plane, downloads_);
+             rings_.points.plane_bytes, downloads_);
     }
 }
 
@@ -269,20 +274,13 @@ std::array<SumPair, 2> Walker::finish() {
     work_.wait();
     downloads_.wait();
     std::array<SumPair, 2> totals;
-    const index_t pairs = passes_->most_sums() / 2;
     for (std::size_t which = 0; which < totals.size(); ++which) {
-        const auto launches = static_cast<index_t>(blocks_[which].size());
-        std::vector<SumPair> sums(static_cast<std::size_t>(launches * pairs));
-        gpu::check(cudaMemcpyAsync(
-                       sums.data(),
-                       sums_.as<SumPair>() + static_cast<index_t>(which) * most_launches_ * pairs,
-                       sums.size() * sizeof(SumPair), cudaMemcpyDeviceToHost, work_),
+        std::vector<SumPair> sums(static_cast<std::size_t>(blocks_[which]));
+        gpu::check(cudaMemcpyAsync(sums.data(), place_for_sums(which) - 2 * blocks_[which],
+                                   sums.size() * sizeof(SumPair), cudaMemcpyDeviceToHost, work_),
                    "fetching a sum");
         work_.wait();
-        for (index_t launch = 0; launch < launches; ++launch)
-            for (index_t block = 0; block < blocks_[which][static_cast<std::size_t>(launch)];
-                 ++block)
-                totals[which] += sums[static_cast<std::size_t>(launch * pairs + block)];
+        for (const SumPair& of_block : sums) totals[which] += of_block;
     }
     return totals;
 }

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <optional>
-#include <vector>
 
 #include "deconvolve/plane_walk.hpp"
 #include "deconvolve/steps.hpp"
@@ -19,19 +18,21 @@ namespace convolume::deconvolve {
 /// Planes of an array on the device: plane z is in place z mod `places`.
 struct PlaneRing {
     index_t places = 0;  ///< 0: there is no such array
-    index_t plane = 1;   ///< samples of one
+    index_t plane_bytes = 1;
     gpu::DeviceMemory memory;
 
-    index_t bytes() const { return places * plane * index_t{sizeof(float)}; }
+    index_t bytes() const { return checked_multiply(places, plane_bytes); }
     void allocate(int device) {
         memory = gpu::DeviceMemory(device, bytes(), "the arrays of a deconvolution");
     }
-    float* at(index_t z) const { return memory.as<float>() + z % places * plane; }
+    char* bytes_of(index_t z) const { return memory.data() + z % places * plane_bytes; }
+    float* at(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
 };
 
 /// What is on the device for a walk with steps of so many planes.
 struct WalkerRings {
-    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth);
+    /// Of an image that is kept as uint16 if it is `narrow`.
+    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, bool narrow = false);
     index_t bytes() const;
 
     /// Estimates that points are made from; points that wait for their update; the last changes;
@@ -49,6 +50,7 @@ struct WalkTask {
     Origin origin;
     richardson_lucy::Model model{0, 0};
     float held_share = 0;
+    bool compares_all = true;  ///< no pixel is left out
 };
 
 class Walker {
@@ -87,8 +89,8 @@ class Walker {
     void download(const WalkStep& step, const WalkTask& task);
     void copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
     void copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
-    const float* source(const PlaneArray& array, index_t z) const;
-    double* place_for_sums(int which);
+    const char* source(const PlaneArray& array, index_t z) const;
+    double* place_for_sums(std::size_t which) const;
 
     Place place_;
     PlaneWalk walk_;
@@ -100,9 +102,9 @@ class Walker {
     gpu::Stream uploads_, work_, downloads_;
     std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
     PlaneArray borders_;
-    gpu::Range lower_, upper_;                    ///< planes of the borders
-    std::array<std::vector<index_t>, 2> blocks_;  ///< of each launch with sums
-    index_t most_launches_ = 0;
+    gpu::Range lower_, upper_;             ///< planes of the borders
+    std::array<index_t, 2> blocks_{0, 0};  ///< of comparisons and of updates: with sums so far
+    index_t most_blocks_ = 0;
 };
 
 }  // namespace convolume::deconvolve

@@ -2,6 +2,8 @@
 // Tag 50839: a header of 4-byte words ("IJIJ", then a type and a count for each kind of item), the
 // items after it. Tag 50838 holds the bytes of the header and of every item.
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string_view>
 
@@ -59,17 +61,84 @@ void swap_imagej_metadata(std::vector<std::uint8_t>& data,
     });
 }
 
-std::vector<std::uint32_t> imagej_colors(const std::vector<std::uint8_t>& data,
-                                         const std::vector<std::uint32_t>& counts) {
-    constexpr std::uint32_t table_bytes = 768;  // 256 red, 256 green, 256 blue
+namespace {
+
+constexpr std::uint32_t lookup_bytes = 768;  // 256 red, 256 green, 256 blue
+using Table = std::vector<std::uint8_t>;
+
+std::vector<Table> tables_in(const ImageMetadata& metadata) {
+    std::vector<Table> tables;
+    const std::vector<std::uint8_t>& data = metadata.imagej_metadata;
+    if (!is_consistent(data, metadata.imagej_metadata_counts)) return tables;
+    for_each_item(data, metadata.imagej_metadata_counts,
+                  [&](std::string_view kind, std::size_t at, std::uint32_t bytes) {
+                      if (kind != "luts" || bytes != lookup_bytes) return;
+                      const auto first = data.begin() + static_cast<std::ptrdiff_t>(at);
+                      tables.emplace_back(first, first + lookup_bytes);
+                  });
+    return tables;
+}
+
+/// From black to the color.
+Table table_of(std::uint32_t color) {
+    Table table;
+    for (const int shift : {16, 8, 0})
+        for (std::uint32_t i = 0; i < 256; ++i)
+            table.push_back(static_cast<std::uint8_t>(((color >> shift & 255) * i + 127) / 255));
+    return table;
+}
+
+/// Metadata of tables alone; of none at all nothing.
+void set_tables(ImageMetadata& metadata, const std::vector<Table>& tables) {
+    metadata.imagej_metadata.clear();
+    metadata.imagej_metadata_counts.clear();
+    if (tables.empty()) return;
+    const auto word = [](const char* name) {
+        std::uint32_t value = 0;
+        for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(name[i]);
+        return value;
+    };
+    const std::array<std::uint32_t, 3> header{word("IJIJ"), word("luts"),
+                                              static_cast<std::uint32_t>(tables.size())};
+    metadata.imagej_metadata.resize(sizeof header);
+    std::memcpy(metadata.imagej_metadata.data(), header.data(), sizeof header);
+    metadata.imagej_metadata_counts = {sizeof header};
+    for (const Table& table : tables) {
+        metadata.imagej_metadata.insert(metadata.imagej_metadata.end(), table.begin(), table.end());
+        metadata.imagej_metadata_counts.push_back(lookup_bytes);
+    }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata) {
     std::vector<std::uint32_t> colors;
-    if (!is_consistent(data, counts)) return colors;
-    for_each_item(data, counts, [&](std::string_view kind, std::size_t at, std::uint32_t bytes) {
-        if (kind != "luts" || bytes != table_bytes) return;
-        colors.push_back(std::uint32_t{data[at + 255]} << 16 | std::uint32_t{data[at + 511]} << 8 |
-                         data[at + 767]);
-    });
+    for (const Table& table : tables_in(metadata))
+        colors.push_back(std::uint32_t{table[255]} << 16 | std::uint32_t{table[511]} << 8 |
+                         table[767]);
     return colors;
+}
+
+void add_imagej_tables(ImageMetadata& metadata) {
+    constexpr std::uint32_t white = 0xffffff;
+    const auto& colors = metadata.channel_colors;
+    if (!metadata.imagej_metadata.empty() || metadata.channels < 2 ||
+        static_cast<index_t>(colors.size()) != metadata.channels ||
+        std::all_of(colors.begin(), colors.end(),
+                    [&](const auto& color) { return color.value_or(white) == white; }))
+        return;
+    std::vector<Table> tables;
+    for (const auto& color : colors) tables.push_back(table_of(color.value_or(white)));
+    set_tables(metadata, tables);
+}
+
+void keep_lookup_tables(ImageMetadata& metadata, const std::vector<index_t>& channels) {
+    const std::vector<Table> tables = tables_in(metadata);
+    std::vector<Table> kept;
+    for (const index_t c : channels)
+        if (c < static_cast<index_t>(tables.size()))
+            kept.push_back(tables[static_cast<std::size_t>(c)]);
+    set_tables(metadata, kept.size() == channels.size() ? kept : std::vector<Table>{});
 }
 
 }  // namespace convolume::io

@@ -34,8 +34,11 @@ void swap_imagej_metadata(std::vector<std::uint8_t>& data,
                           const std::vector<std::uint32_t>& counts);
 
 /// Colors 0xRRGGBB at the bright end of the lookup tables in tag 50839, one for each channel; empty
-/// where it has none. In this machine's byte order.
-std::vector<std::uint32_t> imagej_colors(const std::vector<std::uint8_t>& data,
-                                         const std::vector<std::uint32_t>& counts);
+/// where it has none.
+std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata);
+
+/// Where two or more channels have colors and the metadata no tag 50839: one with a lookup table
+/// for each channel, from black to its color.
+void add_imagej_tables(ImageMetadata& metadata);
 
 }  // namespace convolume::io

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <pugixml.hpp>
 #include <sstream>
 #include <string_view>
@@ -96,6 +97,12 @@ void set_calibration(pugi::xml_node pixels, const ImageMetadata& metadata) {
     pixels.remove_attribute("TimeIncrementUnit");
 }
 
+/// OME's colors are signed numbers of red, green, blue and opacity; white where there is none.
+void set_color(pugi::xml_node channel, std::uint32_t rgb) {
+    const auto stored = static_cast<std::uint32_t>(channel.attribute("Color").as_llong(-1));
+    if (stored >> 8 != rgb) set(channel, "Color", static_cast<int>(rgb << 8 | 0xff));
+}
+
 void set_channels(pugi::xml_node pixels, const ImageMetadata& metadata) {
     const auto known =
         std::distance(pixels.children("Channel").begin(), pixels.children("Channel").end());
@@ -113,6 +120,8 @@ void set_channels(pugi::xml_node pixels, const ImageMetadata& metadata) {
         set(channel, "SamplesPerPixel", 1);
         if (c < metadata.channel_names.size() && !metadata.channel_names[c].empty())
             set(channel, "Name", metadata.channel_names[c].c_str());
+        if (c < metadata.channel_colors.size() && metadata.channel_colors[c])
+            set_color(channel, *metadata.channel_colors[c]);
         ++c;
     }
 }

@@ -24,14 +24,16 @@ std::uint16_t sample_format(PixelType type) {
     return to_string(type)[0] == 'u' ? 1 : 2;
 }
 
-std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata& metadata,
+std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata& image,
                                          const CreateOptions& options, bool ome) {
+    ImageMetadata metadata = image;
     const Shape3& shape = metadata.shape;
     if (shape.y > UINT32_MAX || shape.x > UINT32_MAX)
         throw InvalidArgument(
             message("a TIFF cannot hold planes of ", shape.y, "×", shape.x, "; write HDF5 (.h5)"));
     TiffText text;
     text.ome = ome || !imagej_holds(metadata.type) || options.compression != Compression::none;
+    if (!text.ome) add_imagej_tables(metadata);
     text.description =
         text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata);
     text.software = options.software;

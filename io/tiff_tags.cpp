@@ -97,8 +97,7 @@ void read_imagej_tags(const TiffHandle& tiff, ImageMetadata& metadata) {
         metadata.imagej_metadata.clear();
         metadata.imagej_metadata_counts.clear();
     }
-    for (const std::uint32_t color :
-         imagej_colors(metadata.imagej_metadata, metadata.imagej_metadata_counts))
+    for (const std::uint32_t color : imagej_colors(metadata))
         metadata.channel_colors.emplace_back(color);
 }
 

@@ -174,6 +174,9 @@ BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
     for (const Index3& at : found.alone)
         psf.beads.push_back(
             {{static_cast<double>(at.z), static_cast<double>(at.y), static_cast<double>(at.x)}, 0});
+    if (psf.found == 0)
+        throw InvalidArgument(
+            "no bead stands out of the noise: record more light, or give a stack that has beads");
     const auto refuse_none = [&] {
         if (psf.beads.empty())
             throw InvalidArgument(

@@ -4,6 +4,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
+#include "convolume/refine_psf.hpp"
 
 namespace convolume {
 
@@ -22,6 +23,9 @@ constexpr std::array<std::pair<Modality, const char*>, 5> modalities{
      {Modality::two_photon, "two-photon"},
      {Modality::spinning_disc, "spinning-disc"}}};
 
+constexpr std::array<std::pair<PsfParameter, const char*>, 3> parameters{
+    {{PsfParameter::na, "na"}, {PsfParameter::index, "index"}, {PsfParameter::depth, "depth"}}};
+
 }  // namespace
 
 const char* to_string(PsfModel model) {
@@ -34,6 +38,12 @@ const char* to_string(Modality modality) {
     for (const auto& [value, name] : modalities)
         if (value == modality) return name;
     throw InternalError("a modality outside its enumeration");
+}
+
+const char* to_string(PsfParameter parameter) {
+    for (const auto& [value, name] : parameters)
+        if (value == parameter) return name;
+    throw InternalError("a PSF parameter outside its enumeration");
 }
 
 PsfModel parse_psf_model(std::string_view text) {
@@ -52,6 +62,13 @@ Modality parse_modality(std::string_view text) {
         message("modalities are widefield, confocal, light-sheet, two-photon and spinning-disc, "
                 "not \"",
                 text, "\"; choose one of these"));
+}
+
+PsfParameter parse_psf_parameter(std::string_view text) {
+    for (const auto& [value, name] : parameters)
+        if (text == name) return value;
+    throw InvalidArgument(message("parameters to refine are na, index and depth, not \"", text,
+                                  "\"; choose among these"));
 }
 
 }  // namespace convolume

@@ -18,12 +18,11 @@ show() {
     echo "\$ convolume $*"
     convolume "$@" --overwrite
 }
-show phantom -o specimen.tif --size 56,256,256 --voxel 200,100,100nm --seed 12
+show phantom -o specimen.tif --size 48,192,192 --voxel 200,100,100nm --seed 12
 show psf -o psf.tif --like specimen.tif --na 1.2 --ni 1.33 --ns 1.36 --depth 5um \
     --wavelength 520nm --explain
-show simulate specimen.tif psf.tif -o recorded.tif --truth expected.tif --photons 2000 --background 4
-show deconvolve recorded.tif psf.tif -o restored.tif --method rl-tv --tv 0.0003 --background 106.4 \
-    --iterations 50
+show simulate specimen.tif psf.tif -o recorded.tif --truth expected.tif --photons 500 --background 4
+show deconvolve recorded.tif psf.tif -o restored.tif --background 106.4 --stop auto
 show preview specimen.tif recorded.tif restored.tif --psf psf.tif -o story.png --gamma 0.6
 
 echo

@@ -79,6 +79,10 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
         "Level of the image without light; auto: the level that most pixels are near (default "
         "0)")
         ->group(group);
+    add_parsed(app, "--saturation", options.saturation, parse_number, "N",
+               "Pixels of at least this value are saturated and are left out; not of wiener "
+               "(default: all are used)")
+        ->group(group);
     add_parsed(app, "--edges", options.boundary, parse_edges,
                "extend|zero|nearest|reflect|mirror|wrap",
                "The object beyond the image's edges: estimated (extend, the default) or given by a "

@@ -97,11 +97,11 @@ std::vector<std::string> PixelCheck::warnings() const {
     constexpr double noticeable = 1e-5;  // of all pixels
     const double share = static_cast<double>(saturated_) / static_cast<double>(pixels_);
     if (saturated_ >= few && share >= noticeable)
-        warnings.push_back(message(
-            saturated_, " pixels (", format_number(100 * share, 2), " %) are saturated, at ",
-            format_number(saturation_, 9),
-            ": what is there comes out too dim and too wide; record with less light or a shorter "
-            "exposure"));
+        warnings.push_back(
+            message(saturated_, " pixels (", format_number(100 * share, 2),
+                    " %) are saturated, at ", format_number(saturation_, 9),
+                    ": what is there comes out too dim and too wide; leave them out (--saturation ",
+                    format_number(saturation_, 9), "), or record with less light"));
     // Of some ten thousand regions without light, the darkest is four errors below the mean.
     constexpr double certain = 8;
     if (errors_below_ > certain)

@@ -123,6 +123,7 @@ class SelectedImage : public io::ImageReader {
         metadata_.channel_names = std::move(names);
         metadata_.channel_colors = std::move(colors);
         metadata_.microscope.channels = std::move(optics);
+        io::keep_lookup_tables(metadata_, channels_);
         forget_descriptions();
     }
 
@@ -160,8 +161,9 @@ class SelectedImage : public io::ImageReader {
     void forget_descriptions() {
         metadata_.ome_xml.clear();
         metadata_.imagej_description.clear();
-        metadata_.imagej_metadata.clear();
-        metadata_.imagej_metadata_counts.clear();
+        std::vector<index_t> all(static_cast<std::size_t>(metadata_.channels));
+        std::iota(all.begin(), all.end(), index_t{0});
+        io::keep_lookup_tables(metadata_, all);
     }
 
     std::unique_ptr<io::ImageReader> whole_;

@@ -2,6 +2,7 @@
 #include "cli/project/command.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cli/picture/gray_png.hpp"
 #include "convolume/error.hpp"
@@ -42,8 +43,9 @@ io::ImageMetadata projected(const io::ImageMetadata& image, int axis, ProjectBy 
     result.axes += "YX";
     result.scaling.reset();
     // Labels and regions belong to planes, limits of contrast to values that sums do not have.
-    result.imagej_metadata.clear();
-    result.imagej_metadata_counts.clear();
+    std::vector<index_t> channels(static_cast<std::size_t>(image.channels));
+    std::iota(channels.begin(), channels.end(), index_t{0});
+    io::keep_lookup_tables(result, channels);
     if (by == ProjectBy::sum) result.imagej_description.clear();
     return result;
 }

@@ -10,6 +10,7 @@
 #include "cli/psf/image_optics.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/psf_report.hpp"
+#include "cli/psf/refinement.hpp"
 #include "cli/psf/size_for.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
@@ -65,6 +66,12 @@ Volume as_float32(const ConstImageView& view) {
     return values;
 }
 
+ExecutionContext silenced(const ExecutionContext& context) {
+    ExecutionContext silent;
+    silent.stop = context.stop;
+    return silent;
+}
+
 }  // namespace
 
 void BeadPsfSteps::open(const ExecutionContext&) {
@@ -100,6 +107,20 @@ void BeadPsfSteps::open(const ExecutionContext&) {
             "the size of the beads' PSF is not known; give --na and --wavelength, from which it "
             "follows, or --size");
     }
+    check_refinement();
+}
+
+void BeadPsfSteps::check_refinement() const {
+    if (request_.refine.empty()) return;
+    if (!model_)
+        throw InvalidArgument(
+            "--refine starts from a model, and NA or wavelength is not known; give --na and "
+            "--wavelength");
+    if (input_.shape.z < 5)
+        throw InvalidArgument(message(
+            "--refine finds a model by how light spreads out of focus, but \"", request_.beads,
+            "\" has ", input_.shape.z, input_.shape.z == 1 ? " plane" : " planes",
+            "; record a stack through the beads' focus"));
 }
 
 void BeadPsfSteps::report_plan(const Console& console) const {
@@ -108,12 +129,16 @@ void BeadPsfSteps::report_plan(const Console& console) const {
         console.fact("optics", message(from_image_, ", from ", request_.beads));
 }
 
+void BeadPsfSteps::refine_model(const ExecutionContext& context) {
+    refined_ = refine_psf(psf_->values.view(), *model_,
+                          {request_.refine, std::max(0.0, psf_->background / psf_->flux)}, context);
+    model_ = refined_->model;
+}
+
 /// Least squares of the model's brightness and a constant: light of the PSF beyond the box and of
 /// other beads is in the background that was measured, so that the constant may be negative.
 void BeadPsfSteps::fit_model(const ExecutionContext& context) {
-    ExecutionContext silent;
-    silent.stop = context.stop;
-    const Volume model = make_psf(*model_, silent).values;
+    const Volume model = make_psf(*model_, silenced(context)).values;
     const float* const m = model.elements<float>();
     float* const p = psf_->values.elements<float>();
     const index_t count = element_count(size_);
@@ -162,8 +187,12 @@ void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     const Volume stack = as_float32(read.view());
     read = Volume();
     psf_ = psf_from_beads(stack.view(), {size_, saturation_of(input_.type, stack.view())}, context);
+    if (!request_.refine.empty()) refine_model(context);
     if (model_) fit_model(context);
-    writer_->write(0, 0, psf_->values.view());
+    if (request_.write_model)
+        writer_->write(0, 0, make_psf(*model_, silenced(context)).values.view());
+    else
+        writer_->write(0, 0, psf_->values.view());
 }
 
 void BeadPsfSteps::commit() {
@@ -184,12 +213,16 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
     console.fact("width", message("FWHM z,y,x: ", width(0), ", ", width(1), ", ", width(2)));
     if (model_) {
         const PsfFacts facts = psf_facts(*model_);
-        console.fact("model", message(to_string(model_->model), ", ", to_string(model_->modality),
-                                      ": FWHM ", um(facts.fwhm_axial_um), " along z, ",
-                                      um(facts.fwhm_lateral_um), " across; differs by ",
-                                      format_number(100 * residual_, 3), " % (root mean square)"));
+        const std::string misfit =
+            message("; differs by ", format_number(100 * residual_, 3), " % (root mean square)");
+        console.fact("model",
+                     message(to_string(model_->model), ", ", to_string(model_->modality), ": FWHM ",
+                             um(facts.fwhm_axial_um), " along z, ", um(facts.fwhm_lateral_um),
+                             " across", refined_ ? "" : misfit));
     }
-    console.fact("output", message(request_.output, ", and the beads in ", request_.side_file()));
+    if (refined_) report_refinement(console, *refined_);
+    console.fact("output", message(request_.output, request_.write_model ? " (the model)" : "",
+                                   ", and the beads in ", request_.side_file()));
 }
 
 void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
@@ -207,7 +240,10 @@ void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) cons
                         {"fwhm_voxels", psf.fwhm},      {"beads", beads}};
     if (!model_) return;
     json["model"] = psf_parameters(*model_);
-    json["model"]["residual"] = residual_;
+    json["model"]["residual"] = refined_ ? refined_->residual : residual_;
+    if (!refined_) return;
+    json["refined"] = to_json(*refined_);
+    json["psf"] = psf_parameters(*model_);  // for --from
 }
 
 }  // namespace convolume::cli

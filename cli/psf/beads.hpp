@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume psf --from-beads` as the steps of a run: a measured PSF, and how well the model with
-// the parameters that were typed fits it.
+// `convolume psf --from-beads` as the steps of a run: a measured PSF, and how well the model fits
+// it with the parameters that were typed, or with those that --refine finds.
 
 #include <memory>
 #include <optional>
@@ -11,6 +11,7 @@
 #include "convolume/beads.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
+#include "convolume/refine_psf.hpp"
 
 namespace convolume::cli {
 
@@ -29,6 +30,8 @@ class BeadPsfSteps : public RunSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
+    void check_refinement() const;
+    void refine_model(const ExecutionContext& context);
     void fit_model(const ExecutionContext& context);
 
     const PsfRequest& request_;
@@ -38,8 +41,9 @@ class BeadPsfSteps : public RunSteps {
     std::optional<PsfOptions> model_;  ///< where NA and wavelength are known
     Shape3 size_;
     std::optional<BeadPsf> psf_;
-    double residual_ = 0;  ///< of the model's fit, relative L2
-    double base_ = 0;      ///< constant of the fit, per voxel of the PSF of sum 1
+    std::optional<RefinedPsf> refined_;  ///< then model_ is the refined one
+    double residual_ = 0;                ///< of the model's fit, relative L2
+    double base_ = 0;                    ///< constant of the fit, per voxel of the PSF of sum 1
     std::string from_image_;
 };
 

@@ -8,6 +8,7 @@
 #include "cli/psf/command.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
+#include "cli/psf/refinement.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
@@ -84,6 +85,14 @@ void add_volume(CLI::App& app, PsfRequest& request) {
     add_threads_option(app, group, request.threads);
 }
 
+/// Whether the model is written.
+bool parse_write(std::string_view option, const std::string& text) {
+    if (text != "measured" && text != "model")
+        throw InvalidArgument(
+            message(option, " is measured or model, not \"", text, "\"; correct it"));
+    return text == "model";
+}
+
 void add_output(CLI::App& app, PsfRequest& request) {
     const char* group = "What is written";
     app.add_option("-o,--output", request.output,
@@ -99,6 +108,14 @@ void add_output(CLI::App& app, PsfRequest& request) {
                    "Measure the PSF instead: the mean of the beads in this stack, with the size of "
                    "--size, or one that follows from --na and --wavelength")
         ->type_name("IMAGE")
+        ->group(group);
+    add_parsed(app, "--refine", request.refine, parse_refine, "na,index,depth",
+               "With --from-beads: the parameters, some of these, with which the model fits the "
+               "beads best; --na, --ns and --depth are first values")
+        ->group(group);
+    add_parsed(app, "--write", request.write_model, parse_write, "measured|model",
+               "With --refine: what -o gets, the measured PSF or the refined model's (default "
+               "measured)")
         ->group(group);
     app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
     app.add_flag("--explain", request.explain,
@@ -119,6 +136,10 @@ void check_bead_request(const PsfRequest& request) {
                                         {request.brightest, "--focus"}})
         if (given)
             throw InvalidArgument(message(option, " does not apply to --from-beads; leave it out"));
+    if (request.write_model && request.refine.empty())
+        throw InvalidArgument(
+            "--write model writes a refined model, and none was asked for; add --refine, or make "
+            "the PSF without --from-beads");
 }
 
 }  // namespace
@@ -145,6 +166,9 @@ void add_psf_command(CLI::App& app, Action& action) {
             action = [request] { run_steps<BeadPsfSteps>(*request); };
             return;
         }
+        if (!request->refine.empty() || request->write_model)
+            throw InvalidArgument(
+                "--refine and --write need a measured PSF; add --from-beads IMAGE");
         action = [request] { run_steps<PsfSteps>(*request); };
     });
 }

@@ -14,6 +14,10 @@ std::string um(double value_um) {
     return format_number(std::round(value_um * 1e4) / 1e4 + 0.0, 4) + " µm";
 }
 
+std::string percent(double share) {
+    return format_number(100 * share, 3) + " %";
+}
+
 namespace {
 
 void warn_of_axis(const Console& console, const char* direction, double voxel_um, double most_um) {

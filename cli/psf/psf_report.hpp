@@ -11,6 +11,8 @@ namespace convolume::cli {
 
 /// "0.2643 µm"
 std::string um(double value_um);
+/// "58 %"
+std::string percent(double share);
 
 /// The line "psf": model, modality, NA, wavelength, size and voxels.
 void report_psf(const Console& console, const PsfOptions& options);

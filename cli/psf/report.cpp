@@ -14,10 +14,6 @@ namespace convolume::cli {
 
 namespace {
 
-std::string percent(double share) {
-    return format_number(100 * share, 3) + " %";
-}
-
 void explain_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts) {
     console.fact("width", message("FWHM of this PSF: ", um(facts.fwhm_lateral_um), " across, ",
                                   um(facts.fwhm_axial_um),

@@ -9,18 +9,21 @@
 
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
+#include "convolume/refine_psf.hpp"
 
 namespace convolume::cli {
 
 struct PsfRequest {
     nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see parameters.hpp
     std::string from;                                                 ///< a side file, or empty
-    bool auto_size = false;         ///< typed; also if no size is given
-    bool brightest = false;         ///< typed
-    std::optional<double> capture;  ///< typed
-    std::string like;               ///< an image, or empty
-    index_t channel = 0;            ///< of `like` or `beads`
-    std::string beads;              ///< a stack to measure the PSF from, or empty
+    bool auto_size = false;            ///< typed; also if no size is given
+    bool brightest = false;            ///< typed
+    std::optional<double> capture;     ///< typed
+    std::string like;                  ///< an image, or empty
+    index_t channel = 0;               ///< of `like` or `beads`
+    std::string beads;                 ///< a stack to measure the PSF from, or empty
+    std::vector<PsfParameter> refine;  ///< of the model, by the beads
+    bool write_model = false;          ///< the refined one in place of the measured PSF
     int threads = 0;
     std::string output;  ///< empty: facts alone, as in a dry run
     bool overwrite = false;

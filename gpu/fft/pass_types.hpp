@@ -85,7 +85,7 @@ struct RowTarget {
 struct RowStage {
     enum class Kind {
         // Before a forward transform:
-        ones,   ///< sample <- 1
+        ones,   ///< sample <- 1; 0 where `data` has pixels that are not compared
         point,  ///< sample <- the point ahead of `newest`
         // Between an inverse and a forward one:
         ratio,  ///< sample <- data / model; sums: misfit, squared errors of `held`
@@ -103,7 +103,8 @@ struct RowStage {
     richardson_lucy::Ahead ahead{0, 0};
     float* kept = nullptr;  ///< of point: gets the point; null: it is not kept
     // ratio
-    const float* data = nullptr;
+    const void* data = nullptr;  ///< of ones: null if all pixels are compared
+    bool narrow_data = false;     ///< uint16; else float32
     const float* held = nullptr;  ///< null: none
     float held_share = 0;
     richardson_lucy::Model model{0, 0};

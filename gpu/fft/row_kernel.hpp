@@ -100,16 +100,13 @@ CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
 
 /// The inverse of split_row up to a factor 2, conjugated (so that a forward transform inverts it):
 /// with S = X[k] + conj X[N-k] and U = i e^{πik/N} (X[k] - conj X[N-k]), Z[k] = S + U and Z[N-k] =
-/// conj(S - U). X[0] and X[N] count as real.
-template <int N, int Threads, class Real, class Context>
-CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, const Complex<Real>* pair_twiddles) {
-    const Complex<Real>* in = spectrum_row(job, row);
+/// conj(S - U). X[0] and X[N] count as real. load(j, k, a, b) gives X[k] and X[N-k] of pair j of a
+/// thread.
+template <int N, int Threads, class Real, class Load>
+CONVOLUME_DEVICE void merge_pairs(const Row<Real>& row, const Complex<Real>* pair_twiddles,
+                                  const Load& load) {
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
-    each_pair<N, Threads>(row.thread, [&](int j, int k) {
-        a[j] = context.load(in + k);
-        b[j] = context.load(in + (N - k));
-    });
+    each_pair<N, Threads>(row.thread, [&](int j, int k) { load(j, k, a[j], b[j]); });
     each_pair<N, Threads>(row.thread, [&](int j, int k) {
         if (k == 0) a[j].im = b[j].im = 0;
         const Complex<Real> other = conjugate(b[j]);
@@ -118,6 +115,18 @@ CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
         row.shared[k] = conjugate(sum + rotated);
         if (k != 0) row.shared[N - k] = sum - rotated;
     });
+}
+
+/// merge_pairs of a row in memory.
+template <int N, int Threads, class Real, class Context>
+CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
+                                const Row<Real>& row, const Complex<Real>* pair_twiddles) {
+    const Complex<Real>* in = spectrum_row(job, row);
+    merge_pairs<N, Threads>(row, pair_twiddles,
+                            [&](int, int k, Complex<Real>& a, Complex<Real>& b) {
+                                a = context.load(in + k);
+                                b = context.load(in + (N - k));
+                            });
 }
 
 /// The body of the kernel for rows of N complex samples. Each block takes groups of rows, one after

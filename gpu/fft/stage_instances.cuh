@@ -10,21 +10,29 @@
 namespace convolume::gpu {
 
 template <int N, StageWork Work>
-__global__ void __launch_bounds__(StageShape<N>::threads, StageShape<N>::blocks_per_unit)
+__global__ void __launch_bounds__(StageShape<N, Work>::threads,
+                                  StageShape<N, Work>::blocks_per_unit)
     stage_kernel(const __grid_constant__ StageJob job) {
     CONVOLUME_PASS((stage_pass<N, Work>(DeviceBlock{}, job)));
 }
 
+template <int N, StageWork Work>
+StagePass::Shared shared_of() {
+    using Shape = StageShape<N, Work>;
+    return {Shape::least_shared_bytes, Shape::array_bytes, Shape::arrays};
+}
+
 template <int N>
 StagePass stage_pass_of() {
-    using Shape = StageShape<N>;
+    using Shape = RowShape<float, N>;
     return {N,
             {stage_kernel<N, StageWork::load>, stage_kernel<N, StageWork::compare>,
              stage_kernel<N, StageWork::step>},
             Shape::value,
             Shape::threads,
             Shape::rows,
-            Shape::shared_bytes};
+            {shared_of<N, StageWork::load>(), shared_of<N, StageWork::compare>(),
+             shared_of<N, StageWork::step>()}};
 }
 
 template <int Chunk, int Chunks, std::size_t... I>

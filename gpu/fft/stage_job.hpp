@@ -14,6 +14,19 @@ constexpr StageWork work_of(RowStage::Kind kind) {
     return kind == RowStage::Kind::step ? StageWork::step : StageWork::load;
 }
 
+/// Arrays that a stage reads and its kernel has places for, the first ones of its work.
+constexpr int used_arrays(const RowStage& stage) {
+    switch (work_of(stage.kind)) {
+        case StageWork::load:
+            return stage.before == nullptr ? 1 : 2;
+        case StageWork::compare:
+            return stage.held == nullptr ? 1 : 2;
+        case StageWork::step:
+            return stage.change != nullptr ? 4 : stage.before != nullptr ? 3 : 2;
+    }
+    return 0;
+}
+
 struct StageJob {
     RowJob<float> rows;  ///< of no pixels
     RowStage stage;

@@ -3,37 +3,69 @@
 // Passes along x with a stage: what happens to samples before a forward transform, between an
 // inverse and a forward one, or after an inverse one. Samples stay in registers, two real ones as a
 // complex one, like rows that lie in memory as the kernel has them. In single precision.
+//
+// What a thread needs of memory it copies to places of its own in shared memory, early enough that
+// it arrives behind a transform: the arrays of a row while that is transformed back, the next row's
+// spectrum (or estimates) while this one is worked on.
+
+#include <type_traits>
 
 #include "gpu/fft/row_kernel.hpp"
 #include "gpu/fft/stage_job.hpp"
 
 namespace convolume::gpu {
 
-/// The rows of a block are those of row_pass; behind them lie two sums a thread.
-template <int N>
+/// The rows of a block are those of row_pass; behind them lie two sums a thread, and the places for
+/// copies.
+template <int N, StageWork Work>
 struct StageShape : RowShape<float, N> {
     using Rows = RowShape<float, N>;
+    static constexpr index_t sample_bytes = sizeof(Complex<float>);
     static constexpr index_t sums_at = Rows::shared_bytes;
-    static constexpr index_t shared_bytes =
-        Rows::shared_bytes + Rows::threads * index_t{2 * sizeof(double)};
-    /// Blocks that registers hold: arrays on their way need many more than rows alone. Measured on
-    /// an H200: with 96 to 128 registers a thread, more blocks gain less than what is spilled
-    /// costs.
+    static constexpr index_t copies_at = sums_at + Rows::threads * index_t{2 * sizeof(double)};
+
+    /// Places of a thread: of its spectrum's samples, and of those of an array.
+    static constexpr int spectrum_places =
+        Work == StageWork::load ? 0 : 2 * pairs_of_thread<N, Rows::value.threads>;
+    static constexpr int array_places = Rows::value.elements;
+    /// Arrays that are copied ahead: all that there may be, or as many as leave the kernel to
+    /// devices with 99 KiB of shared memory. Others are read when they are needed.
+    static constexpr int arrays = [] {
+        constexpr int most = Work == StageWork::step ? 4 : 2;
+        constexpr index_t array = array_places * Rows::threads * sample_bytes;
+        constexpr index_t left =
+            index_t{99} * 1024 - copies_at - spectrum_places * Rows::threads * sample_bytes;
+        return left < 0 ? 0 : left / array < most ? static_cast<int>(left / array) : most;
+    }();
+    static constexpr index_t array_bytes = array_places * Rows::threads * sample_bytes;
+    /// Without the places of arrays; with all.
+    static constexpr index_t least_shared_bytes =
+        copies_at + spectrum_places * Rows::threads * sample_bytes;
+    static constexpr index_t shared_bytes = least_shared_bytes + arrays * array_bytes;
+
     static constexpr int blocks_per_unit = [] {
         constexpr int registers = 168;
-        const int blocks = 65536 / ((Rows::threads + 31) / 32 * 32 * registers);
-        return blocks < 1 ? 1 : blocks > Rows::blocks_per_unit ? Rows::blocks_per_unit : blocks;
+        constexpr int always = Work == StageWork::step ? 2 : 1;
+        const index_t bytes =
+            least_shared_bytes + (arrays < always ? arrays : always) * array_bytes;
+        const auto by_memory = static_cast<int>(232448 / (bytes + 1024));
+        const int by_registers = 65536 / ((Rows::threads + 31) / 32 * 32 * registers);
+        const int blocks = by_memory < by_registers ? by_memory : by_registers;
+        const int most = 2048 / Rows::threads;
+        return blocks < 1 ? 1 : blocks > most ? most : blocks;
     }();
 };
 
 /// A row of an array. Samples lie in pairs where they can be loaded and stored two at a time.
 struct StageRow {
-    index_t offset;
+    index_t plane, y, offset;
     int begin, count;  ///< of the transform's samples
     bool in_pairs;
 
-    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t plane, index_t y)
-        : offset((plane * stage.rows + y) * stage.count),
+    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t plane_of_row, index_t y_of_row)
+        : plane(plane_of_row),
+          y(y_of_row),
+          offset((plane_of_row * stage.rows + y_of_row) * stage.count),
           begin(stage.begin),
           count(stage.count),
           in_pairs((stage.begin & 1) == 0 && (stage.count & 1) == 0) {}
@@ -43,15 +75,16 @@ struct StageRow {
 };
 
 /// The pair from sample x of `values` on, which begins with the row; `beyond` where there is none.
-template <bool InPairs>
-CONVOLUME_DEVICE Complex<float> load_pair(const float* values, const StageRow& row, int x,
+template <bool InPairs, class T>
+CONVOLUME_DEVICE Complex<float> load_pair(const T* values, const StageRow& row, int x,
                                           float beyond) {
     Complex<float> pair{beyond, beyond};
     if constexpr (InPairs) {
-        if (row.holds(x)) pair = *reinterpret_cast<const Complex<float>*>(values + x);
+        const auto* const samples = reinterpret_cast<const Complex<T>*>(values + x);
+        if (row.holds(x)) pair = {static_cast<float>(samples->re), static_cast<float>(samples->im)};
     } else {
-        if (row.holds(x)) pair.re = values[x];
-        if (row.holds(x + 1)) pair.im = values[x + 1];
+        if (row.holds(x)) pair.re = static_cast<float>(values[x]);
+        if (row.holds(x + 1)) pair.im = static_cast<float>(values[x + 1]);
     }
     return pair;
 }
@@ -66,115 +99,211 @@ CONVOLUME_DEVICE void store_pair(float* values, const StageRow& row, int x, Comp
     }
 }
 
-/// What the stages do to the samples `v` of a thread.
-template <int N, bool InPairs>
-struct StageSamples {
-    using Shape = StageShape<N>;
-    using Fft = Stages<float, Shape>;
-    using Held = typename Fft::Held;
-    static constexpr int last = Shape::value.last(), elements = Shape::value.elements;
-    /// Samples whose arrays are under way at a time.
-    static constexpr int at_a_time = 4;
+/// The arrays of a work: those that there always are come first (used_arrays).
+enum LoadArray { newest_of_load = 0, before_of_load = 1 };
+enum CompareArray { data_of_compare = 0, held_of_compare = 1 };
+enum StepArray { newest_of_step = 0, weight_of_step = 1, before_of_step = 2, change_of_step = 3 };
 
+/// A thread's places for copies.
+template <int N, StageWork Work, class Context>
+struct StageCopies {
+    using Shape = StageShape<N, Work>;
+    using Fft = Stages<float, typename Shape::Rows>;
+
+    const Context& context;
+    Complex<float>* places;  ///< `stride` apart
+    int thread;              ///< of its row
+    static constexpr int stride = Shape::threads;
+
+    CONVOLUME_DEVICE Complex<float>& spectrum(int i) const { return places[i * stride]; }
+    CONVOLUME_DEVICE Complex<float>& of_array(int array, int sample) const {
+        return places[(Shape::spectrum_places + array * Shape::array_places + sample) * stride];
+    }
+
+    CONVOLUME_DEVICE void copy_spectrum(const Complex<float>* row) const {
+        each_pair<N, Shape::value.threads>(thread, [&](int j, int k) {
+            context.template copy_few_async<8>(&spectrum(2 * j), row + k);
+            context.template copy_few_async<8>(&spectrum(2 * j + 1), row + (N - k));
+        });
+    }
+
+    /// `Stage`: where the samples of a transform are then wanted.
+    template <int Stage, bool InPairs, class T>
+    CONVOLUME_DEVICE void copy_array(int array, const T* values, const StageRow& row,
+                                     float beyond) const {
+        if (array >= Shape::arrays) return;
+        Fft::template for_each<Stage>(thread, [&](int sample, int position) {
+            const int x = row.first(position);
+            Complex<float>& place = of_array(array, sample);
+            if constexpr (sizeof(T) != sizeof(float)) {
+                place = load_pair<InPairs>(values, row, x, beyond);
+            } else if constexpr (InPairs) {
+                if (row.holds(x))
+                    context.template copy_few_async<8>(&place, values + x);
+                else
+                    place = {beyond, beyond};
+            } else {
+                if (row.holds(x))
+                    context.template copy_few_async<4>(&place.re, values + x);
+                else
+                    place.re = beyond;
+                if (row.holds(x + 1))
+                    context.template copy_few_async<4>(&place.im, values + x + 1);
+                else
+                    place.im = beyond;
+            }
+        });
+    }
+
+    /// What was copied, or what memory has where that was not.
+    template <bool InPairs, class T>
+    CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const StageRow& row,
+                                         int sample, int x, float beyond) const {
+        if (array < Shape::arrays) return of_array(array, sample);
+        return load_pair<InPairs>(values, row, x, beyond);
+    }
+};
+
+/// What the stages do to the samples `v` of a thread.
+template <int N, StageWork Work, bool InPairs, class Context>
+struct StageSamples {
+    using Shape = StageShape<N, Work>;
+    using Fft = Stages<float, typename Shape::Rows>;
+    using Held = typename Fft::Held;
+    static constexpr int last = Shape::value.last();
+
+    const StageCopies<N, Work, Context>& copies;
     const RowStage& stage;
     const StageRow row;
-    int thread;
     Complex<float> sums{0, 0};  ///< of one row: few enough for single precision
+
+    /// Copies of the arrays that the work needs.
+    CONVOLUME_DEVICE void copy() const {
+        if constexpr (Work == StageWork::load) {
+            if (stage.kind == RowStage::Kind::ones) return;
+            copies.template copy_array<0, InPairs>(newest_of_load, newest(), row, 0);
+            if (moves_ahead())
+                copies.template copy_array<0, InPairs>(before_of_load, before(), row, 0);
+        } else if constexpr (Work == StageWork::compare) {
+            with_data([&](const auto* data) {
+                copies.template copy_array<last, InPairs>(data_of_compare, data, row, 0);
+            });
+            if (stage.held != nullptr)
+                copies.template copy_array<last, InPairs>(held_of_compare, held(), row, 0);
+        } else {
+            copies.template copy_array<last, InPairs>(newest_of_step, newest(), row, 0);
+            if (moves_ahead())
+                copies.template copy_array<last, InPairs>(before_of_step, before(), row, 0);
+            copies.template copy_array<last, InPairs>(weight_of_step, weight(), row, 1);
+            if (has_old())
+                copies.template copy_array<last, InPairs>(change_of_step, change(), row, 0);
+        }
+    }
 
     CONVOLUME_DEVICE void point(Held& v) const {
         if (stage.kind == RowStage::Kind::ones) {
-            Fft::template for_each<0>(thread, [&](int sample, int position) {
+            Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
                 const int x = row.first(position);
-                v[sample] = {row.holds(x) ? 1.0F : 0.0F, row.holds(x + 1) ? 1.0F : 0.0F};
+                v[sample] = {is_compared(x), is_compared(x + 1)};
             });
             return;
         }
-        const float* const newest = stage.newest + row.offset;
-        Fft::template for_each<0>(thread, [&](int sample, int position) {
-            v[sample] = load_pair<InPairs>(newest, row, row.first(position), 0);
+        Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
+            const int x = row.first(position);
+            v[sample] = copies.template read<InPairs>(newest_of_load, newest(), row, sample, x, 0);
         });
-        if (stage.before != nullptr && !stage.restart) move_ahead(v);
+        if (moves_ahead())
+            Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
+                const int x = row.first(position);
+                v[sample] = ahead(v[sample], copies.template read<InPairs>(before_of_load, before(),
+                                                                           row, sample, x, 0));
+            });
         if (stage.kept == nullptr) return;
         float* const kept = stage.kept + row.offset;
-        Fft::template for_each<0>(thread, [&](int sample, int position) {
+        Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
             store_pair<InPairs>(kept, row, row.first(position), v[sample]);
         });
     }
 
     /// `v` has come from an inverse transform: imaginary parts have the wrong sign.
     CONVOLUME_DEVICE void ratio(Held& v, float scale) {
-        const float* const data = stage.data + row.offset;
-        Held recorded;
-        Fft::template for_each<last>(thread, [&](int sample, int position) {
-            recorded[sample] = load_pair<InPairs>(data, row, row.first(position), 0);
-        });
         if (stage.held != nullptr) add_held_out(v, scale);
-        Fft::template for_each<last>(thread, [&](int sample, int position) {
-            const int x = row.first(position);
-            v[sample] = {ratio_of(recorded[sample].re, scale * v[sample].re, row.holds(x)),
-                         ratio_of(recorded[sample].im, -scale * v[sample].im, row.holds(x + 1))};
+        with_data([&](const auto* data) {
+            Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
+                const int x = row.first(position);
+                const Complex<float> recorded =
+                    copies.template read<InPairs>(data_of_compare, data, row, sample, x, 0);
+                v[sample] = {ratio_of(recorded.re, scale * v[sample].re, row.holds(x)),
+                             ratio_of(recorded.im, -scale * v[sample].im, row.holds(x + 1))};
+            });
         });
     }
 
-    CONVOLUME_DEVICE void step(const Held& v, float scale, index_t plane, index_t y) {
-        float* const newest = stage.newest + row.offset;
-        float* const target = stage.before == nullptr ? newest : stage.before + row.offset;
-        const bool as_it_is = stage.before == nullptr || stage.restart;
-        float* const change = stage.change == nullptr ? nullptr : stage.change + row.offset;
-        const bool has_old = change != nullptr && !stage.restart;
-        const float* const weight =
-            stage.weight + StageRow(stage, stage.alike.stored(plane), y).offset;
+    /// Some samples at a time: all that they need is read before any is stored, since the compiler
+    /// cannot know that stores leave the rest alone.
+    CONVOLUME_DEVICE void step(const Held& v, float scale) {
+        constexpr int at_a_time = 4;
         CONVOLUME_UNROLL
-        for (int first = 0; first < elements; first += at_a_time) {
-            Samples<float, at_a_time> value, before, old, divisor;
+        for (int first = 0; first < Shape::value.elements; first += at_a_time) {
+            Samples<float, at_a_time> point, divisor, old;
             const auto each = [&](const auto& use) {
-                Fft::template for_each<last>(thread, [&](int sample, int position) {
+                Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                     if (sample >= first && sample < first + at_a_time)
                         use(sample, sample - first, row.first(position));
                 });
             };
-            each([&](int, int i, int x) {
-                value[i] = load_pair<InPairs>(newest, row, x, 0);
-                divisor[i] = load_pair<InPairs>(weight, row, x, 1);
-                before[i] = old[i] = {0, 0};
-                if (!as_it_is) before[i] = load_pair<InPairs>(target, row, x, 0);
-                if (has_old) old[i] = load_pair<InPairs>(change, row, x, 0);
+            each([&](int sample, int i, int x) {
+                const auto read = [&](int array, const float* values, float beyond) {
+                    return copies.template read<InPairs>(array, values, row, sample, x, beyond);
+                };
+                point[i] = read(newest_of_step, newest(), 0);
+                if (moves_ahead()) point[i] = ahead(point[i], read(before_of_step, before(), 0));
+                divisor[i] = read(weight_of_step, weight(), 1);
+                old[i] = {0, 0};
+                if (has_old()) old[i] = read(change_of_step, change(), 0);
             });
             each([&](int sample, int i, int x) {
-                const Complex<float> point =
-                    as_it_is ? value[i]
-                             : Complex<float>{stage.ahead(value[i].re, before[i].re),
-                                              stage.ahead(value[i].im, before[i].im)};
-                const Complex<float> next{richardson_lucy::step(point.re, scale * v[sample].re,
+                const Complex<float> next{richardson_lucy::step(point[i].re, scale * v[sample].re,
                                                                 divisor[i].re, stage.least_weight),
-                                          richardson_lucy::step(point.im, -scale * v[sample].im,
+                                          richardson_lucy::step(point[i].im, -scale * v[sample].im,
                                                                 divisor[i].im, stage.least_weight)};
-                store_pair<InPairs>(target, row, x, next);
-                if (change == nullptr) return;
-                // Where there are no voxels all are 0.
-                const Complex<float> made = next - point;
-                store_pair<InPairs>(change, row, x, made);
-                add_product(made.re, old[i].re);
-                add_product(made.im, old[i].im);
+                store_step(x, next, next - point[i], old[i]);
             });
         }
     }
 
   private:
-    CONVOLUME_DEVICE void move_ahead(Held& v) const {
-        const float* const before = stage.before + row.offset;
-        Held old;
-        Fft::template for_each<0>(thread, [&](int sample, int position) {
-            old[sample] = load_pair<InPairs>(before, row, row.first(position), 0);
-        });
-        Fft::template for_each<0>(thread, [&](int sample, int) {
-            v[sample] = {stage.ahead(v[sample].re, old[sample].re),
-                         stage.ahead(v[sample].im, old[sample].im)};
-        });
+    CONVOLUME_DEVICE bool moves_ahead() const { return stage.before != nullptr && !stage.restart; }
+    CONVOLUME_DEVICE bool has_old() const { return stage.change != nullptr && !stage.restart; }
+    CONVOLUME_DEVICE const float* newest() const { return stage.newest + row.offset; }
+    CONVOLUME_DEVICE const float* before() const { return stage.before + row.offset; }
+    CONVOLUME_DEVICE const float* change() const { return stage.change + row.offset; }
+    CONVOLUME_DEVICE const float* held() const { return stage.held + row.offset; }
+    CONVOLUME_DEVICE const float* weight() const {
+        return stage.weight + StageRow(stage, stage.alike.stored(row.plane), row.y).offset;
+    }
+    template <class Use>
+    CONVOLUME_DEVICE void with_data(const Use& use) const {
+        if (stage.narrow_data)
+            use(static_cast<const std::uint16_t*>(stage.data) + row.offset);
+        else
+            use(static_cast<const float*>(stage.data) + row.offset);
+    }
+
+    /// 1 or 0.
+    CONVOLUME_DEVICE float is_compared(int x) const {
+        if (!row.holds(x)) return 0;
+        if (stage.data == nullptr) return 1;
+        const auto* const data = static_cast<const float*>(stage.data) + row.offset;
+        return richardson_lucy::is_compared(data[x]) ? 1.0F : 0.0F;
+    }
+
+    CONVOLUME_DEVICE Complex<float> ahead(Complex<float> newest, Complex<float> before) const {
+        return {stage.ahead(newest.re, before.re), stage.ahead(newest.im, before.im)};
     }
 
     CONVOLUME_DEVICE float ratio_of(float recorded, float blurred, bool inside) {
-        if (!inside) return 0;
+        if (!inside || !richardson_lucy::is_compared(recorded)) return 0;
         const float m = stage.model.expected(blurred);
         const float ratio = richardson_lucy::quotient(recorded, m);
         sums.re += richardson_lucy::misfit(recorded, m, ratio);
@@ -182,20 +311,31 @@ struct StageSamples {
     }
 
     CONVOLUME_DEVICE void add_held_out(const Held& v, float scale) {
-        const float* const held = stage.held + row.offset;
         const auto add = [&](float value, float blurred, bool inside) {
-            const float away =
-                inside ? value - stage.held_share * stage.model.expected(blurred) : 0.0F;
+            const float away = inside && richardson_lucy::is_compared(value)
+                                   ? value - stage.held_share * stage.model.expected(blurred)
+                                   : 0.0F;
             sums.im += away * away;
         };
-        Fft::template for_each<last>(thread, [&](int sample, int position) {
+        Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
             const int x = row.first(position);
-            const Complex<float> values = load_pair<InPairs>(held, row, x, 0);
+            const Complex<float> values =
+                copies.template read<InPairs>(held_of_compare, held(), row, sample, x, 0);
             add(values.re, scale * v[sample].re, row.holds(x));
             add(values.im, -scale * v[sample].im, row.holds(x + 1));
         });
     }
 
+    CONVOLUME_DEVICE void store_step(int x, Complex<float> next, Complex<float> made,
+                                     Complex<float> old) {
+        float* const target = stage.before == nullptr ? stage.newest : stage.before;
+        store_pair<InPairs>(target + row.offset, row, x, next);
+        if (stage.change == nullptr) return;
+        // Where there are no voxels all are 0.
+        store_pair<InPairs>(stage.change + row.offset, row, x, made);
+        add_product(made.re, old.re);
+        add_product(made.im, old.im);
+    }
     CONVOLUME_DEVICE void add_product(float made, float old) {
         sums.re += made * old;
         sums.im += old * old;
@@ -203,25 +343,24 @@ struct StageSamples {
 };
 
 /// The sums of a block, always in the same order.
-template <int N, class Context>
+template <class Shape, class Context>
 CONVOLUME_DEVICE void store_sums(const Context& context, double* target) {
     if (target == nullptr) return;
     context.sync();
     if (context.thread() >= 2) return;
     const auto* const of_threads =
-        reinterpret_cast<const double*>(context.shared() + StageShape<N>::sums_at) +
-        context.thread();
+        reinterpret_cast<const double*>(context.shared() + Shape::sums_at) + context.thread();
     double sum = 0;
     CONVOLUME_NO_UNROLL
-    for (int i = 0; i < StageShape<N>::threads; ++i) sum += of_threads[2 * i];
+    for (int i = 0; i < Shape::threads; ++i) sum += of_threads[2 * i];
     target[2 * context.block() + context.thread()] = sum;
 }
 
 /// The body of the kernel for rows of N complex samples.
 template <int N, StageWork Work, class Context>
 CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
-    using Shape = StageShape<N>;
-    using Fft = Stages<float, Shape>;
+    using Shape = StageShape<N, Work>;
+    using Fft = Stages<float, typename Shape::Rows>;
     constexpr int last = Shape::value.last(), threads = Shape::value.threads;
 
     const int row_in_group = context.thread() / threads;
@@ -234,65 +373,99 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
     auto* const sums =
         reinterpret_cast<double*>(context.shared() + Shape::sums_at) + 2 * context.thread();
     sums[0] = sums[1] = 0;
-    context.sync();
+    const StageCopies<N, Work, Context> copies{
+        context,
+        reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at) + context.thread(),
+        thread};
     const WholeLane<float, Context> lane{context, shared};
     const index_t count = job.rows.planes * job.rows.rows;
+    const index_t stride = context.blocks() * Shape::rows;
 
-    for (index_t first = context.block() * Shape::rows; first < count;
-         first += context.blocks() * Shape::rows) {
+    const auto row_at = [&](index_t index) {
+        const index_t plane = index / job.rows.rows;
+        return Row<float>{plane, index - plane * job.rows.rows, shared, N, thread, threads};
+    };
+    const auto with_samples = [&](const Row<float>& row, const auto& use) {
+        const StageRow at(job.stage, row.plane, row.y);
+        if (at.in_pairs)
+            use(StageSamples<N, Work, true, Context>{copies, job.stage, at});
+        else
+            use(StageSamples<N, Work, false, Context>{copies, job.stage, at});
+    };
+    // What the row needs first.
+    const auto copy_first = [&](index_t index) {
+        if (index < count) {
+            const Row<float> row = row_at(index);
+            if constexpr (Work == StageWork::load)
+                with_samples(row, [](const auto& samples) { samples.copy(); });
+            else
+                copies.copy_spectrum(spectrum_row(job.rows, row));
+        }
+        context.end_copy_group();
+    };
+
+    copy_first(context.block() * Shape::rows + row_in_group);
+    context.sync();
+    for (index_t first = context.block() * Shape::rows; first < count; first += stride) {
         const index_t index = first + row_in_group;
         const bool inside = index < count;
-        const index_t plane = index / job.rows.rows;
-        const Row<float> row{plane, index - plane * job.rows.rows, shared, N, thread, threads};
+        const Row<float> row = row_at(inside ? index : 0);
         const auto on_samples = [&](const auto& work) {
             if (!inside) return;
-            const StageRow at(job.stage, plane, row.y);
-            const auto then_sums = [&](auto samples) {
+            with_samples(row, [&](auto samples) {
                 work(samples);
                 sums[0] += static_cast<double>(samples.sums.re);
                 sums[1] += static_cast<double>(samples.sums.im);
-            };
-            if (at.in_pairs)
-                then_sums(StageSamples<N, true>{job.stage, at, thread});
-            else
-                then_sums(StageSamples<N, false>{job.stage, at, thread});
+            });
         };
         typename Fft::Held v;
         const auto from_shared = [&] {
             Fft::template for_each<0>(
                 thread, [&](int sample, int position) { v[sample] = shared[position]; });
         };
-        const auto to_shared = [&] {
+        // `Stage`: where the samples are.
+        const auto split = [&](auto stage) {
             context.sync();
-            Fft::template for_each<last>(
+            Fft::template for_each<decltype(stage)::value>(
                 thread, [&](int sample, int position) { shared[position] = v[sample]; });
             context.sync();
+            if (inside) split_row<N, threads>(job.rows, row, pair_twiddles);
         };
 
+        context.wait_copies();
         if constexpr (Work == StageWork::load) {
             Fft::template for_each<0>(thread, [&](int sample, int) { v[sample] = {0, 0}; });
             on_samples([&](auto& samples) { samples.point(v); });
+            copy_first(index + stride);
         } else {
             context.sync();
-            if (inside) merge_row<N, threads>(context, job.rows, row, pair_twiddles);
+            if (inside) {
+                merge_pairs<N, threads>(row, pair_twiddles,
+                                        [&](int j, int, Complex<float>& a, Complex<float>& b) {
+                                            a = copies.spectrum(2 * j);
+                                            b = copies.spectrum(2 * j + 1);
+                                        });
+                with_samples(row, [](const auto& samples) { samples.copy(); });
+            }
+            context.end_copy_group();
+            copy_first(index + stride);
             context.sync();
             from_shared();
             Fft::forward(lane, thread, v, twiddles);
+            context.wait_copies_but_last_group();
         }
         if constexpr (Work == StageWork::compare) {
             on_samples([&](auto& samples) { samples.ratio(v, job.rows.scale); });
-            to_shared();
-            from_shared();
-        }
-        if constexpr (Work == StageWork::step) {
-            on_samples([&](auto& samples) { samples.step(v, job.rows.scale, plane, row.y); });
+            Fft::back(lane, thread, v, twiddles);
+            split(std::integral_constant<int, 0>{});
+        } else if constexpr (Work == StageWork::step) {
+            on_samples([&](auto& samples) { samples.step(v, job.rows.scale); });
         } else {
             Fft::forward(lane, thread, v, twiddles);
-            to_shared();
-            if (inside) split_row<N, threads>(job.rows, row, pair_twiddles);
+            split(std::integral_constant<int, last>{});
         }
     }
-    store_sums<N>(context, job.sums);
+    store_sums<Shape>(context, job.sums);
 }
 
 }  // namespace convolume::gpu

@@ -15,7 +15,16 @@ struct StagePass {
     Plan plan;
     int threads = 0;  ///< of a block
     int rows = 0;     ///< of a block
-    index_t shared_bytes = 0;
+    /// Of the kernel for each StageWork: shared memory without places of arrays, what those of an
+    /// array take, and how many arrays have places.
+    struct Shared {
+        index_t least_bytes, array_bytes;
+        int arrays;
+        index_t bytes(int used) const {
+            return least_bytes + (used < arrays ? used : arrays) * array_bytes;
+        }
+    };
+    Shared shared[3] = {};
 };
 
 /// The passes of one chunk of staged_lengths: length i is in chunk i mod Chunks. Each chunk is

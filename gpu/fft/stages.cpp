@@ -34,14 +34,21 @@ const void* kernel_of(const StagePass& pass, StageWork work) {
     return reinterpret_cast<const void*>(pass.kernels[static_cast<int>(work)]);
 }
 
+constexpr int most_arrays = 4;
+
+index_t shared_bytes_of(const StagePass& pass, StageWork work, int arrays) {
+    return pass.shared[static_cast<int>(work)].bytes(arrays);
+}
+
 const StagePass& stage_pass_of(index_t length) {
     const StagePass* pass = find_stage_pass(length);
     if (pass == nullptr) throw InternalError(message("no pass with a stage for rows of ", length));
     return *pass;
 }
 
-index_t resident(const StagePass& pass, StageWork work) {
-    const index_t blocks = resident_blocks(kernel_of(pass, work), pass.threads, pass.shared_bytes);
+index_t resident(const StagePass& pass, StageWork work, int arrays) {
+    const index_t blocks =
+        resident_blocks(kernel_of(pass, work), pass.threads, shared_bytes_of(pass, work, arrays));
     if (blocks == 0)
         throw Unavailable(
             message("rows of ", 2 * pass.n, " samples do not fit this device's shared memory"));
@@ -52,13 +59,15 @@ index_t resident(const StagePass& pass, StageWork work) {
 
 bool has_stage_pass(index_t length, int device) {
     const StagePass* pass = find_stage_pass(length);
-    return pass != nullptr &&
-           can_run(kernel_of(*pass, StageWork::load), pass->shared_bytes, device);
+    return pass != nullptr && can_run(kernel_of(*pass, StageWork::step),
+
+                                      shared_bytes_of(*pass, StageWork::step, most_arrays), device);
 }
 
 index_t most_stage_blocks(index_t length) {
     const StagePass& pass = stage_pass_of(length);
-    return std::max(resident(pass, StageWork::compare), resident(pass, StageWork::step));
+    // With the fewest arrays most blocks fit.
+    return std::max(resident(pass, StageWork::compare, 0), resident(pass, StageWork::step, 0));
 }
 
 index_t stage_rows(index_t length, const RowStage& stage, index_t planes,
@@ -70,11 +79,12 @@ index_t stage_rows(index_t length, const RowStage& stage, index_t planes,
     if (groups == 0) return 0;
     job.rows.twiddles = device_twiddles<float>(pass.plan, stream);
     const StageWork work = work_of(stage.kind);
-    const index_t blocks = std::min(groups, resident(pass, work));
+    const int arrays = used_arrays(stage);
+    const index_t blocks = std::min(groups, resident(pass, work, arrays));
     void* arguments[] = {&job};
     check(cudaLaunchKernel(kernel_of(pass, work), dim3(static_cast<unsigned>(blocks)),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
-                           static_cast<std::size_t>(pass.shared_bytes), stream),
+                           static_cast<std::size_t>(shared_bytes_of(pass, work, arrays)), stream),
           "launching a pass over rows with a stage");
     return blocks;
 }

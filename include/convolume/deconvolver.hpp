@@ -74,6 +74,9 @@ struct DeconvolveOptions {
     std::optional<Boundary> boundary;      ///< nothing: extend; `constant` is refused
     KernelCenter center{};                 ///< the PSF's sample that stands for no shift
     std::optional<double> background = 0;  ///< b; nothing: estimated from each image
+    /// Pixels of at least this value are saturated: what they hold is not compared with the model.
+    /// Not of wiener.
+    std::optional<double> saturation;
     double tv_weight = 0.002;              ///< w of richardson_lucy_tv
     VoxelSize voxel{1, 1, 1};              ///< the gradient's spacing
     double noise_to_signal = 0.01;         ///< K of wiener and wb, where the PSF sums to 1
@@ -140,6 +143,7 @@ struct DeconvolveReport {
     int searched = 0;             ///< with hold_out: iterations that found the number
     PhotonScale photons;          ///< with hold_out and of rlgc: used
     index_t negative_pixels = 0;  ///< of the image, read as 0 (not by wiener)
+    index_t saturated_pixels = 0;  ///< of the image, left out
     ExecutionReport executed;     ///< seconds; clamped results
 };
 

@@ -73,6 +73,12 @@ struct CONVOLUME_API ImageMetadata {
     index_t bytes() const;
 };
 
+/// For images of fewer planes: of ImageJ's metadata (tag 50839) keeps the lookup tables of
+/// `channels`, in that order, and drops all else (labels and regions of planes, display ranges,
+/// notes).
+CONVOLUME_API void keep_lookup_tables(ImageMetadata& metadata,
+                                      const std::vector<index_t>& channels);
+
 /// What people want to know of a file, one "name: value" a line: format, type, shape, voxel size, …
 CONVOLUME_API std::string to_string(const ImageMetadata& metadata);
 

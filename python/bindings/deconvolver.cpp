@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deconvolver.hpp"
 
+#include <functional>
 #include <memory>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/released.hpp"
+#include "convolume/device_deconvolver.hpp"
 
 namespace convolume::python {
 
@@ -16,7 +18,7 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
                   const std::string& center, std::optional<double> background, double tv_weight,
                   const std::array<double, 3>& spacing, double noise_to_signal, double consensus,
                   int unmatched, std::optional<double> stop, bool hold_out,
-                  std::optional<std::array<double, 2>> photons,
+                  std::optional<std::array<double, 2>> photons, std::optional<double> saturation,
                   std::optional<index_t> max_host_bytes) {
     new (self) DeconvolveOptions;
     self->method = parse_deconvolve_method(method);
@@ -33,6 +35,7 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
     self->stop = stop;
     self->hold_out = hold_out;
     if (photons) self->photons = PhotonScale{(*photons)[0], (*photons)[1]};
+    self->saturation = saturation;
     self->max_host_bytes = max_host_bytes;
 }
 
@@ -46,6 +49,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["photons"] = nb::make_tuple(report.photons.gain, report.photons.offset);
     facts["background"] = report.background;
     facts["negative_pixels"] = report.negative_pixels;
+    facts["saturated_pixels"] = report.saturated_pixels;
     facts["seconds"] = report.executed.seconds;
     facts["clamped_low"] = report.executed.clamped_low;
     facts["clamped_high"] = report.executed.clamped_high;
@@ -64,12 +68,12 @@ nb::dict to_dict(const Iteration& iteration) {
     return facts;
 }
 
+using Execute =
+    std::function<DeconvolveReport(const DeconvolveRun& run, const ExecutionContext& context)>;
+
 // `callback(facts, read)`: what it raises ends the work.
-nb::dict execute(const Deconvolver& self, const ReadArray& image, const WriteArray& out,
-                 const std::optional<ReadArray>& start, const nb::object& callback,
-                 const nb::object& progress) {
-    const ConstImageView from = view(image);
-    const ImageView to = view(out);
+nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callback,
+                 const nb::object& progress, const Execute& deconvolve) {
     DeconvolveReport report;
     // Iterations may take any time: never in the caller's thread, which must see Ctrl-C.
     run_released(1, progress, [&](const ExecutionContext& context) {
@@ -103,7 +107,7 @@ nb::dict execute(const Deconvolver& self, const ReadArray& image, const WriteArr
                 });
             };
         try {
-            report = self.execute(from, to, run, own);
+            report = deconvolve(run, own);
         } catch (const Cancelled&) {
             if (!calls.raised()) throw;
         }
@@ -123,7 +127,7 @@ void bind_deconvolver(nb::module_& module) {
              nb::arg("spacing") = std::array<double, 3>{1, 1, 1}, nb::arg("noise_to_signal") = 0.01,
              nb::arg("consensus") = 0.55, nb::arg("unmatched") = 2, nb::arg("stop") = nb::none(),
              nb::arg("hold_out") = false, nb::arg("photons") = nb::none(),
-             nb::arg("max_host_bytes") = nb::none());
+             nb::arg("saturation") = nb::none(), nb::arg("max_host_bytes") = nb::none());
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(
@@ -151,8 +155,54 @@ void bind_deconvolver(nb::module_& module) {
                          facts["why_not_on_device"] = plan.why_not_on_device;
                          return facts;
                      })
-        .def("execute", &execute, nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
-             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+        .def(
+            "execute",
+            [](const Deconvolver& self, const ReadArray& image, const WriteArray& out,
+               const std::optional<ReadArray>& start, const nb::object& callback,
+               const nb::object& progress) {
+                const ConstImageView from = view(image);
+                const ImageView to = view(out);
+                return execute(start, callback, progress,
+                               [&](const DeconvolveRun& run, const ExecutionContext& context) {
+                                   return self.execute(from, to, run, context);
+                               });
+            },
+            nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
+            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+
+    // Addresses and streams are whole numbers, as of DeviceConvolver.
+    nb::class_<DeviceDeconvolver>(module, "DeviceDeconvolver")
+        .def(
+            "__init__",
+            [](DeviceDeconvolver* self, const Triple& shape, const ReadArray& psf,
+               const DeconvolveOptions& options, int device, const std::string& image_type,
+               const std::string& output_type, std::optional<index_t> max_gpu_bytes) {
+                const ConstImageView taps = view(psf);
+                DeviceDeconvolveOptions where;
+                where.device = device;
+                where.image_type = parse_pixel_type(image_type);
+                where.output_type = parse_pixel_type(output_type);
+                where.max_gpu_bytes = max_gpu_bytes;
+                const nb::gil_scoped_release released;
+                new (self) DeviceDeconvolver(index3(shape), taps, options, where);
+            },
+            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("device"),
+            nb::arg("image_type"), nb::arg("output_type"), nb::arg("max_gpu_bytes") = nb::none())
+        .def(
+            "execute",
+            [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
+               std::uintptr_t stream, const std::optional<ReadArray>& start,
+               const nb::object& callback, const nb::object& progress) {
+                return execute(
+                    start, callback, progress,
+                    [&](const DeconvolveRun& run, const ExecutionContext& context) {
+                        return self.execute(
+                            reinterpret_cast<const void*>(image), reinterpret_cast<void*>(out),
+                            DeviceStream(reinterpret_cast<CUstream_st*>(stream)), run, context);
+                    });
+            },
+            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("start") = nb::none(),
+            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
 }
 
 }  // namespace convolume::python

@@ -11,6 +11,7 @@ import numpy as np
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
 from ._convolve import _BOUNDARIES, Boundary, Origin, _center, _triple
+from ._device import DeviceArray, is_on_gpu, to_host
 from ._errors import InvalidArgument
 from ._run import Device, Progress, byte_size, engines, progress_bar
 
@@ -108,6 +109,8 @@ class Deconvolver:
         number of iterations; `iterations` is the most that are tried.
     photons : (gain, offset), optional
         A pixel's value stands for gain * (value - offset) photons, for "auto" and "rlgc". None: seen from the noise.
+    saturation : float, optional
+        Pixels of at least this value are saturated and are left out. Not of method "wiener".
     device, workers, max_host_mem, max_gpu_mem
         As of :class:`convolume.Run`.
 
@@ -129,9 +132,10 @@ class Deconvolver:
                  edges: Edges = "extend", origin: Origin = "middle", background: float | Literal["auto"] = 0.0,
                  tv_weight: float = 0.002, spacing: Sequence[float] | None = None, balance: float = 0.01,
                  unmatched: int = 2, consensus: float = 0.55, stop: float | Literal["auto"] | None = None,
-                 photons: tuple[float, float] | None = None, device: Device = "auto", workers: int | None = None,
-                 max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None) -> None:
-        taps = readable(psf, "the PSF")
+                 photons: tuple[float, float] | None = None, saturation: float | None = None,
+                 device: Device = "auto", workers: int | None = None, max_host_mem: int | str | None = None,
+                 max_gpu_mem: int | str | None = None) -> None:
+        taps = to_host(psf, "the PSF") if is_on_gpu(psf) else readable(psf, "the PSF")
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
             raise InvalidArgument(f"an image of {len(shape)} dimensions: deconvolve its parts of 1 to 3 one "
@@ -149,9 +153,11 @@ class Deconvolver:
             center=_center(origin, taps.ndim), background=None if background == "auto" else background,
             tv_weight=tv_weight, spacing=(lengths[0], lengths[1], lengths[2]), noise_to_signal=balance,
             consensus=consensus, unmatched=unmatched, stop=None if isinstance(stop, str) else stop,
-            hold_out=stop == "auto", photons=photons, max_host_bytes=byte_size(max_host_mem))
+            hold_out=stop == "auto", photons=photons, saturation=saturation, max_host_bytes=byte_size(max_host_mem))
         self._core = _core.Deconvolver(_triple(shape), taps.reshape(_triple(taps.shape)), options,
                                        engines(device, workers, max_gpu_mem))
+        self._psf, self._options, self._max_gpu_bytes = taps, options, byte_size(max_gpu_mem)
+        self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self.image_shape = shape
         self._report: Mapping[str, Any] = MappingProxyType({})
 
@@ -165,15 +171,17 @@ class Deconvolver:
         """Facts about the last call: iterations done, likelihood, background, seconds, …"""
         return self._report
 
-    def __call__(self, image: Any, out: np.ndarray | None = None, *, dtype: Any = None, start: Any = None,
-                 callback: Callback | None = None, progress: Progress = None) -> Any:
+    def __call__(self, image: Any, out: Any = None, *, dtype: Any = None, start: Any = None,
+                 callback: Callback | None = None, progress: Progress = None, stream: Any = None) -> Any:
         """The deconvolved image, of the same shape, float32 by default.
 
         Parameters
         ----------
         image : array of `image_shape`, real and finite
-        out : NumPy array, optional
-            Takes the result. It may be `image`.
+            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so does the result; a plan for that GPU is made
+            with the first of them.
+        out : array, optional
+            Takes the result, where `image` lies. It may be `image`.
         dtype : type, optional
             Of the result; integers are rounded and clamped.
         start : array of `image_shape`, optional
@@ -181,35 +189,69 @@ class Deconvolver:
         callback : callable, optional
             Called with an :class:`Iteration` after each; ``iteration.estimate`` is the estimate. Where it returns True,
             that is the result. What it raises ends the work.
+        stream : optional
+            For arrays in a GPU's memory: the CUDA stream whose work comes first; None: the library's current one.
         """
+        if type(image) is not np.ndarray and is_on_gpu(image):
+            return self._call_on_gpu(DeviceArray.of(image, "the image"), out, dtype, start, callback, progress, stream)
         pixels = readable(image, "the image")
         if pixels.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
         result = np.empty(pixels.shape, result_type(dtype, "float32")) if out is None else writable(out, pixels.shape)
-        tell = None if callback is None else _teller(callback, pixels.shape)
+        enough = self._execute(lambda *run: self._core.execute(pixels, result, *run), start, callback, progress)
+        if enough is not None:
+            _core.convert(enough, result)
+        return result if out is not None or pixels is image else give_back(result, image)
+
+    def _execute(self, execute: Callable[..., dict[str, Any]], start: Any, callback: Callback | None,
+                 progress: Progress) -> np.ndarray | None:
+        """The estimate that the callback found good enough, if it did."""
+        tell = None if callback is None else _teller(callback, self.image_shape)
         first = None if start is None else readable(start, "start")
         with progress_bar(progress) as report:
             try:
-                self._report = MappingProxyType(self._core.execute(pixels, result, first, tell, report))
+                self._report = MappingProxyType(execute(first, tell, report))
             except _Enough as enough:
-                _core.convert(enough.estimate, result)
                 self._report = MappingProxyType({"iterations": enough.iteration.number,
                                                  "likelihood": enough.iteration.likelihood})
-        return result if out is not None or pixels is image else give_back(result, image)
+                return enough.estimate
+        return None
+
+    def _call_on_gpu(self, image: DeviceArray, out: Any, dtype: Any, start: Any, callback: Callback | None,
+                     progress: Progress, stream: Any) -> Any:
+        if image.shape != self.image_shape:
+            raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} was planned")
+        kind = result_type(dtype, "float32") if out is None else DeviceArray.of(out, "out").dtype
+        result = image.empty(image.shape, kind) if out is None else DeviceArray.of(out, "out")
+        if out is not None and (result.array is not out or result.shape != image.shape
+                                or result.device != image.device):
+            raise InvalidArgument(f"out must be a contiguous array of shape {image.shape}, on the GPU of the image")
+        key = image.device, image.dtype.name, kind.name
+        if key not in self._on_gpus:
+            self._on_gpus[key] = _core.DeviceDeconvolver(
+                _triple(self.image_shape), self._psf.reshape(_triple(self._psf.shape)), self._options, image.device,
+                image.dtype.name, kind.name, self._max_gpu_bytes)
+        deconvolver = self._on_gpus[key]
+        where = image.address, result.address, image.stream(stream)
+        enough = self._execute(lambda *run: deconvolver.execute(*where, *run), start, callback, progress)
+        if enough is not None:
+            result.fill_from(enough)
+        return result.array
 
 
-def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: np.ndarray | None, dtype: Any,
+def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: Any, dtype: Any,
                 callback: Callback | None, progress: Progress) -> Any:
-    pixels = readable(image, "the image")
-    return Deconvolver(pixels.shape, psf, **options)(image, out, dtype=dtype, callback=callback, progress=progress)
+    shape = DeviceArray.of(image, "the image").shape if is_on_gpu(image) else readable(image, "the image").shape
+    return Deconvolver(shape, psf, **options)(image, out, dtype=dtype, callback=callback, progress=progress)
 
 
 def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: float = 0.0,
                     spacing: Sequence[float] | None = None,
                     acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
                     background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
-                    stop: float | Literal["auto"] | None = None, callback: Callback | None = None,
-                    out: np.ndarray | None = None, dtype: Any = None, device: Device = "auto",
+                    stop: float | Literal["auto"] | None = None, saturation: float | None = None,
+                    callback: Callback | None = None,
+                    out: Any = None, dtype: Any = None, device: Device = "auto",
                     workers: int | None = None, max_host_mem: int | str | None = None,
                     max_gpu_mem: int | str | None = None, progress: Progress = None) -> Any:
     """Richardson–Lucy deconvolution, accelerated, of an object that goes on beyond the image.
@@ -225,7 +267,7 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
         Above 0: with total variation.
     callback, out, dtype, progress
         As of :meth:`Deconvolver.__call__`.
-    spacing, acceleration, background, edges, origin, stop, device, workers, max_host_mem, max_gpu_mem
+    spacing, acceleration, background, edges, origin, stop, saturation, device, workers, max_host_mem, max_gpu_mem
         As of :class:`Deconvolver`.
 
     Returns
@@ -242,14 +284,14 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
     """
     options = {"method": "rl-tv" if tv_weight > 0 else "rl", "iterations": num_iter, "acceleration": acceleration,
                "edges": edges, "origin": origin, "background": background, "tv_weight": tv_weight, "spacing": spacing,
-               "stop": stop, "device": device, "workers": workers, "max_host_mem": max_host_mem,
-               "max_gpu_mem": max_gpu_mem}
+               "stop": stop, "saturation": saturation, "device": device, "workers": workers,
+               "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
     return _deconvolve(image, psf, options, out, dtype, callback, progress)
 
 
 def wiener(image: Any, psf: Any, balance: float = 0.01, *, num_iter: int = 30,
            background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
-           stop: float | None = None, out: np.ndarray | None = None, dtype: Any = None, device: Device = "auto",
+           stop: float | None = None, out: Any = None, dtype: Any = None, device: Device = "auto",
            workers: int | None = None, max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
            progress: Progress = None) -> Any:
     """Least squares with a penalty: (AᵀA + balance) x = Aᵀ(image - background), by conjugate gradients.

@@ -60,6 +60,14 @@ class DeviceArray:
                 made = module.empty(shape, dtype)
         return DeviceArray.of(made, "the result")
 
+    def fill_from(self, values: np.ndarray) -> None:
+        """Copies an array of the host, converted."""
+        module: Any = importlib.import_module(self.library)
+        if self.library == "torch":
+            self.array.copy_(module.from_numpy(values))
+        else:
+            self.array[...] = module.asarray(values)
+
     def stream(self, given: Any) -> int:
         """A CUDA stream's address: the caller's, or the library's current one."""
         module: Any = importlib.import_module(self.library)

@@ -171,3 +171,14 @@ def test_refused_in_one_sentence(case):
     with pytest.raises(ValueError, match=words) as refused:
         call()
     assert isinstance(refused.value, convolume.Error)
+
+
+def test_saturated_pixels_are_left_out(random):
+    image = random.poisson(50, (6, 20, 24)).astype(np.uint16)
+    image[2, 5:9, 5:9] = 4095
+    psf = random.random((3, 5, 5)).astype(np.float32)
+    deconvolver = convolume.Deconvolver(image.shape, psf, iterations=4, saturation=4095, device="cpu")
+    first = deconvolver(image)
+    assert deconvolver.report["saturated_pixels"] == 16
+    np.testing.assert_array_equal(first, deconvolver(np.where(image == 4095, 60000, image)))
+    assert not np.array_equal(first, convolume.richardson_lucy(image, psf, 4, device="cpu"))

@@ -73,3 +73,30 @@ def test_other_libraries_are_named():
 
     with pytest.raises(RuntimeError, match="CuPy and PyTorch"):
         convolume.convolve(Elsewhere(), [1.0])
+
+
+@pytest.mark.parametrize("method", ["rl", "shb", "rl-tv", "wiener"])
+@pytest.mark.parametrize("dtype", ["uint16", "float32"])
+def test_deconvolution_against_the_host(library, random, method, dtype):
+    image = random.poisson(50, (16, 33, 40)).astype(dtype)
+    psf = random.random((5, 7, 7)).astype(np.float32)
+    deconvolver = convolume.Deconvolver(image.shape, psf, method=method, iterations=6, background="auto")
+    want = deconvolver(image)
+    iterations = []
+    there = on_gpu(library, image.astype(np.int32) if library.__name__ == "torch" and dtype == "uint16" else image)
+    got = deconvolver(there, callback=lambda done: iterations.append((done.number, done.estimate.shape)))
+    assert type(got).__module__.partition(".")[0] == library.__name__
+    assert iterations == [(k, image.shape) for k in range(1, 7)]
+    assert deconvolver.report["iterations"] == 6
+    np.testing.assert_allclose(on_host(got), want, rtol=1e-3, atol=1e-3 * want.max())
+    out = on_gpu(library, np.zeros(image.shape, np.float32))
+    assert deconvolver(there, out) is out
+    np.testing.assert_allclose(on_host(out), want, rtol=1e-3, atol=1e-3 * want.max())
+
+
+def test_deconvolution_that_is_enough(library, random):
+    image = random.poisson(50, (33, 40)).astype(np.float32)
+    psf = random.random((7, 7)).astype(np.float32)
+    third = convolume.richardson_lucy(image, psf, 3)
+    got = convolume.richardson_lucy(on_gpu(library, image), psf, 9, callback=lambda done: done.number == 3)
+    np.testing.assert_allclose(on_host(got), third, rtol=1e-3, atol=1e-3 * third.max())

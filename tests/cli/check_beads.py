@@ -162,6 +162,85 @@ def check_gaussian():
                    {"used": 12, "crowded": 0, "saturated": 0, "at_border": 0, "unusual": 0})
 
 
+class GibsonLanni:
+    """|2 ∫ J0(k NA r ρ) exp(i k OPD) ρ dρ|², midpoints; the cover glass is as designed, z from the brightest point."""
+
+    def __init__(self, na, ni, ns, depth):
+        self.k = 2 * np.pi / WAVELENGTH
+        rho = (np.arange(600) + 0.5) / 600 * min(1, ns / na)
+        self.na, self.rho = na, rho
+        self.defocus = np.sqrt(ni ** 2 - (na * rho) ** 2)
+        self.field = np.exp(1j * self.k * depth * np.sqrt(ns ** 2 - (na * rho) ** 2)) * rho
+        self.bessel = j0(self.k * na * np.outer(RADII[:800], rho))
+        z = np.arange(-2 * depth - 3, 3, 0.01)
+        axis = np.abs(np.exp(1j * self.k * np.outer(z, self.defocus)) @ self.field)
+        self.focus = z[axis.argmax()]
+
+    def __call__(self, z, r):
+        # Planes of higher index look deeper: z falls.
+        phase = np.exp(1j * self.k * (self.focus - z) * self.defocus) * self.field
+        profile = np.abs(2 * (self.bessel @ phase) / 600) ** 2
+        return np.interp(r, RADII[:800], profile, right=0)
+
+
+def refined(*options):
+    return run("--wavelength", "520nm", "--oversampling", "1", "--size", "25,37,37", *options)
+
+
+def check_refined():
+    microscope = ["--model", "gibson-lanni", "--ni", "1.33"]
+    psf = GibsonLanni(1.15, 1.33, 1.37, 6)
+    peak = psf(0, np.zeros(1))[0]
+    good = places(3, 4)
+    make(lambda z, r: psf(z, r) / peak, good, rng.uniform(3000, 6000, len(good)), "u2")
+    first = [*microscope, "--na", "1.05", "--ns", "1.34", "--depth", "6um"]
+    measured = refined(*first)[0]
+    values, side_file, text = refined(*first, "--refine", "na,index")
+    found, parameters = side_file["refined"], side_file["psf"]
+    check(abs(found["na"]["value"] - 1.15) < 0.01, "NA", found)
+    check(abs(found["index"]["value"] - 1.37) < 0.005, "index", found)
+    check(0 < found["na"]["deviation"] < 0.01 and 0 < found["index"]["deviation"] < 0.005, "deviations", found)
+    check(not found["na"]["at_bound"] and found["residual"] < found["first_residual"], "residual", found)
+    check("refined NA 1.1" in text and "warning" not in text, text)
+    check(parameters["na"] == found["na"]["value"] and parameters["ns"] == found["index"]["value"], parameters)
+    # -o is the measured PSF, but for the constant that the model's fit takes away.
+    check(np.corrcoef(values.ravel(), measured.ravel())[0, 1] > 0.99999, "the measured PSF is written")
+
+    values, side_file, _ = refined(*microscope, "--na", "1.1", "--ns", "1.37", "--depth", "3um", "--refine", "depth,na",
+                                   "--write", "model")
+    found = side_file["refined"]
+    check(abs(found["depth_um"]["value"] - 6) < 0.3 and abs(found["na"]["value"] - 1.15) < 0.01, "depth", found)
+    subprocess.run([command, "psf", "--from", "psf.json", "-o", "again.tif", "-q"], check=True)
+    check(np.array_equal(tifffile.imread("again.tif").astype("f8"), values), "the model is written")
+    truth = light(lambda z, r: psf(z, r) / peak, np.array(values.shape) // 2, values.shape)
+    check(np.abs(values / values.max() - truth / truth.max()).max() < 0.03, "the model is the PSF")
+
+    text = refined(*microscope, "--na", "0.7", "--ns", "1.37", "--depth", "6um", "--refine", "na")[2]
+    check("warning: the NA ended at the bound of its range, 0.42 to 0.98" in text, text)
+
+
+def check_refined_refusals():
+    known = ["--na", "1.0", "--ni", "1.33", "--wavelength", "520nm", "--size", "9,25,25"]
+    good = places(3, 4)
+    make(gaussian, good, np.full(len(good), 60), "u2")  # 60 photons at most, the background has 100
+    text = run(*known, "--depth", "5um", "--ns", "1.36", "--refine", "index,depth", status=65)[2]
+    check("does not determine the" in text and text.count("\n") <= 2, text)
+    make(gaussian, good, np.full(len(good), 3000), "u2")
+    check("give --na and" in run("--size", "9,25,25", "--refine", "na", status=2)[2], "no first values")
+    check("twice" in run(*known, "--refine", "na,na", status=2)[2], "twice")
+    check("na, index and depth" in run(*known, "--refine", "focus", status=2)[2], "unknown")
+    check("measured or model" in run(*known, "--refine", "na", "--write", "both", status=2)[2], "--write")
+    check("add --refine" in run(*known, "--write", "model", status=2)[2], "--write alone")
+    text = run(*known, "--model", "born-wolf", "--refine", "depth", status=2)[2]
+    check("has no depth" in text, text)
+    alone = subprocess.run([command, "psf", "-o", "new.tif", *known, "--voxel", "200,80,80nm", "--refine", "na"],
+                           capture_output=True, text=True)
+    check(alone.returncode == 2 and "add --from-beads" in alone.stderr, alone.stderr)
+    tifffile.imwrite("beads.tif", tifffile.imread("beads.tif")[20])
+    text = run(*known, "--voxel", "200,80,80nm", "--refine", "na", status=2)[2]
+    check("1 plane;" in text, text)
+
+
 def check_refusals():
     check("give --na and --wavelength" in run(status=2)[2], "size unknown")
     check("odd size" in run("--size", "5,6,7", status=2)[2], "even size")
@@ -169,13 +248,14 @@ def check_refusals():
     check("none can be used" in run("--size", "19,151,151", status=2)[2], "all crowded")
     check("does not apply" in run("--size", "19,25,25", "--like", "beads.tif", status=2)[2], "--like")
     tifffile.imwrite("beads.tif", rng.poisson(100, (9, 40, 40)).astype("u2"))
-    check("none can be used" in run("--size", "5,9,9", "--voxel", "200,80,80nm", status=2)[2], "noise only")
+    text = run("--size", "5,9,9", "--voxel", "200,80,80nm", status=2)[2]
+    check("no bead stands out of the noise" in text, "noise only", text)
 
 
 print("seed", SEED)
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for part in (check_widefield, check_gaussian, check_refusals):
+    for part in (check_widefield, check_gaussian, check_refusals, check_refined, check_refined_refusals):
         part()
     os.chdir("/")
 for failure in failures[:40]:

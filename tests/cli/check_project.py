@@ -129,6 +129,48 @@ with tempfile.TemporaryDirectory() as folder:
     run("stack.ome.tif", "-o", "p.npy", "--channel", "2", "--frame", "1", "--crop", "1:4,:,2:9", "--overwrite", "-q")
     check_equal(np.load("p.npy"), ordered[1, 2, 1:4, :, 2:9].max(axis=0), "selection")
 
+    # ImageJ's lookup tables stay as they are. Their bright ends become OME's colors, and OME's colors tables.
+    def tables_of(name):
+        with tifffile.TiffFile(name) as file:
+            return file.imagej_metadata.get("LUTs", [])
+
+    def ome_colors(name):
+        with tifffile.TiffFile(name) as file:
+            channels = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]["Pixels"]["Channel"]
+        return [c.get("Color") for c in (channels if isinstance(channels, list) else [channels])]
+
+    def ome_number(rgb):
+        number = int(rgb[0]) << 24 | int(rgb[1]) << 16 | int(rgb[2]) << 8 | 255
+        return number - (1 << 32) if number >= 1 << 31 else number
+
+    tables = [rng.integers(0, 256, (3, 256), dtype=np.uint8) for _ in range(3)]
+    bright = [ome_number(t[:, -1]) for t in tables]
+    for order in "<>":
+        tifffile.imwrite("ij.tif", stack, imagej=True, byteorder=order, metadata={
+            "axes": "TZCYX", "mode": "composite", "LUTs": tables, "Labels": ["label"] * 24, "Info": "notes"})
+        for options, wanted_tables in (([], [0, 1, 2]), (["--channel", "2,0"], [2, 0]), (["--frame", "1"], [0, 1, 2]),
+                                       (["--axis", "x", "--by", "sum", "--crop", ":,1:8,:"], [0, 1, 2])):
+            run("ij.tif", "-o", "p.tif", "--overwrite", "-q", *options)
+            got = tables_of("p.tif")
+            check(len(got) == len(wanted_tables) and all(np.array_equal(t, tables[c]) for t, c in
+                                                         zip(got, wanted_tables)), order, options, "tables")
+            with tifffile.TiffFile("p.tif") as file:
+                check(file.imagej_metadata["mode"] == "composite", options, "mode")
+                check("Labels" not in file.imagej_metadata, options, "labels of planes that are gone")
+            run("ij.tif", "-o", "p.ome.tif", "--overwrite", "-q", *options)
+            got = ome_colors("p.ome.tif")
+            check(got == [bright[c] for c in wanted_tables], order, options, got)
+    colors = [(12, 200, 77), (250, 3, 128), (255, 255, 255)]
+    tifffile.imwrite("colors.ome.tif", stack, photometric="minisblack", metadata={
+        "axes": "TZCYX", "Channel": {"Name": ["a", "b", "c"], "Color": [ome_number(c) for c in colors]}})
+    run("colors.ome.tif", "-o", "p.tif", "--overwrite", "-q")
+    ramps = [np.rint(np.outer(c, np.arange(256)) / 255) for c in colors]
+    check(np.array_equal(tables_of("p.tif"), ramps), "tables of OME's colors")
+    run("colors.ome.tif", "-o", "p.ome.tif", "--channel", "1,0", "--overwrite", "-q")
+    check(ome_colors("p.ome.tif") == [ome_number(colors[1]), ome_number(colors[0])], "OME", ome_colors("p.ome.tif"))
+    run("stack.ome.tif", "-o", "p.tif", "--overwrite", "-q")
+    check(len(tables_of("p.tif")) == 0, "tables of no colors")
+
     # Pictures: the values themselves where they fit, else from the least to the largest.
     one = ["--channel", "0", "--frame", "0", "--overwrite", "-q"]
     for number, axis in enumerate("zyx"):

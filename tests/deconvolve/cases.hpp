@@ -10,6 +10,8 @@ namespace convolume::testing {
 /// Iterations of Richardson and Lucy, with and without total variation, against the same in
 /// double precision from the definitions; every edge, odd and even PSFs, several centers.
 void check_iterations(const EngineChoice& engines);
+/// The same with some pixels left out, whose values then make no difference.
+void check_saturated(const EngineChoice& engines);
 /// Wiener against the solution of its dense system.
 void check_wiener(const EngineChoice& engines);
 /// Σ (Aᵀ1) x = Σ y after every plain iteration without background.

@@ -12,6 +12,7 @@ using namespace convolume::testing;
 
 TEST_CASE("deconvolve: iterations are those of Richardson and Lucy") {
     check_iterations(cpu_only());
+    check_saturated(cpu_only());
 }
 
 TEST_CASE("deconvolve: wiener solves its system") {

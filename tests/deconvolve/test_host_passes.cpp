@@ -38,7 +38,8 @@ Run run_on(Steps& steps, const deconvolve::Problem& problem, const Array& image,
         done.likelihoods.push_back(iteration.likelihood);
         done.likelihoods.push_back(iteration.held_out);
     };
-    done.report = run(steps, problem, pixels.view(), result.view(), {}, along);
+    done.report = deconvolve::run(steps, problem,
+                                  deconvolve::HostImages(pixels.view(), result.view()), {}, along);
     done.result = to_array(result.view());
     return done;
 }

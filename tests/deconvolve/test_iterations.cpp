@@ -215,7 +215,8 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         };
         const ExecutionContext context;
         deconvolve::IterationProgress progress(context, run, options.iterations);
-        const deconvolve::LoadedImage loaded{20, 0, 0, {}, {}, 1};
+        deconvolve::LoadedImage loaded;
+        loaded.mean = 20;
         deconvolve::ArraySteps<SpoiledArrays> steps(arrays, problem);
         const auto outcome =
             deconvolve::iterate(steps, problem, loaded, 0, progress, options.iterations);

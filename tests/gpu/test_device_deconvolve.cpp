@@ -26,6 +26,7 @@ EngineChoice gpu_only() {
 TEST_CASE("device deconvolve: iterations are those of Richardson and Lucy") {
     NEEDS_GPU();
     check_iterations(gpu_only());
+    check_saturated(gpu_only());
 }
 
 TEST_CASE("device deconvolve: wiener solves its system") {
@@ -206,6 +207,8 @@ void check_against_resident(const char* name, const Choose& choose) {
             options.boundary.reset();
             if (k / 2 % 2) options.boundary = Boundary{BoundaryKind::zero};
             options.hold_out = k / 4 % 2;
+            options.saturation.reset();
+            if (k % 3 == 0) options.saturation = 300;
             const Deconvolved resident = deconvolved(specimen.recorded, psf, options, on_gpus({0}));
             const Deconvolver plain(specimen.recorded.shape,
                                     to_volume(psf, PixelType::float64).view(), options,

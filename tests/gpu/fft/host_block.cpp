@@ -9,7 +9,7 @@
 namespace convolume::gpu {
 
 namespace {
-constexpr std::size_t stack_bytes = 512 << 10, copy_bytes = 16;
+constexpr std::size_t stack_bytes = 512 << 10;
 }
 
 class HostScheduler {
@@ -55,8 +55,25 @@ class HostScheduler {
     struct Copy {
         void* to;
         const void* from;
+        std::size_t bytes;
+        int group;  ///< a number for each, from 0
     };
-    std::vector<Copy>& copies() { return fibers_[current_].copies; }
+    struct Copies {
+        std::vector<Copy> under_way;
+        int group = 0;  ///< that is not ended
+
+        /// Those of groups below `end` arrive.
+        void arrive(int end) {
+            std::vector<Copy> left;
+            for (const Copy& copy : under_way)
+                if (copy.group < end)
+                    std::memcpy(copy.to, copy.from, copy.bytes);
+                else
+                    left.push_back(copy);
+            under_way = std::move(left);
+        }
+    };
+    Copies& copies() { return fibers_[current_].copies; }
 
   private:
     struct alignas(16) Unit {
@@ -65,7 +82,7 @@ class HostScheduler {
     struct Fiber {
         ucontext_t context;
         std::unique_ptr<char[]> stack;
-        std::vector<Copy> copies;
+        Copies copies;
         bool finished = false;
     };
 
@@ -98,14 +115,20 @@ void HostBlock::sync() const {
     scheduler_->sync();
 }
 
-void HostBlock::copy_async(void* to, const void* from) const {
-    std::memset(to, 0xff, copy_bytes);
-    scheduler_->copies().push_back({to, from});
+void HostBlock::copy(void* to, const void* from, std::size_t bytes) const {
+    std::memset(to, 0xff, bytes);
+    auto& copies = scheduler_->copies();
+    copies.under_way.push_back({to, from, bytes, copies.group});
 }
 
 void HostBlock::wait_copies() const {
-    for (const auto& copy : scheduler_->copies()) std::memcpy(copy.to, copy.from, copy_bytes);
-    scheduler_->copies().clear();
+    scheduler_->copies().arrive(scheduler_->copies().group + 1);
+}
+void HostBlock::end_copy_group() const {
+    ++scheduler_->copies().group;
+}
+void HostBlock::wait_copies_but_last_group() const {
+    scheduler_->copies().arrive(scheduler_->copies().group - 1);
 }
 
 void run_on_host(index_t blocks, int threads, index_t shared_bytes,

@@ -32,11 +32,19 @@ class HostBlock {
         return *p;
     }
     /// 16 bytes, which arrive with wait_copies(), not before.
-    void copy_async(void* to, const void* from) const;
+    void copy_async(void* to, const void* from) const { copy(to, from, 16); }
+    template <int Bytes>
+    void copy_few_async(void* to, const void* from) const {
+        copy(to, from, Bytes);
+    }
     void wait_copies() const;
+    void end_copy_group() const;
+    void wait_copies_but_last_group() const;
     void add(unsigned long long* counter, unsigned long long value) const { *counter += value; }
 
   private:
+    void copy(void* to, const void* from, std::size_t bytes) const;
+
     HostScheduler* scheduler_;
     int thread_;
 };

@@ -3,6 +3,7 @@
 // precision are what they must give.
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "gpu/fft/stage_kernel.hpp"
@@ -21,7 +22,7 @@ constexpr index_t planes = 3, most_blocks = 2;
 template <int N>
 struct StageCheck {
     using Sample = std::complex<float>;
-    using Shape = StageShape<N>;
+    using Shape = RowShape<float, N>;
     static constexpr index_t length = 2 * N, samples = N + 1, ring = 4, first = 3;
     static constexpr index_t pitch = (samples + 15) / 16 * 16;
 
@@ -67,7 +68,7 @@ struct StageCheck {
         const auto of_pairs = pair_twiddles<float>(N);
         tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
         job.rows.twiddles = tables.data();
-        run_on_host(most_blocks, Shape::threads, Shape::shared_bytes,
+        run_on_host(most_blocks, Shape::threads, StageShape<N, Work>::shared_bytes,
                     [&](const HostBlock& block) { stage_pass<N, Work>(block, job); });
         sums[0] = of_blocks[0] + of_blocks[2];
         sums[1] = of_blocks[1] + of_blocks[3];
@@ -112,9 +113,12 @@ template <int N>
 void check_point(int begin, int end) {
     StageCheck<N> check(begin, end);
     auto newest = check.light(1), before = check.light(2);
-    before[0] = 100;  // so far that the point ahead falls below its least share
+    before[check.element(0, 0, 0)] =
+        100;  // so far that the point ahead falls below its least share
     for (const bool restart : {false, true}) {
+        auto kept = std::vector<float>(newest.size(), -1.0F);
         RowStage stage = check.stage(RowStage::Kind::point);
+        stage.kept = kept.data();
         stage.newest = newest.data();
         stage.before = before.data();
         stage.restart = restart;
@@ -126,17 +130,28 @@ void check_point(int begin, int end) {
             wanted.push_back(restart ? x : std::max(x + 0.75 * (x - before[i]), 0.1F * x));
         }
         check.check_spectrum(wanted);
+        index_t wrong = 0;
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            wrong += !(std::abs(static_cast<double>(kept[i]) - wanted[i]) <= near(wanted[i]));
+        CHECK(wrong == 0);
     }
 }
 
 template <int N>
-void check_ratio(int begin, int end, bool holds_out) {
+void check_ratio(int begin, int end, bool holds_out, bool narrow = false) {
     StageCheck<N> check(begin, end);
     const auto models = check.fill();
     auto data = check.light(3), held = check.light(4);
-    data[1] = 0;
+    data[check.element(0, 0, 1)] = 0;
+    std::vector<std::uint16_t> narrow_data;
+    if (narrow)
+        for (float& value : data) {
+            narrow_data.push_back(static_cast<std::uint16_t>(value));
+            value = static_cast<float>(narrow_data.back());
+        }
     RowStage stage = check.stage(RowStage::Kind::ratio);
-    stage.data = data.data();
+    stage.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
+    stage.narrow_data = narrow;
     stage.model = {0.5F, 2};
     if (holds_out) {
         stage.held = held.data();
@@ -173,7 +188,7 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
     const auto spectrum = check.spectrum;
     auto newest = check.light(5), before = check.light(6), change = check.light(7),
          weight = check.light(8);
-    weight[2] = 1e-3F;
+    weight[check.element(0, 0, 2)] = 1e-3F;
     const auto newest_was = newest, before_was = before, change_was = change;
     RowStage stage = check.stage(RowStage::Kind::step);
     stage.newest = newest.data();
@@ -225,6 +240,8 @@ void check_stages() {
     check_point<N>(begin, end);
     check_ratio<N>(begin, end, false);
     check_ratio<N>(0, end, true);
+    check_ratio<N>(0, 2 * N, false, true);
+    check_ratio<N>(begin, end, false, true);
     check_step<N>(0, end, false, true, false);
     check_step<N>(0, 2 * N, true, true, true);
     check_step<N>(begin, end, true, false, true);

@@ -47,8 +47,23 @@ struct DeviceBlock {
                      "l"(from)
                      : "memory");
     }
+    /// The same of 4 or 8 bytes.
+    template <int Bytes>
+    __device__ __forceinline__ void copy_few_async(void* to, const void* from) const {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
+                         static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                     "l"(from), "n"(Bytes)
+                     : "memory");
+    }
     __device__ __forceinline__ void wait_copies() const {
         asm volatile("cp.async.wait_all;" ::: "memory");
+    }
+    /// What was copied since the last call is a group; waits for all groups but the last one.
+    __device__ __forceinline__ void end_copy_group() const {
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+    __device__ __forceinline__ void wait_copies_but_last_group() const {
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
     }
     __device__ __forceinline__ void add(unsigned long long* counter,
                                         unsigned long long value) const {

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times iterations of Richardson-Lucy on GPUs: in the memory of one, in slabs on two, and by walks along z with 8 GiB
+of a GPU; where CuPy is installed, the same iteration of CuPy beside. Run it on a quiet machine, from anywhere:
+
+    bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|slabs] [--json FILE]
+
+Images and PSFs (17 GiB in all) are made in FOLDER, and are kept there for another run.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from report import report_text
+
+from deconvolve import make_peer
+
+RESIDENT = [((96, 256, 256), (33, 65, 65)), ((256, 512, 512), (63, 127, 127)), ((512, 1024, 1024), (64, 64, 64))]
+WALK = (256, 2048, 2048), (33, 127, 127)
+SLABS = (512, 2048, 2048), (33, 127, 127)
+WALK_BYTES = 8 << 30
+
+
+def text(shape):
+    return ",".join(map(str, shape))
+
+
+def case_folder(folder, image, psf):
+    path = folder / f"{text(image)}_{text(psf)}".replace(",", "x")
+    if (path / "psf.f32").exists():
+        return path
+    path.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(1)
+    with open(path / "image.f32", "wb") as file:
+        for _ in range(image[0]):
+            file.write(random.random(image[1:], dtype=np.float32).tobytes())
+    axes = np.meshgrid(*[np.arange(n) - n // 2 for n in psf], indexing="ij", sparse=True)
+    kernel = np.exp(-sum((axis / (n / 8)) ** 2 for axis, n in zip(axes, psf))).astype(np.float32)
+    kernel.tofile(path / "psf.f32")
+    return path
+
+
+def run(arguments, image, psf, **options):
+    """One run of the program: its figures, and what they are of."""
+    command = [str(Path(arguments.build) / "bench" / "convolume_deconvolve_bench"),
+               str(case_folder(arguments.folder, image, psf)), "--image", text(image), "--psf", text(psf), "--device",
+               "gpu"]
+    for name, value in options.items():
+        command += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    voxels = int(np.prod([n + (k - 1) * (options.get("edges", "extend") == "extend") for n, k in zip(image, psf)]))
+    kept = {key: found[key] for key in ("iteration_s", "device_bytes", "host_peak_bytes", "by_walks", "execute_s")}
+    row = {"image": image, "psf": psf, **options, **kept, "device_bytes_a_voxel": found["device_bytes"] / voxels,
+           "host_bytes_a_voxel": found["host_peak_bytes"] / voxels}
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def peer_row(arguments, image, psf):
+    folder = case_folder(arguments.folder, image, psf)
+    pixels = np.fromfile(folder / "image.f32", np.float32).reshape(image)
+    kernel = np.fromfile(folder / "psf.f32", np.float32).reshape(psf)
+    try:
+        name, peer = make_peer("gpu", pixels, kernel / kernel.sum())
+    except ImportError:
+        return []
+    peer.start(pixels.mean())
+    return [{"image": image, "psf": psf, "edges": "zero", "peer": name,
+             "iteration_s": sorted(peer.iterate() for _ in range(20))[10]}]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "convolume_deconvolve_gpu")
+    parser.add_argument("--only", choices=["data", "resident", "walks", "slabs"])
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+    wanted = {arguments.only} if arguments.only else {"resident", "walks", "slabs"}
+
+    if arguments.only == "data":
+        for case in [*RESIDENT, WALK, SLABS]:
+            case_folder(arguments.folder, *case)
+    rows = []
+    if "resident" in wanted:
+        for case in RESIDENT:
+            rows += peer_row(arguments, *case)
+            for edges, acceleration in [("zero", "none"), ("zero", "biggs-andrews"), ("extend", "none"),
+                                        ("extend", "biggs-andrews")]:
+                rows.append(run(arguments, *case, gpus=0, edges=edges, acceleration=acceleration, iterations=20))
+    if "walks" in wanted:
+        for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
+            rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
+                            acceleration=acceleration, iterations=6, uint16=True))
+    if "slabs" in wanted:
+        for gpus in ("0", "0,1"):
+            rows.append(run(arguments, *SLABS, gpus=gpus, edges="zero", iterations=8))
+    if arguments.json:
+        report = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "rows": rows}
+        Path(arguments.json).write_text(report_text(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

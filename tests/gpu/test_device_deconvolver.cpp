@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deconvolution from device memory to device memory.
+
+#include <cuda_runtime_api.h>
+
+#include <cmath>
+#include <limits>
+
+#include "convolume/device_deconvolver.hpp"
+#include "gpu/runtime/device_memory.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+gpu::DeviceMemory on_device(const Volume& volume) {
+    gpu::DeviceMemory memory(0, volume.bytes());
+    copy_to_device(memory.data(), volume.view().data, volume.bytes());
+    return memory;
+}
+
+Volume poisoned_like(const Shape3& shape, PixelType type) {
+    Volume volume(shape, type);
+    poison(volume.view());
+    return volume;
+}
+
+Volume fetched(const gpu::DeviceMemory& memory, const Shape3& shape, PixelType type) {
+    Volume volume(shape, type);
+    REQUIRE(cudaMemcpy(volume.view().data, memory.data(), static_cast<std::size_t>(volume.bytes()),
+                       cudaMemcpyDeviceToHost) == cudaSuccess);
+    return volume;
+}
+
+}  // namespace
+
+TEST_CASE("device deconvolver: results are those of images on the host") {
+    NEEDS_GPU();
+    Random random(test_seed("device deconvolver"));
+    const Index3 center{3, 4, 4};
+    const Array psf = gaussian_psf({7, 9, 9}, center, {1.5, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {19, 37, 50}, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float32);
+    const gpu::Stream stream;
+    for (const PixelType type : {PixelType::float32, PixelType::uint16}) {
+        const Volume image = to_volume(specimen.recorded, type);
+        const gpu::DeviceMemory there = on_device(image);
+        for (const auto method :
+             {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
+              DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth,
+              DeconvolveMethod::gradient_consensus, DeconvolveMethod::wiener})
+            for (const bool zero : {false, true}) {
+                DeconvolveOptions options;
+                options.method = method;
+                options.iterations = 6;
+                options.background.reset();  // seen from the image
+                options.hold_out = zero && method != DeconvolveMethod::wiener;
+                if (zero) options.boundary = Boundary{BoundaryKind::zero};
+                EngineChoice engines;
+                engines.device = EngineChoice::Device::gpu;
+                engines.gpus = {0};
+                Volume wanted(image.shape(), type);
+                const DeconvolveReport report =
+                    Deconvolver(image.shape(), taps.view(), options, engines)
+                        .execute(image.view(), wanted.view());
+
+                DeviceDeconvolveOptions on;
+                on.image_type = on.output_type = type;
+                const DeviceDeconvolver deconvolver(image.shape(), taps.view(), options, on);
+                CHECK(deconvolver.plan().on_device);
+                for (int execution = 0; execution < 2; ++execution) {
+                    const gpu::DeviceMemory result = on_device(poisoned_like(image.shape(), type));
+                    const DeconvolveReport got = deconvolver.execute(
+                        there.data(), result.data(), static_cast<cudaStream_t>(stream));
+                    INFO(to_string(method) << ", zero " << zero << ", " << to_string(type));
+                    CHECK(got.iterations == report.iterations);
+                    CHECK(got.background == report.background);
+                    CHECK(got.executed.clamped_high == report.executed.clamped_high);
+                    const Comparison comparison =
+                        compare(to_array(wanted.view()),
+                                to_array(fetched(result, image.shape(), type).view()));
+                    INFO(comparison.report);
+                    // The mean is added up in another order.
+                    CHECK(comparison.error < (type == PixelType::float32 ? 1e-5 : 1e-3));
+                }
+            }
+    }
+}
+
+TEST_CASE("device deconvolver: work of the caller's stream comes first") {
+    NEEDS_GPU();
+    Random random(test_seed("device deconvolver on a stream"));
+    const Index3 center{2, 4, 4};
+    const Array psf = gaussian_psf({5, 9, 9}, center, {1, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {64, 256, 256}, psf, center, 6, 20000, 5);
+    const Volume image = to_volume(specimen.recorded, PixelType::float32);
+    DeconvolveOptions options;
+    options.iterations = 2;
+    const DeviceDeconvolver deconvolver(image.shape(), to_volume(psf, PixelType::float32).view(),
+                                        options);
+    const gpu::DeviceMemory from = on_device(image);
+    const gpu::DeviceMemory there = on_device(poisoned_like(image.shape(), PixelType::float32));
+    const gpu::DeviceMemory result(0, image.bytes());
+    const gpu::Stream stream;
+    const auto bytes = static_cast<std::size_t>(image.bytes());
+    for (int k = 0; k < 200; ++k)  // long enough to be noticed
+        REQUIRE(cudaMemsetAsync(there.data(), k, bytes, stream) == cudaSuccess);
+    REQUIRE(cudaMemcpyAsync(there.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream) ==
+            cudaSuccess);
+    deconvolver.execute(there.data(), result.data(), static_cast<cudaStream_t>(stream));
+    const Array first = to_array(fetched(result, image.shape(), PixelType::float32).view());
+    deconvolver.execute(from.data(), result.data());
+    CHECK(first.values ==
+          to_array(fetched(result, image.shape(), PixelType::float32).view()).values);
+    // The result may take the image's place.
+    deconvolver.execute(from.data(), from.data());
+    CHECK(first.values == to_array(fetched(from, image.shape(), PixelType::float32).view()).values);
+}
+
+TEST_CASE("device deconvolver: bad input is refused") {
+    NEEDS_GPU();
+    const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {1, 1, 1});
+    const Volume taps = to_volume(psf, PixelType::float32);
+    const Shape3 shape{4, 8, 9};
+    const DeviceDeconvolver deconvolver(shape, taps.view());
+    Volume image(shape, PixelType::float32);
+    image.elements<float>()[17] = std::numeric_limits<float>::quiet_NaN();
+    const gpu::DeviceMemory there = on_device(image);
+    CHECK_THROWS_AS(deconvolver.execute(there.data(), there.data()), BadData);
+    CHECK_THROWS_AS(deconvolver.execute(nullptr, there.data()), InvalidArgument);
+    DeviceDeconvolveOptions on;
+    on.max_gpu_bytes = 1000;
+    CHECK_THROWS_AS(DeviceDeconvolver(shape, taps.view(), {}, on), OutOfMemory);
+    on.max_gpu_bytes.reset();
+    on.image_type = PixelType::complex64;
+    CHECK_THROWS_AS(DeviceDeconvolver(shape, taps.view(), {}, on), InvalidArgument);
+}
