@@ -60,6 +60,8 @@ HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool ke
     const Shape3 used{axes[0].taps, axes[1].taps, axes[2].taps};
     tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
                 static_cast<index_t>(sizeof(double));
+    compares_all = !problem.options.saturation;
+    if (!compares_all) return;
     // Planes whose light meets the image with all planes of the PSF are alike.
     const PairAxis& z = axes[0];
     alike.first = std::clamp<index_t>(z.shift, 0, object.z - 1);
@@ -125,14 +127,20 @@ void HostPassSteps::put_back() {
     for_each(element_count(layout_.image), AddScaled{data_.as<float>(), held_.as<float>(), 1});
 }
 
-// Projects an image of ones back. Planes that are alike are kept once.
+// Projects an image of ones back, 0 where pixels are not compared. Planes that are alike are kept
+// once.
 void HostPassSteps::find_weights() {
     const Shape3 object = layout_.object;
-    const index_t width = layout_.image.x;
+    const Shape3 image = layout_.image;
+    const float* const data = data_.as<float>();
     passes_.forward(
         Side::image,
         [=](const Rows& rows) {
-            for (index_t i = 0; i < rows.count; ++i) std::fill_n(rows.row(i), width, 1.0F);
+            for (index_t i = 0; i < rows.count; ++i) {
+                const Compared compared{data + (rows.z * image.y + rows.first + i) * image.x,
+                                        rows.row(i)};
+                for (index_t x = 0; x < image.x; ++x) compared(x);
+            }
         },
         context_);
     passes_.along_z(true, context_);
@@ -145,7 +153,6 @@ void HostPassSteps::find_weights() {
     };
     passes_.inverse(Side::object, {0, alike.first + 1}, store, context_);
     passes_.inverse(Side::object, {alike.last + 1, object.z}, store, context_);
-    has_weights_ = true;
 }
 
 void HostPassSteps::begin(const LoadedImage& image, float held_share) {
@@ -153,6 +160,7 @@ void HostPassSteps::begin(const LoadedImage& image, float held_share) {
     held_share_ = held_share;
     has_point_ = false;
     if (!has_weights_) find_weights();
+    has_weights_ = layout_.compares_all;
     float* const newest = newest_.as<float>();
     const Weights weights{weights_.as<float>(), layout_.object.y * layout_.object.x, layout_.alike};
     if (write_start(image))

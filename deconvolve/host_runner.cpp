@@ -149,8 +149,7 @@ bool sums_are_faster(const Problem& problem, const EngineList& engines) {
 std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineChoice& choice,
                                           const EngineList& engines, int threads) {
     const bool on_cpu = engines.size() == 1 && !engines.front()->info().is_gpu;
-    // Passes compare all pixels.
-    if (!on_cpu || !goes_by_passes(problem) || problem.options.saturation) return {};
+    if (!on_cpu || !goes_by_passes(problem)) return {};
     const index_t limit = limit_bytes(problem) - caller_bytes(problem);
     const index_t limit_of_engine =
         choice.max_cpu_engine_bytes.value_or(std::numeric_limits<index_t>::max());

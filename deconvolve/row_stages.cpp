@@ -35,7 +35,9 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     if (held != nullptr) {
 #pragma omp simd reduction(+ : errors)
         for (index_t i = 0; i < count; ++i) {
-            const double away = static_cast<double>(held[i] - share * rule.expected(model[i]));
+            const float apart = held[i] - share * rule.expected(model[i]);
+            const double away =
+                static_cast<double>(richardson_lucy::is_compared(held[i]) ? apart : 0);
             errors += away * away;
         }
     }
@@ -44,8 +46,10 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
         const float m = rule.expected(model[i]);
         const float y = data[i];
         const float ratio = y / m;
-        model[i] = ratio;
-        misfits += static_cast<double>(richardson_lucy::misfit(y, m, ratio));
+        const bool compared = richardson_lucy::is_compared(y);
+        const float misfit = richardson_lucy::misfit(y, m, ratio);
+        model[i] = compared ? ratio : 0;
+        misfits += static_cast<double>(compared ? misfit : 0);
     }
     return {misfits, errors};
 }

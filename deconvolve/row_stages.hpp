@@ -24,7 +24,8 @@ struct RatioRow {
     float held_share;
     richardson_lucy::Model rule;
 };
-/// model <- data / expected(model); the misfit, and squared errors of what is held out.
+/// model <- data / expected(model), 0 where pixels are not compared; the misfit, and squared errors
+/// of what is held out.
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count);
 
 struct StepRow {

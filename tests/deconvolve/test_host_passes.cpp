@@ -129,7 +129,8 @@ TEST_CASE("deconvolve: passes in host memory do as whole arrays do") {
     }
 }
 
-TEST_CASE("deconvolve: passes in host memory hold photons out, and begin with an estimate") {
+TEST_CASE(
+    "deconvolve: passes in host memory hold photons and pixels out, and begin with an estimate") {
     Random random(test_seed("held out in passes"));
     const Array psf = gaussian_psf({5, 7, 7}, {2, 3, 3}, {1, 1.5, 1.5});
     const Array image = random.integers({9, 20, 17}, 0, 80);
@@ -137,7 +138,11 @@ TEST_CASE("deconvolve: passes in host memory hold photons out, and begin with an
     options.iterations = 10;
     for (const auto acceleration : {Acceleration::none, Acceleration::biggs_andrews}) {
         options.acceleration = acceleration;
+        options.saturation = 75;
+        check_case(image, psf, options);
         options.hold_out = true;
+        check_case(image, psf, options);
+        options.saturation.reset();
         options.photons = PhotonScale{1, 0};
         check_case(image, psf, options);
         options.hold_out = false;
