@@ -61,11 +61,7 @@ HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool ke
     tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
                 static_cast<index_t>(sizeof(double));
     compares_all = !problem.options.saturation;
-    if (!compares_all) return;
-    // Planes whose light meets the image with all planes of the PSF are alike.
-    const PairAxis& z = axes[0];
-    alike.first = std::clamp<index_t>(z.shift, 0, object.z - 1);
-    alike.last = std::clamp<index_t>(z.image + z.shift - z.taps, alike.first, object.z - 1);
+    alike = alike_planes(problem, axes[0], axes[0].whole_object());
 }
 
 index_t HostPassLayout::array_bytes() const {

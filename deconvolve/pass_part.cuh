@@ -27,13 +27,7 @@ struct PartLayout {
         has_before = momentum != Momentum::none;
         has_change = momentum == Momentum::biggs_andrews;
         has_held = problem.options.hold_out;
-        // Planes whose light meets the image with all planes of the PSF are alike.
-        // Not where some pixels are not compared.
-        if (problem.options.saturation) return;
-        const index_t first = z.shift, last = z.image + z.shift - z.taps;
-        const index_t begin = part.object.begin;
-        alike.first = std::clamp<index_t>(first - begin, 0, object.z - 1);
-        alike.last = std::clamp<index_t>(last - begin, alike.first, object.z - 1);
+        alike = alike_planes(problem, z, part.object);
     }
     index_t plane() const { return object.y * object.x; }
     index_t image_plane() const { return image.y * image.x; }

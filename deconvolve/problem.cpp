@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/problem.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -150,6 +151,16 @@ bool goes_by_passes(const Problem& problem) {
                        options.method == DeconvolveMethod::scaled_heavy_ball;
     return plain && (!options.boundary || options.boundary->kind == BoundaryKind::zero) &&
            sum_of_taps(problem.psf) > 0;
+}
+
+richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,
+                                          const IndexRange& own) {
+    richardson_lucy::AlikePlanes alike;
+    if (problem.options.saturation) return alike;
+    const index_t last = own.count() - 1;
+    alike.first = std::clamp<index_t>(z.shift - own.begin, 0, last);
+    alike.last = std::clamp<index_t>(z.image + z.shift - z.taps - own.begin, alike.first, last);
+    return alike;
 }
 
 void check_start(const Problem& problem, const ConstImageView& start) {

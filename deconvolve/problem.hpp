@@ -3,6 +3,8 @@
 // A deconvolution with its options checked and the PSF made ready.
 
 #include "convolume/deconvolver.hpp"
+#include "core/pair_axis.hpp"
+#include "core/richardson_lucy.hpp"
 
 namespace convolume::deconvolve {
 
@@ -32,6 +34,11 @@ double sum_of_taps(const Volume& psf);
 /// Steps of Richardson and Lucy that look at one voxel at a time, of an object that ends in
 /// darkness, and a PSF that has light: these go by passes over spectra.
 bool goes_by_passes(const Problem& problem);
+
+/// Of the object planes `own`, from the first of them on: those whose light meets the image with
+/// all planes of the PSF, which are alike in their weights if all pixels are compared.
+richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,
+                                          const IndexRange& own);
 
 /// Throws where an estimate cannot be begun with; one without data can.
 void check_start(const Problem& problem, const ConstImageView& start);

@@ -40,7 +40,7 @@ struct WalkArrays {
         : narrow_data(narrow),
           object_plane(problem.object.y * problem.object.x),
           image_plane(problem.image.y * problem.image.x),
-          alike(alike_planes(problem, z)) {
+          alike(alike_planes(problem, z, z.whole_object())) {
         const Momentum momentum = momentum_of(problem.options);
         const auto objects = [&](bool wanted) {
             return wanted ? PlaneArray(problem.object.z, object_plane, threads) : PlaneArray();
@@ -53,23 +53,13 @@ struct WalkArrays {
         weights = PlaneArray(problem.object.z - (alike.last - alike.first), object_plane, threads);
     }
 
-    /// Planes whose light meets the image with all planes of the PSF are alike in their weights, if
-    /// all pixels are compared.
-    static richardson_lucy::AlikePlanes alike_planes(const Problem& problem,
-                                                     const gpu::PairAxis& z) {
-        richardson_lucy::AlikePlanes alike;
-        if (problem.options.saturation) return alike;
-        alike.first = std::clamp<index_t>(z.shift, 0, z.object - 1);
-        alike.last = std::clamp<index_t>(z.image + z.shift - z.taps, alike.first, z.object - 1);
-        return alike;
-    }
     static index_t sample_bytes(bool narrow) {
         return narrow ? index_t{sizeof(std::uint16_t)} : index_t{sizeof(float)};
     }
     /// At most, since the image's type is not known yet.
     static index_t bytes(const Problem& problem, const gpu::PairAxis& z) {
         const Momentum momentum = momentum_of(problem.options);
-        const auto alike = alike_planes(problem, z);
+        const auto alike = alike_planes(problem, z, z.whole_object());
         const index_t planes =
             (1 + (momentum != Momentum::none) + (momentum == Momentum::biggs_andrews)) *
                 problem.object.z +

@@ -53,9 +53,9 @@ WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t
     changes = ring(momentum == Momentum::biggs_andrews, 3 * depth, object_plane);
     data = ring(true, 2 * depth, image_pixels * WalkArrays::sample_bytes(narrow));
     held = ring(problem.options.hold_out, 2 * depth, image_pixels * float_bytes);
-    const auto alike_planes = WalkArrays::alike_planes(problem, z);
+    const auto planes_alike = alike_planes(problem, z, z.whole_object());
     weights =
-        ring(alike_planes.first > 0 || alike_planes.last + 1 < z.object, 2 * depth, object_plane);
+        ring(planes_alike.first > 0 || planes_alike.last + 1 < z.object, 2 * depth, object_plane);
     alike = ring(true, 1, object_plane);
 }
 

@@ -103,7 +103,7 @@ struct RowStage {
     richardson_lucy::Ahead ahead{0, 0};
     float* kept = nullptr;  ///< of point: gets the point; null: it is not kept
     // ratio
-    const void* data = nullptr;  ///< of ones: null if all pixels are compared
+    const void* data = nullptr;   ///< of ones: null if all pixels are compared
     bool narrow_data = false;     ///< uint16; else float32
     const float* held = nullptr;  ///< null: none
     float held_share = 0;

@@ -77,9 +77,9 @@ struct DeconvolveOptions {
     /// Pixels of at least this value are saturated: what they hold is not compared with the model.
     /// Not of wiener.
     std::optional<double> saturation;
-    double tv_weight = 0.002;              ///< w of richardson_lucy_tv
-    VoxelSize voxel{1, 1, 1};              ///< the gradient's spacing
-    double noise_to_signal = 0.01;         ///< K of wiener and wb, where the PSF sums to 1
+    double tv_weight = 0.002;       ///< w of richardson_lucy_tv
+    VoxelSize voxel{1, 1, 1};       ///< the gradient's spacing
+    double noise_to_signal = 0.01;  ///< K of wiener and wb, where the PSF sums to 1
     /// Of rlgc: ends after five steps in a row that less than this share of the voxels took.
     /// Chance makes half of them agree.
     double consensus = 0.55;
@@ -138,13 +138,13 @@ struct DeconvolveRun {
 struct DeconvolveReport {
     int iterations = 0;  ///< done
     Iteration last;
-    int restarts = 0;             ///< steps without extrapolation that acceleration had to take
-    double background = 0;        ///< used
-    int searched = 0;             ///< with hold_out: iterations that found the number
-    PhotonScale photons;          ///< with hold_out and of rlgc: used
-    index_t negative_pixels = 0;  ///< of the image, read as 0 (not by wiener)
+    int restarts = 0;              ///< steps without extrapolation that acceleration had to take
+    double background = 0;         ///< used
+    int searched = 0;              ///< with hold_out: iterations that found the number
+    PhotonScale photons;           ///< with hold_out and of rlgc: used
+    index_t negative_pixels = 0;   ///< of the image, read as 0 (not by wiener)
     index_t saturated_pixels = 0;  ///< of the image, left out
-    ExecutionReport executed;     ///< seconds; clamped results
+    ExecutionReport executed;      ///< seconds; clamped results
 };
 
 /// How a Deconvolver works, and in how much memory.

@@ -195,13 +195,10 @@ class Convolver:
                 image.device, image.dtype.name, byte_size(self._arguments["max_gpu_mem"]))
         convolver = self._on_gpus[key]
         kind: np.dtype[Any] = np.dtype(convolver.output_type)
-        result = image.empty(self.output_shape, kind) if out is None else DeviceArray.of(out, "out")
-        if out is not None and (result.array is not out or result.dtype != kind or result.shape != self.output_shape
-                                or result.device != image.device):
-            raise InvalidArgument(f"out must be a contiguous array of {kind}, shape {self.output_shape}, on the GPU of "
-                                  "the image")
+        result = (image.empty(self.output_shape, kind) if out is None
+                  else DeviceArray.target(out, self.output_shape, kind, image.device))
         convolver.execute(image.address, result.address, image.stream(stream))
-        return result.array
+        return result.array if out is None else out
 
     def adjoint(self) -> "Convolver":
         """The exact adjoint: takes an image of `output_shape` and gives one of `input_shape`."""

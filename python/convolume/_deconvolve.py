@@ -221,22 +221,19 @@ class Deconvolver:
                      progress: Progress, stream: Any) -> Any:
         if image.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} was planned")
-        kind = result_type(dtype, "float32") if out is None else DeviceArray.of(out, "out").dtype
-        result = image.empty(image.shape, kind) if out is None else DeviceArray.of(out, "out")
-        if out is not None and (result.array is not out or result.shape != image.shape
-                                or result.device != image.device):
-            raise InvalidArgument(f"out must be a contiguous array of shape {image.shape}, on the GPU of the image")
-        key = image.device, image.dtype.name, kind.name
+        result = (image.empty(image.shape, result_type(dtype, "float32")) if out is None
+                  else DeviceArray.target(out, image.shape, None, image.device))
+        key = image.device, image.dtype.name, result.dtype.name
         if key not in self._on_gpus:
             self._on_gpus[key] = _core.DeviceDeconvolver(
                 _triple(self.image_shape), self._psf.reshape(_triple(self._psf.shape)), self._options, image.device,
-                image.dtype.name, kind.name, self._max_gpu_bytes)
+                image.dtype.name, result.dtype.name, self._max_gpu_bytes)
         deconvolver = self._on_gpus[key]
         where = image.address, result.address, image.stream(stream)
         enough = self._execute(lambda *run: deconvolver.execute(*where, *run), start, callback, progress)
         if enough is not None:
             result.fill_from(enough)
-        return result.array
+        return result.array if out is None else out
 
 
 def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: Any, dtype: Any,

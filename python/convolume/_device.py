@@ -24,6 +24,10 @@ def is_on_gpu(array: Any) -> bool:
     return int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
 
 
+def _address(array: Any) -> int:
+    return int(array.data_ptr()) if hasattr(array, "data_ptr") else int(array.data.ptr)
+
+
 @dataclass(frozen=True)
 class DeviceArray:
     """What the library needs to know of an array, and the module that it comes from."""
@@ -49,6 +53,17 @@ class DeviceArray:
             raise InvalidArgument(f"{what} is of type {dtype}: convert it to float32 or float64 first")
         device = int(array.__dlpack_device__()[1])
         return cls(array, int(facts["data"][0]), tuple(facts["shape"]), dtype, device, library)
+
+    @classmethod
+    def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int) -> "DeviceArray":
+        """An array that takes a result, as it is: of that type (None: any) and contiguous."""
+        found = cls.of(out, "out") if is_on_gpu(out) else None
+        # What is not contiguous has been copied.
+        if (found is None or found.address != _address(out) or found.shape != shape or found.device != device
+                or dtype not in (None, found.dtype)):
+            kind = "" if dtype is None else f" of {dtype}"
+            raise InvalidArgument(f"out must be a contiguous array{kind}, shape {shape}, on the GPU of the image")
+        return found
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """A new array beside this one."""
