@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/device_deconvolver.hpp"
-
 #include <mutex>
 
+#include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "deconvolve/device_deconvolution.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 // Parameters of a PSF that a refinement may change.
 
-#include "convolume/refine_psf.hpp"
+#include "convolume/beads.hpp"
 
 namespace convolume::optics {
 

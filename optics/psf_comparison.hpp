@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "convolume/refine_psf.hpp"
+#include "convolume/beads.hpp"
 
 namespace convolume::optics {
 

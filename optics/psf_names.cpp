@@ -2,9 +2,9 @@
 #include <array>
 #include <utility>
 
+#include "convolume/beads.hpp"
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
-#include "convolume/refine_psf.hpp"
 
 namespace convolume {
 

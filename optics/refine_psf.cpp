@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/refine_psf.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include "convolume/beads.hpp"
 #include "convolume/error.hpp"
 #include "optics/check.hpp"
 #include "optics/free_parameter.hpp"

@@ -53,7 +53,7 @@ std::string html_table(const Table& table) {
 }
 
 // Wide tables scroll by themselves; figures stand under each other.
-constexpr const char* style =
+constexpr const char* page_style =
     "body{font-family:sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222;"
     "background:#fff}\n"
     "table{border-collapse:collapse;font-size:.85em;display:block;overflow-x:auto}\n"
@@ -97,7 +97,8 @@ std::string html_page(const Comparison& comparison, const std::vector<NamedDrawi
     std::string text = message(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
         "\n<title>",
-        title, "</title>\n<style>\n", style, "</style>\n</head>\n<body>\n<h1>", title, "</h1>\n");
+        title, "</title>\n<style>\n", page_style, "</style>\n</head>\n<body>\n<h1>", title,
+        "</h1>\n");
     for (const std::string& line : introduction(comparison))
         text += "<p>" + escaped_xml(line) + "</p>\n";
     for (const NamedDrawing& chart : charts) text += "<p>" + chart.drawing.svg + "</p>\n";

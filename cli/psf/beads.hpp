@@ -11,7 +11,6 @@
 #include "convolume/beads.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
-#include "convolume/refine_psf.hpp"
 
 namespace convolume::cli {
 

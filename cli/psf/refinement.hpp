@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/text/console.hpp"
-#include "convolume/refine_psf.hpp"
+#include "convolume/beads.hpp"
 
 namespace convolume::cli {
 

@@ -9,7 +9,7 @@
 
 #include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
-#include "convolume/refine_psf.hpp"
+#include "convolume/beads.hpp"
 
 namespace convolume::cli {
 

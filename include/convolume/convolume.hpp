@@ -13,6 +13,5 @@
 #include "convolume/image_stream.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
-#include "convolume/refine_psf.hpp"
 #include "convolume/scratch_image.hpp"
 #include "convolume/version.hpp"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Convolution of images, and filtering of signals, that are in a GPU's memory already: for work
-// that stays on the device. Nothing waits for the device after construction.
+// Convolution and deconvolution of images, and filtering of signals, that are in a GPU's memory
+// already: for work that stays on the device. Of convolution and filtering nothing waits for the
+// device after construction.
 
 #include <memory>
 #include <vector>
 
+#include "convolume/deconvolver.hpp"
 #include "convolume/export.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_view.hpp"
@@ -121,6 +123,44 @@ class CONVOLUME_API DeviceFilterBank {
     /// (positions of what are no peaks), DeviceFailure.
     void execute(const void* signals, void* results, index_t* peak_positions = nullptr,
                  DeviceStream stream = {}) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+struct DeviceDeconvolveOptions {
+    int device = 0;
+    PixelType image_type = PixelType::float32;   ///< any real type
+    PixelType output_type = PixelType::float32;  ///< any real type
+    /// Of what the deconvolver holds beside the caller's images; nothing: most of what is free.
+    std::optional<index_t> max_gpu_bytes;
+};
+
+/// Deconvolver for images in the memory of one GPU, where all its arrays stay.
+class CONVOLUME_API DeviceDeconvolver {
+  public:
+    /// `psf` is in host memory and is copied. Throws as Deconvolver does, OutOfMemory where the
+    /// arrays do not fit, and Unavailable when there is no such device.
+    DeviceDeconvolver(const Shape3& image_shape, const ConstImageView& psf,
+                      const DeconvolveOptions& options = {},
+                      const DeviceDeconvolveOptions& device = {});
+    ~DeviceDeconvolver();
+    DeviceDeconvolver(DeviceDeconvolver&&) noexcept;
+    DeviceDeconvolver& operator=(DeviceDeconvolver&&) noexcept;
+
+    const Shape3& image_shape() const;
+    DeconvolvePlan plan() const;
+
+    /// Follows what was enqueued on `stream`, and returns when the result is there: the loop looks
+    /// at sums as it goes. Image and result are contiguous, in C order, of image_shape() and the
+    /// types of the options; where these are as large they may be the same memory. `run` is as for
+    /// Deconvolver: an estimate to begin with is in host memory, and so is where estimates are
+    /// read. With a background or photon scale that is to be estimated the image is copied to the
+    /// host once. Executions follow one another. Throws BadData (NaN), Cancelled, DeviceFailure.
+    DeconvolveReport execute(const void* image, void* result, DeviceStream stream = {},
+                             const DeconvolveRun& run = {},
+                             const ExecutionContext& context = {}) const;
 
   private:
     struct Impl;

@@ -7,7 +7,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/released.hpp"
-#include "convolume/device_deconvolver.hpp"
+#include "convolume/device.hpp"
 
 namespace convolume::python {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "convolume/device_deconvolver.hpp"
+#include "convolume/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "tests/catch.hpp"

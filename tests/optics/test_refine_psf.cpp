@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "convolume/beads.hpp"
 #include "convolume/error.hpp"
-#include "convolume/refine_psf.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

@@ -13,10 +13,10 @@ namespace convolume::cli {
 namespace {
 
 /// Pixels of a PNG for each unit.
-constexpr int pixels_per_unit = 2;
+constexpr int surface_pixels_per_unit = 2;
 
 int pixels(double units) {
-    return static_cast<int>(std::lround(units * pixels_per_unit));
+    return static_cast<int>(std::lround(units * surface_pixels_per_unit));
 }
 
 std::string hex(Color color) {
@@ -95,20 +95,20 @@ void PngSurface::rectangle(double x, double y, double width, double height, Colo
 }
 
 void PngSurface::line(double x0, double y0, double x1, double y1, Color color) {
-    const double length = std::max(std::abs(x1 - x0), std::abs(y1 - y0)) * pixels_per_unit;
+    const double length = std::max(std::abs(x1 - x0), std::abs(y1 - y0)) * surface_pixels_per_unit;
     const int steps = std::max(1, static_cast<int>(std::ceil(length)));
     for (int i = 0; i <= steps; ++i) {
         const double t = static_cast<double>(i) / steps;
-        canvas_.fill(pixels(x0 + t * (x1 - x0)), pixels(y0 + t * (y1 - y0)), pixels_per_unit,
-                     pixels_per_unit, color);
+        canvas_.fill(pixels(x0 + t * (x1 - x0)), pixels(y0 + t * (y1 - y0)),
+                     surface_pixels_per_unit, surface_pixels_per_unit, color);
     }
 }
 
 void PngSurface::text(double x, double y, std::string_view utf8, Anchor anchor, Color color) {
     int left = pixels(x);
-    if (anchor == Anchor::middle) left -= text_width(utf8, pixels_per_unit) / 2;
-    if (anchor == Anchor::end) left -= text_width(utf8, pixels_per_unit);
-    canvas_.text(left, pixels(y - 3.5), utf8, color, pixels_per_unit);
+    if (anchor == Anchor::middle) left -= text_width(utf8, surface_pixels_per_unit) / 2;
+    if (anchor == Anchor::end) left -= text_width(utf8, surface_pixels_per_unit);
+    canvas_.text(left, pixels(y - 3.5), utf8, color, surface_pixels_per_unit);
 }
 
 void PngSurface::dot(double x, double y, Color color, bool hollow) {
