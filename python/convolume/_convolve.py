@@ -42,6 +42,64 @@ def _center(origin: Origin, dimensions: int) -> str:
     return ",".join(str(i) for i in [0] * (3 - dimensions) + index)
 
 
+class _Problem:
+    """What is to be convolved with what, before anything is planned."""
+
+    def __init__(self, image_shape: Sequence[int], kernel: Any, dtype: Any, arguments: dict[str, Any]) -> None:
+        taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
+        shape = tuple(int(n) for n in image_shape)
+        if not 1 <= len(shape) <= 3:
+            raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
+                                  "batch by convolume.convolve(axes=…)")
+        if taps.ndim != len(shape):
+            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
+                                  "as many, of length 1 where it does not reach")
+        image_type = readable(np.empty(0, dtype), "dtype").dtype
+        precision = arguments["precision"]
+        if precision is None:
+            precision = "float64" if is_double(image_type, taps.dtype) else "float32"
+        self.arguments = {**arguments, "precision": precision}
+        self.kernel = taps
+        self.shape = shape
+        self.dtype = image_type
+        self.options = self._options(self.arguments)
+        self.engines = engines(arguments["device"], arguments["workers"], arguments["max_gpu_mem"])
+        complex_data = image_type.kind == "c" or taps.dtype.kind == "c"
+        self.natural = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}[precision][
+            complex_data]
+
+    def _options(self, arguments: dict[str, Any]) -> _core.Options:
+        boundary: str = arguments["boundary"]
+        kind = _BOUNDARIES.get(boundary, boundary)
+        if kind == "constant":
+            kind = f"constant:{float(arguments['cval'])!r}"
+        return _core.Options(mode=arguments["mode"], boundary=kind, operation=arguments["operation"],
+                             center=_center(arguments["origin"], self.kernel.ndim),
+                             normalization=arguments["normalize"] or "none",
+                             precision=arguments["precision"], nan=arguments["nan"], method=arguments["method"],
+                             max_host_bytes=byte_size(arguments["max_host_mem"]),
+                             executions=arguments["executions"])
+
+    def _filled(self) -> np.ndarray:
+        return self.kernel.reshape(_triple(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
+
+    def for_host_arrays(self) -> _core.Convolver:
+        return _core.Convolver(_triple(self.shape), self._filled(), self.options, self.engines, self.dtype.name,
+                               self.natural)
+
+    def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
+        return _core.DeviceConvolver(_triple(self.shape), self._filled(), self.options, device, dtype.name,
+                                     byte_size(self.arguments["max_gpu_mem"]))
+
+
+def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any) -> Any:
+    shape = tuple(convolver.output_shape[3 - len(image.shape):])
+    kind: np.dtype[Any] = np.dtype(convolver.output_type)
+    result = image.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, image.device)
+    convolver.execute(image.address, result.address, image.stream(stream))
+    return result.array if out is None else out
+
+
 class Convolver:
     """Convolves images of one shape with one kernel: plan once, call often.
 
@@ -102,41 +160,16 @@ class Convolver:
                  method: Method = "auto", nan: Nan = "error", precision: Precision | None = None,
                  device: Device = "auto", workers: int | None = None, max_host_mem: int | str | None = None,
                  max_gpu_mem: int | str | None = None, executions: int | None = None) -> None:
-        taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
-        shape = tuple(int(n) for n in image_shape)
-        if not 1 <= len(shape) <= 3:
-            raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
-                                  "batch by convolume.convolve(axes=…)")
-        if taps.ndim != len(shape):
-            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
-                                  "as many, of length 1 where it does not reach")
-        image_type = readable(np.empty(0, dtype), "dtype").dtype
-        if precision is None:
-            precision = "float64" if is_double(image_type, taps.dtype) else "float32"
-        self._arguments: dict[str, Any] = {
+        self._problem = _Problem(image_shape, kernel, dtype, {
             "mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
             "operation": operation, "method": method, "nan": nan, "precision": precision, "device": device,
-            "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem, "executions": executions}
-        self._kernel = taps
-        self._image_shape = shape
-        self._dtype = image_type
-        kind = _BOUNDARIES.get(boundary, boundary)
-        if kind == "constant":
-            kind = f"constant:{float(cval)!r}"
-        self._options = _core.Options(mode=mode, boundary=kind, operation=operation,
-                                center=_center(origin, taps.ndim), normalization=normalize or "none",
-                                precision=precision, nan=nan, method=method, max_host_bytes=byte_size(max_host_mem),
-                                executions=executions)
-        complex_data = image_type.kind == "c" or taps.dtype.kind == "c"
-        natural = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}[precision][complex_data]
-        filled = taps.reshape(_triple(taps.shape)) if taps.ndim < 3 else taps
-        self._on_gpus: dict[tuple[int, str], _core.DeviceConvolver] = {}
-        self._core = _core.Convolver(_triple(shape), filled, self._options, engines(device, workers, max_gpu_mem),
-                                     image_type.name, natural)
-        first = 3 - len(shape)
+            "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem, "executions": executions})
+        self._core = self._problem.for_host_arrays()
+        self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
+        first = 3 - len(self._problem.shape)
         self.input_shape: tuple[int, ...] = tuple(self._core.input_shape[first:])
         self.output_shape: tuple[int, ...] = tuple(self._core.output_shape[first:])
-        self._natural = np.dtype(natural)
+        self._natural = np.dtype(self._problem.natural)
 
     @property
     def plan(self) -> Plan:
@@ -188,26 +221,19 @@ class Convolver:
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, stream: Any) -> Any:
         self._check_shape(image.shape)
-        key = image.device, image.dtype.name
+        key = image.device, image.dtype
         if key not in self._on_gpus:
-            self._on_gpus[key] = _core.DeviceConvolver(
-                _triple(self._image_shape), self._kernel.reshape(_triple(self._kernel.shape)), self._options,
-                image.device, image.dtype.name, byte_size(self._arguments["max_gpu_mem"]))
-        convolver = self._on_gpus[key]
-        kind: np.dtype[Any] = np.dtype(convolver.output_type)
-        result = (image.empty(self.output_shape, kind) if out is None
-                  else DeviceArray.target(out, self.output_shape, kind, image.device))
-        convolver.execute(image.address, result.address, image.stream(stream))
-        return result.array if out is None else out
+            self._on_gpus[key] = self._problem.for_arrays_on(*key)
+        return _convolve_on_gpu(self._on_gpus[key], image, out, stream)
 
     def adjoint(self) -> "Convolver":
         """The exact adjoint: takes an image of `output_shape` and gives one of `input_shape`."""
-        turned = {"convolve": "adjoint", "adjoint": "convolve"}.get(self._arguments["operation"])
+        turned = {"convolve": "adjoint", "adjoint": "convolve"}.get(self._problem.arguments["operation"])
         if turned is None:
             raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped "
                                   "kernel")
-        arguments: dict[str, Any] = {**self._arguments, "operation": turned}
-        return Convolver(self._image_shape, self._kernel, dtype=self._dtype, **arguments)
+        arguments: dict[str, Any] = {**self._problem.arguments, "operation": turned}
+        return Convolver(self._problem.shape, self._problem.kernel, dtype=self._problem.dtype, **arguments)
 
     def as_linear_operator(self) -> Any:
         """As a scipy.sparse.linalg.LinearOperator on flattened images."""
@@ -220,7 +246,8 @@ class Convolver:
             dtype=self._natural)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy plans anew
-        return _planned, (self._image_shape, self._kernel, self._dtype.name, self._arguments)
+        problem = self._problem
+        return _planned, (problem.shape, problem.kernel, problem.dtype.name, problem.arguments)
 
     def __repr__(self) -> str:
         return f"<Convolver {self.input_shape} -> {self.output_shape}, {self.plan!r}>"
@@ -287,10 +314,10 @@ def _apply_on_gpu(operation: Literal["convolve", "correlate"], image: Any, kerne
     if _axes(axes, len(source.shape), taps.ndim) != list(range(len(source.shape))):
         raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
                               "with a Convolver")
-    convolver = Convolver(source.shape, taps, dtype=source.dtype, operation=operation, **arguments)
-    if dtype is not None and np.dtype(dtype) != convolver.dtype:
-        raise InvalidArgument(f"results in a GPU's memory are of type {convolver.dtype}: convert them there")
-    return convolver(image, out, stream=stream)
+    problem = _Problem(source.shape, taps, source.dtype, {**arguments, "operation": operation, "executions": 1})
+    if dtype is not None and np.dtype(dtype) != problem.natural:
+        raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
+    return _convolve_on_gpu(problem.for_arrays_on(source.device, source.dtype), source, out, stream)
 
 
 def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: Any = None,

@@ -61,7 +61,7 @@ def _device(device: Device) -> tuple[str, list[int]]:
 
 
 def _check_fork(kind: str) -> None:
-    """CUDA does not survive fork(): after one it would fail somewhere, with a riddle."""
+    """CUDA does not survive fork(): after one, a later call would fail with an unclear error."""
     global _gpu_process
     if kind == "cpu":
         return
