@@ -25,6 +25,7 @@ RESIDENT = [((96, 256, 256), (33, 65, 65)), ((256, 512, 512), (63, 127, 127)), (
 WALK = (256, 2048, 2048), (33, 127, 127)
 SLABS = (512, 2048, 2048), (33, 127, 127)
 WALK_BYTES = 8 << 30
+SHORT_BYTES = 22  # a voxel: less than the arrays and two spectra take
 
 
 def text(shape):
@@ -94,6 +95,8 @@ def main():
             for edges, acceleration in [("zero", "none"), ("zero", "biggs-andrews"), ("extend", "none"),
                                         ("extend", "biggs-andrews")]:
                 rows.append(run(arguments, *case, gpus=0, edges=edges, acceleration=acceleration, iterations=20))
+            rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="biggs-andrews", iterations=20,
+                            max_gpu_bytes=SHORT_BYTES * int(np.prod(case[0]))))
     if "walks" in wanted:
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
             rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,

@@ -51,6 +51,10 @@ add_library(convolume::convolume ALIAS convolume)
 # Its threads and FFTW's planner call it as long as the process lives: dlclose() must not remove it.
 if(BUILD_SHARED_LIBS)
     target_link_options(convolume PRIVATE LINKER:-z,nodelete)
+    # What they take from static libraries stays theirs: another's copy must not be mixed in.
+    foreach(library convolume convolume_io)
+        target_link_options(${library} PRIVATE LINKER:--exclude-libs,ALL)
+    endforeach()
 endif()
 
 # convolume::cuda: a program that links it computes on GPUs, too, and may have functions of its own

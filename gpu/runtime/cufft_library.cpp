@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/cufft_library.hpp"
 
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include <string>
+#include <filesystem>
 
 #include "convolume/error.hpp"
 
 namespace convolume::gpu {
+
+using namespace std::string_literals;
 
 namespace {
 
@@ -16,14 +19,21 @@ std::string file_name() {
     return message("libcufft.so.", CUFFT_VER_MAJOR);
 }
 
-// Where the system looks for libraries; else in the toolkit that this was built with.
+// The file that this code is in; empty where the system does not tell.
+std::filesystem::path own_file() {
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<const void*>(&cufft_library), &info) == 0) return {};
+    return info.dli_fname;
+}
+
 void* open_library() {
-    for (const std::string& path :
-         {file_name(), message(CONVOLUME_CUDA_LIBRARY_FOLDER, "/", file_name())})
+    for (const std::string& path : cufft_files(own_file()))
         if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     throw Unavailable(message("grids of these lengths take cuFFT, and ", file_name(),
-                              " was not found: install it with the CUDA toolkit, name its folder "
-                              "in LD_LIBRARY_PATH, or use the CPU"));
+                              " was not found: install it with the CUDA toolkit, or beside the "
+                              "Python package by pip install \"convolume[cuda",
+                              CUDART_VERSION / 1000,
+                              "]\", name its folder in LD_LIBRARY_PATH, or use the CPU"));
 }
 
 template <class Function>
@@ -49,6 +59,17 @@ CufftLibrary load() {
 }
 
 }  // namespace
+
+std::vector<std::string> cufft_files(const std::filesystem::path& library) {
+    std::vector<std::string> files{file_name()};
+    // A Python environment keeps packages side by side, of which this is one.
+    const std::filesystem::path packages = library.parent_path().parent_path();
+    if (!packages.empty())
+        for (const std::string& folder : {message("cu", CUDART_VERSION / 1000), "cufft"s})
+            files.push_back(packages / "nvidia" / folder / "lib" / file_name());
+    files.push_back(message(CONVOLUME_CUDA_LIBRARY_FOLDER, "/", file_name()));
+    return files;
+}
 
 const CufftLibrary& cufft_library() {
     static const CufftLibrary functions = load();

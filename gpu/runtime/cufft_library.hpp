@@ -5,6 +5,10 @@
 
 #include <cufftXt.h>
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 namespace convolume::gpu {
 
 /// The functions of cuFFT that are used, without their prefix.
@@ -17,6 +21,10 @@ struct CufftLibrary {
     decltype(&cufftSetWorkArea) set_work_area;
     decltype(&cufftXtExec) execute;
 };
+
+/// Names that it is tried by, in turn: where the system looks; NVIDIA's packages in the Python
+/// environment that has the file `library` in a package; the toolkit that this was built with.
+std::vector<std::string> cufft_files(const std::filesystem::path& library);
 
 /// Throws Unavailable where the library is missing. Stays open until the process ends.
 const CufftLibrary& cufft_library();

@@ -45,6 +45,13 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
     count(bytes_);
 }
 
+void DeviceMemory::clear() const {
+    if (bytes_ == 0) return;
+    const DeviceScope scope(device_);
+    check(cudaMemset(data_, 0, static_cast<std::size_t>(bytes_)), "clearing memory");
+    check(cudaStreamSynchronize(nullptr), "clearing memory");
+}
+
 DeviceMemory::~DeviceMemory() {
     release();
 }

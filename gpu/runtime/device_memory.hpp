@@ -37,6 +37,10 @@ class DeviceMemory {
         return static_cast<T*>(data_);
     }
     index_t bytes() const { return bytes_; }
+    /// Sets all bytes to 0, and waits for it. For spectra, of which transforms also read what lies
+    /// behind the rows, though nobody reads what becomes of it: so that a checker finds only
+    /// what was forgotten.
+    void clear() const;
 
   private:
     void release() noexcept;

@@ -39,7 +39,9 @@ class Workspace {
     // The new before the old is freed: where there is no room the others still have theirs. Freeing
     // waits for what uses the memory.
     static void grow(DeviceMemory& memory, index_t bytes, int device) {
-        if (bytes > memory.bytes()) memory = DeviceMemory(device, bytes);
+        if (bytes <= memory.bytes()) return;
+        memory = DeviceMemory(device, bytes);
+        memory.clear();
     }
 
     DeviceMemory ring_, batch_;
@@ -61,6 +63,7 @@ class Program : public DeviceProgram {
         transform_ = make_block_transform(spec.block, geometry_, device_);
         workspace_->grow(geometry_, device_);
         kernel_ = DeviceMemory(device_, geometry_.kernel_bytes);
+        kernel_.clear();
         gather_y_ = gather_list(spec.gather[1]);
         gather_x_ = gather_list(spec.gather[2]);
         if (!spec.fold_sources[0].empty()) prepare_fold();

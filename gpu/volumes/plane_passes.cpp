@@ -96,6 +96,7 @@ void PlanePasses::prepare(const ConstImageView& taps) {
     check(cudaGetDevice(&device), "asking for the current device");
     const DeviceMemory there(device, bytes);
     const Stream stream;
+    for (const DeviceMemory* memory : {&spectrum_, &kernel_, &batch_}) memory->clear();
     check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
                           cudaMemcpyHostToDevice, stream),
           "copying the PSF");
