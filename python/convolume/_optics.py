@@ -14,7 +14,9 @@ from ._files import Image
 from ._run import Progress, progress_bar
 
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]
+Modality = Literal["widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"]
 PhantomKind = Literal["mixed", "beads", "filaments", "shells", "cells"]
+_Disc = tuple[float | None, float | None, float | None]  # pinholes' diameter and spacing, magnification
 _SHARE = 0.95  # of the light that shape="auto" holds
 
 
@@ -26,7 +28,8 @@ def _spacing(spacing: Sequence[float]) -> tuple[float, float, float]:
 
 def _options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"], model: str,
              modality: str, ni: float, ns: float, depth: float, excitation: float | None, pinhole: float | None,
-             sheet_fwhm: float | None, workers: int | None, more: Mapping[str, float]) -> _core.PsfOptions:
+             sheet_fwhm: float | None, disc: _Disc, workers: int | None, more: Mapping[str, float]
+             ) -> _core.PsfOptions:
     known = {"ni0", "ng", "ng0", "ti0", "tg", "tg0"}
     if not known.issuperset(more):
         raise InvalidArgument(f"there is no parameter {', '.join(sorted(set(more) - known))}: further ones are "
@@ -35,6 +38,7 @@ def _options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequ
     options = _core.PsfOptions(model, modality, _spacing(spacing), size)
     options.wavelength = wavelength
     options.excitation, options.pinhole, options.sheet_fwhm = excitation, pinhole, sheet_fwhm
+    options.disc_pinhole, options.disc_spacing, options.disc_magnification = disc
     options.depth, options.threads = depth, workers or 0
     options.objective = {"ni0": ni} | dict(more) | {"na": na, "ni": ni, "ns": ns}
     if isinstance(shape, str):
@@ -45,10 +49,11 @@ def _options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequ
 
 
 def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"] = "auto",
-             model: Model = "vectorial", modality: Literal["widefield", "confocal", "light-sheet"] = "widefield",
+             model: Model = "vectorial", modality: Modality = "widefield",
              ni: float = 1.515, ns: float = 1.33, depth: float = 0.0, excitation: float | None = None,
-             pinhole: float | None = None, sheet_fwhm: float | None = None, workers: int | None = None,
-             progress: Progress = None, **more: float) -> Image:
+             pinhole: float | None = None, sheet_fwhm: float | None = None, disc_pinhole: float | None = None,
+             disc_spacing: float | None = None, disc_magnification: float | None = None,
+             workers: int | None = None, progress: Progress = None, **more: float) -> Image:
     """The point spread function of a microscope's objective, as means over voxels, with sum 1.
 
     Parameters
@@ -62,17 +67,22 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: S
     shape : (z, y, x) of odd numbers, or "auto"
         "auto": the least that holds 95 % of the light on the axis, and of each such plane.
     model : {"vectorial", "gibson-lanni", "born-wolf", "gaussian"}
-    modality : {"widefield", "confocal", "light-sheet"}
+    modality : {"widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"}
+        How light gets to the source and on to the camera: the formulas are with the command `convolume psf`.
     ni, ns : float
         Refractive indices of the immersion medium and of the sample.
     depth : float
         Of the source below the cover glass, µm.
     excitation : float, optional
-        Wavelength of excitation, µm. Confocal demands it.
+        Wavelength of excitation, µm. Confocal, two-photon and spinning-disc demand it.
     pinhole : float, optional
         Diameter in Airy units, for confocal; 1 where not given.
     sheet_fwhm : float, optional
         Thickness of the light sheet, full width at half maximum, µm.
+    disc_pinhole, disc_spacing : float, optional
+        Diameter of a spinning disc's pinholes and distance of their centers, on the disc, µm.
+    disc_magnification : float, optional
+        Between sample and disc; 1 where not given.
     **more : float
         ni0, ng, ng0 (indices), ti0, tg, tg0 (thicknesses, µm), as in the model of Gibson and Lanni.
 
@@ -89,16 +99,17 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: S
     ((5, 7, 7), (0.2, 0.1, 0.1))
     """
     options = _options(na, wavelength, spacing, shape, model, modality, ni, ns, depth, excitation, pinhole, sheet_fwhm,
-                       workers, more)
+                       (disc_pinhole, disc_spacing, disc_magnification), workers, more)
     with progress_bar(progress) as report:
         values, _, _ = _core.make_psf(options, report)
     return Image.of_array(values, spacing=_spacing(spacing))
 
 
 def psf_facts(*, na: float, wavelength: float, model: Model = "vectorial",
-              modality: Literal["widefield", "confocal", "light-sheet"] = "widefield", ni: float = 1.515,
+              modality: Modality = "widefield", ni: float = 1.515,
               ns: float = 1.33, depth: float = 0.0, excitation: float | None = None, pinhole: float | None = None,
-              sheet_fwhm: float | None = None, **more: float) -> dict[str, Any]:
+              sheet_fwhm: float | None = None, disc_pinhole: float | None = None, disc_spacing: float | None = None,
+              disc_magnification: float | None = None, **more: float) -> dict[str, Any]:
     """What is known of a point spread function without computing it: resolution, sampling, focus. Lengths in µm.
 
     Parameters as of :func:`make_psf`.
@@ -116,7 +127,8 @@ def psf_facts(*, na: float, wavelength: float, model: Model = "vectorial",
     0.227
     """
     return _core.psf_facts(_options(na, wavelength, (0.2, 0.1, 0.1), (1, 1, 1), model, modality, ni, ns, depth,
-                                    excitation, pinhole, sheet_fwhm, None, more))
+                                    excitation, pinhole, sheet_fwhm,
+                                    (disc_pinhole, disc_spacing, disc_magnification), None, more))
 
 
 def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[float], *,

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.signal
 import scipy.special
 
 import convolume
@@ -30,6 +31,27 @@ def test_psf_that_fits():
         convolume.make_psf(na=0.8, wavelength=0.52, spacing=(0.4, 0.1, 0.1), shape=(3, 3, 3), pinhole=1)
     with pytest.raises(ValueError, match="tube"):
         convolume.make_psf(na=0.8, wavelength=0.52, spacing=(0.4, 0.1, 0.1), shape=(3, 3, 3), tube=1)
+
+
+def test_two_photons_and_a_spinning_disc():
+    one_plane = {"na": 0.5, "ni": 1.0, "ns": 1.0, "spacing": (0.02, 0.02, 0.02), "shape": (1, 33, 33),
+                 "model": "born-wolf"}
+    excited = np.asarray(convolume.make_psf(wavelength=0.9, **one_plane))
+    two_photon = np.asarray(convolume.make_psf(wavelength=0.5, modality="two-photon", excitation=0.9, **one_plane))
+    want = excited.astype(float) ** 2
+    np.testing.assert_allclose(two_photon, want / want.sum(), rtol=2e-3)
+    # Of pinholes that are much wider than the PSF what counts is how much two of them overlap.
+    wide = np.asarray(convolume.make_psf(wavelength=0.5, modality="spinning-disc", excitation=0.45, disc_pinhole=8,
+                                         disc_spacing=26, **one_plane))
+    x = 0.02 * np.arange(-116, 117)
+    apart = np.hypot(x[:, None], x) / 8
+    overlap = 2 / np.pi * (np.arccos(apart) - apart * np.sqrt(1 - apart**2))
+    lit = np.asarray(convolume.make_psf(wavelength=0.45, **one_plane | {"shape": (1, 201, 201)}))[0]
+    overlap = scipy.signal.fftconvolve(overlap, lit, "valid")
+    want = np.asarray(convolume.make_psf(wavelength=0.5, **one_plane)) * overlap
+    np.testing.assert_allclose(wide, want / want.sum(), rtol=3e-3)
+    with pytest.raises(ValueError, match="pinhole"):
+        convolume.psf_facts(na=0.5, wavelength=0.5, modality="spinning-disc", excitation=0.45)
 
 
 def test_phantom_of_any_part():
