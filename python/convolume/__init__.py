@@ -26,12 +26,14 @@ from ._filters import filter_bank
 from ._machine import GpuDevice, gpu_devices
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._plan import Plan
+from ._process import BlocksFailed, ProcessPlan, ProcessReport, plan_process, process, process_status
 from ._run import Run
 
 __version__: str = version()
 
-__all__ = ["BadData", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver", "DeviceFailure", "Error",
-           "FileFailure", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory",
-           "OutputExists", "Phantom", "Plan", "Run", "Unavailable", "__version__", "convolve", "correlate",
-           "filter_bank", "gpu_devices", "make_psf", "open", "psf_facts", "resample_kernel", "richardson_lucy", "save",
+__all__ = ["BadData", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver",
+           "DeviceFailure", "Error", "FileFailure", "GpuDevice", "Image", "InputNotFound", "InvalidArgument",
+           "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "Run",
+           "Unavailable", "__version__", "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open",
+           "plan_process", "process", "process_status", "psf_facts", "resample_kernel", "richardson_lucy", "save",
            "wiener"]

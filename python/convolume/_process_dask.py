@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine of Dask: blocks as tasks of a cluster, a bounded number of them at a time."""
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from ._block_worker import BlockReport, Job, Worker, after_device_failure, sentence
+from ._errors import InvalidArgument, Unavailable
+from ._machine import gpu_devices
+
+_WINDOW = 4
+"""Tasks that the scheduler holds for each thread of the workers: enough to keep them busy."""
+_RETRIES = 2
+_workers: dict[str, Worker] = {}
+_jobs: dict[str, tuple[Job, dict[str, Any]]] = {}
+
+
+def distributed() -> Any:
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise Unavailable("Dask's clusters need its package distributed: pip install 'convolume[dask]'") from None
+
+
+class JobPlugin:
+    """Gives the job to every worker once, also to those that start later."""
+
+    idempotent = False
+
+    def __init__(self, job: Job, run: Mapping[str, Any]) -> None:
+        self.name = f"convolume-{job.hash}"
+        self.job, self.run = job, dict(run)
+
+    def setup(self, worker: Any) -> None:
+        del worker
+        _jobs[self.job.hash] = self.job, self.run
+        _workers.pop(self.job.hash, None)
+
+    def teardown(self, worker: Any) -> None:
+        del worker
+        _jobs.pop(self.job.hash, None)
+        _workers.pop(self.job.hash, None)
+
+
+def run_task(job_hash: str, number: int) -> BlockReport:
+    """On a worker."""
+    worker = _workers.get(job_hash)
+    if worker is None:
+        job, run = _jobs[job_hash]
+        worker = Worker(job)
+        job.operation.run_on(run)
+        _workers[job_hash] = worker
+    try:
+        return worker.run(number)
+    except Exception as error:
+        after_device_failure(error)
+        raise
+
+
+def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, Any]) -> Iterator[BlockReport]:
+    module = distributed()
+    base = module.diagnostics.plugin.WorkerPlugin
+    plugin = type("JobPlugin", (JobPlugin, base), {"__module__": JobPlugin.__module__})(job, run)
+    threads = _threads(client)
+    on_gpus = any("GPU" in resources for resources in _resources(client))
+    options: dict[str, Any] = {"resources": {"GPU": 1}} if on_gpus else {}
+    rest = iter(numbers)
+    try:
+        client.register_plugin(plugin, name=plugin.name)
+        pending = module.as_completed()
+        of: dict[Any, int] = {}
+
+        def submit() -> bool:
+            number = next(rest, None)
+            if number is None:
+                return False
+            future = client.submit(run_task, job.hash, number, key=f"convolume-{job.hash}-{number}", pure=False,
+                                   retries=_RETRIES, **options)
+            of[future.key] = number
+            pending.add(future)
+            return True
+
+        while len(of) < _WINDOW * threads and submit():
+            pass
+        while of:
+            future = next(pending)
+            number = of.pop(future.key)
+            report = _report_of(future, number)
+            del future
+            submit()
+            yield report
+        client.unregister_worker_plugin(plugin.name)
+    except (OSError, TimeoutError, module.CommClosedError) as error:
+        raise Unavailable("the connection to Dask's scheduler is lost: blocks that are done are complete, go on with "
+                          f"resume=True (--resume) ({sentence(error)})") from None
+
+
+def _report_of(future: Any, number: int) -> BlockReport:
+    if future.status == "finished":
+        report: BlockReport = future.result()
+        return report
+    if future.status == "error":
+        error = future.exception()
+        if isinstance(error, (InvalidArgument, MemoryError)):
+            raise error
+        return BlockReport(number, error=sentence(error))
+    raise Unavailable("Dask's scheduler has lost the tasks: blocks that are done are complete, go on with resume=True "
+                      "(--resume)")
+
+
+def _threads(client: Any) -> int:
+    found = client.scheduler_info(n_workers=-1)["workers"].values()
+    return max(1, sum(int(worker["nthreads"]) for worker in found))
+
+
+def _resources(client: Any) -> list[dict[str, Any]]:
+    return [dict(worker.get("resources") or {}) for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+
+
+@contextmanager
+def cluster_of(address: str, threads: int | None) -> Iterator[tuple[Any, int]]:
+    """A client of the scheduler at an address, or of workers on this machine ("local:4"), and how many workers share a
+    machine."""
+    module = distributed()
+    kind, colon, rest = address.partition(":")
+    with ExitStack() as stack:
+        if kind != "local":
+            try:
+                client = stack.enter_context(module.Client(address, timeout="20s"))
+            except (OSError, ValueError) as error:
+                raise Unavailable(f"no scheduler of Dask answers at {address}: {sentence(error)}") from None
+            client.wait_for_workers(1, timeout=120)
+            hosts = [str(worker["host"]) for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+            yield client, max(1, max((hosts.count(host) for host in set(hosts)), default=1))
+            return
+        if colon and not (rest.isdigit() and int(rest) > 0):
+            raise InvalidArgument(f"'{address}' is neither a scheduler's address nor local:N")
+        gpus = [gpu.number for gpu in gpu_devices() if gpu.usable]
+        count = int(rest) if rest else max(1, len(gpus))
+        if gpus and count > len(gpus):
+            raise InvalidArgument(f"{count} workers are asked for and there are {len(gpus)} GPUs: one process uses one")
+        cluster = stack.enter_context(_local_cluster(module, count, gpus))
+        client = stack.enter_context(module.Client(cluster))
+        yield client, count
+
+
+def _local_cluster(module: Any, count: int, gpus: list[int]) -> Any:
+    workers = {}
+    for number in range(count):
+        options: dict[str, Any] = {"nthreads": 1, "memory_limit": 0}
+        if gpus:
+            options["env"] = {"CUDA_VISIBLE_DEVICES": str(gpus[number])}
+            options["resources"] = {"GPU": 1}
+        workers[number] = {"cls": module.Nanny, "options": options}
+    dashboard = {"dashboard_address": "127.0.0.1:0"}
+    return module.SpecCluster(workers=workers, scheduler={"cls": module.Scheduler, "options": {
+        "dashboard": True, "port": 0, "host": "127.0.0.1", **dashboard}}, name="convolume")
