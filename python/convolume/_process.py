@@ -229,7 +229,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     with ExitStack() as stack:
         sharing = 1
         if client is None and dask is not None:
-            client, sharing = stack.enter_context(cluster_of(dask, workers))
+            client, sharing = stack.enter_context(cluster_of(dask))
         say = _teller(log)
         if client is not None:
             say(f"Dask's dashboard: {client.dashboard_link}")
@@ -342,10 +342,13 @@ def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
     raise InvalidArgument(f"there is no operation '{op}': choose convolve, deconvolve, or give a function")
 
 
-def _lanes(settings: Mapping[str, Any], limit: int) -> list[Mapping[str, Any]]:
+def _lanes(settings: Mapping[str, Any], limit: int, sharing: int) -> list[Mapping[str, Any]]:
     """Several GPUs take blocks of their own; otherwise one block is computed at a time."""
     device = settings["device"]
-    run = {"workers": settings["workers"], "max_gpu_mem": settings["max_gpu_mem"], "max_host_mem": max(1 << 26, limit)}
+    threads = settings["workers"]
+    if threads is None and sharing > 1:
+        threads = max(1, len(os.sched_getaffinity(0)) // sharing)
+    run = {"workers": threads, "max_gpu_mem": settings["max_gpu_mem"], "max_host_mem": max(1 << 26, limit)}
     several: list[int] = []
     if device in ("auto", "gpu"):
         several = [gpu.number for gpu in gpu_devices() if gpu.usable]
@@ -363,7 +366,7 @@ def _asked(source: Path | Image, location: Location, settings: Mapping[str, Any]
     image = opened.open()
     operation = _operation_of(settings, image)
     limit = (byte_size(settings["max_host_mem"]) or free_host_bytes()) // sharing
-    lanes = _lanes(settings, limit // 2)
+    lanes = _lanes(settings, limit // 2, sharing)
     operation.run_on(lanes[0])
     layout = Layout(settings["zarr_format"], settings["chunks"], settings["shards"], settings["compression"],
                     settings["levels"], shard_bytes=limit // len(lanes) // 32)

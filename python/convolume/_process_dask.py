@@ -2,6 +2,7 @@
 """The engine of Dask: blocks as tasks of a cluster, a bounded number of them at a time."""
 
 import importlib
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -120,7 +121,7 @@ def _resources(client: Any) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def cluster_of(address: str, threads: int | None) -> Iterator[tuple[Any, int]]:
+def cluster_of(address: str) -> Iterator[tuple[Any, int]]:
     """A client of the scheduler at an address, or of workers on this machine ("local:4"), and how many workers share a
     machine."""
     module = distributed()
@@ -149,11 +150,11 @@ def cluster_of(address: str, threads: int | None) -> Iterator[tuple[Any, int]]:
 def _local_cluster(module: Any, count: int, gpus: list[int]) -> Any:
     workers = {}
     for number in range(count):
-        options: dict[str, Any] = {"nthreads": 1, "memory_limit": 0}
+        options: dict[str, Any] = {"nthreads": 1, "memory_limit": 0, "silence_logs": logging.ERROR}
         if gpus:
             options["env"] = {"CUDA_VISIBLE_DEVICES": str(gpus[number])}
             options["resources"] = {"GPU": 1}
         workers[number] = {"cls": module.Nanny, "options": options}
-    dashboard = {"dashboard_address": "127.0.0.1:0"}
-    return module.SpecCluster(workers=workers, scheduler={"cls": module.Scheduler, "options": {
-        "dashboard": True, "port": 0, "host": "127.0.0.1", **dashboard}}, name="convolume")
+    scheduler = {"dashboard": True, "dashboard_address": "127.0.0.1:0", "port": 0, "host": "127.0.0.1"}
+    return module.SpecCluster(workers=workers, scheduler={"cls": module.Scheduler, "options": scheduler},
+                              name="convolume", silence_logs=logging.ERROR)

@@ -19,6 +19,7 @@ from ._zarr_store import SCHEMES, Documents, Location, ZarrArray
 
 MANIFEST = ".convolume/manifest.json"
 COMPRESSIONS = ("none", "zstd", "gzip", "blosc")
+_SHOWN = 256
 _FOLDERS_ABOVE = 3  # an array's image is looked for in so many
 
 
@@ -364,7 +365,18 @@ class ZarrTarget:
                     steps[axis] *= factor
             levels.append(Level(str(number), [float(steps[axis]) for axis in facts.axes],
                                 [float(shifts[axis]) for axis in facts.axes]))
-        return Multiscale(facts.axes, units, levels, facts.name, facts.channel_entries)
+        channels = [{**entry, "window": self._window(number)} for number, entry in enumerate(facts.channel_entries)]
+        return Multiscale(facts.axes, units, levels, facts.name, channels)
+
+    def _window(self, channel: int) -> dict[str, float]:
+        """The range of values to show, from the middle of the smallest level."""
+        begin = [max(0, (n - _SHOWN) // 2) for n in self.shapes[-1]]
+        end = [min(n, b + _SHOWN) for n, b in zip(self.shapes[-1], begin)]
+        block = Block(0, 0, channel, (begin[0], begin[1], begin[2]), (end[0], end[1], end[2]))
+        values = np.abs(self.arrays[-1].read(self._box(block)))
+        finite = values[np.isfinite(values)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+        return {"min": low, "max": high, "start": low, "end": high}
 
     def _write_group(self, attributes: dict[str, Any] | None) -> None:
         documents = Documents(self.location)
