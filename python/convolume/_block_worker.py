@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._blocks import Block, Blocks, Triple
-from ._errors import DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
+from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
 from ._files import Image
 from ._files import open as open_image
 from ._manifest import EMPTY
@@ -73,9 +73,16 @@ class BlockReport:
     number: int
     empty: bool = False
     error: str | None = None
+    damaged: bool = False
+    """The error is of the source's samples there."""
     seconds: dict[str, float] = field(default_factory=dict)
     bytes_read: int = 0
     bytes_written: int = 0
+
+
+    def fail(self, error: BaseException) -> None:
+        self.error = sentence(error)
+        self.damaged = isinstance(error, BadData)
 
 
 class Worker:
@@ -142,13 +149,15 @@ class Worker:
         if self.job.dry:
             return report
         block = self.blocks[number]
+        if self.target.holds(0, block):  # stored by a process that was lost before it could say so
+            return report
         try:
             values = self.read(block, report)
             self.write(block, None if values is None else self.compute(values, block, report), report)
         except (*FATAL, KeyboardInterrupt):
             raise
         except Exception as error:  # a function of the caller raises what it likes
-            report.error = sentence(error)
+            report.fail(error)
         return report
 
 
@@ -232,7 +241,7 @@ class _Lane:
                 except FATAL:
                     raise
                 except Exception as error:
-                    report.error = sentence(error)
+                    report.fail(error)
                 ahead = self._ask(reader, numbers)
                 del reading
                 result = None
@@ -242,7 +251,7 @@ class _Lane:
                     except FATAL:
                         raise
                     except Exception as error:
-                        report.error = sentence(error)
+                        report.fail(error)
                     del values
                 if writing is not None:
                     yield writing.result()
@@ -263,7 +272,7 @@ class _Lane:
             try:
                 self._worker.write(block, result, report)
             except Exception as error:
-                report.error = sentence(error)
+                report.fail(error)
         return report
 
 

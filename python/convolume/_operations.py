@@ -291,6 +291,8 @@ def read_block(image: Any, block: Block, operation: Operation) -> tuple[np.ndarr
             taken = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
             outside = np.flatnonzero(places < 0)
             if len(outside):
+                if taken.dtype.kind in "iu" and taken.dtype.type(int(operation.cval)) != operation.cval:
+                    taken = taken.astype(np.result_type(taken.dtype, np.float32))
                 taken[(slice(None),) * axis + (outside,)] = operation.cval
             values = taken
     return values, (inside[0], inside[1], inside[2])

@@ -47,7 +47,7 @@ from ._zarr_images import Layout, ZarrTarget, facts_of, levels_of, node_at, refu
 from ._zarr_store import Documents, Location, ZarrArray
 
 MOST_FAILURES = 10
-"""A run ends when so many blocks have failed one after the other."""
+"""A run ends when so many blocks have failed one after the other, but for blocks whose samples are damaged."""
 _SAMPLE_VOXELS = 256 * 256 * 64
 
 
@@ -226,6 +226,8 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
                 "chunks": chunks, "shards": shards, "compression": compression, "levels": levels, "options": options,
                 "device": device, "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
     location = Location.of(target)
+    if (client is not None or dask is not None) and not isinstance(source, (str, os.PathLike)):
+        raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
     with ExitStack() as stack:
         sharing = 1
         if client is None and dask is not None:
@@ -512,7 +514,7 @@ def _follow(engine: Iterator[BlockReport], blocks: Blocks, report: ProcessReport
     for one in engine:
         block = blocks[one.number]
         if one.error is not None:
-            in_a_row += 1
+            in_a_row += not one.damaged
             report.failed += 1
             sentence = f"block {one.number} ({block}): {one.error}"
             if len(report.failures) < MOST_FAILURES:

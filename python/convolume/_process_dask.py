@@ -26,13 +26,17 @@ def distributed() -> Any:
 
 
 class JobPlugin:
-    """Gives the job to every worker once, also to those that start later."""
+    """Gives the job to every worker once, also to those that start later. With Dask's class for plugins as another
+    base: `job_plugin`."""
 
     idempotent = False
 
     def __init__(self, job: Job, run: Mapping[str, Any]) -> None:
         self.name = f"convolume-{job.hash}"
         self.job, self.run = job, dict(run)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return job_plugin, (self.job, self.run)
 
     def setup(self, worker: Any) -> None:
         del worker
@@ -43,6 +47,11 @@ class JobPlugin:
         del worker
         _jobs.pop(self.job.hash, None)
         _workers.pop(self.job.hash, None)
+
+
+def job_plugin(job: Job, run: Mapping[str, Any]) -> Any:
+    base = importlib.import_module("distributed.diagnostics.plugin").WorkerPlugin
+    return type("JobPlugin", (JobPlugin, base), {})(job, run)
 
 
 def run_task(job_hash: str, number: int) -> BlockReport:
@@ -62,8 +71,8 @@ def run_task(job_hash: str, number: int) -> BlockReport:
 
 def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, Any]) -> Iterator[BlockReport]:
     module = distributed()
-    base = module.diagnostics.plugin.WorkerPlugin
-    plugin = type("JobPlugin", (JobPlugin, base), {"__module__": JobPlugin.__module__})(job, run)
+    closed = importlib.import_module("distributed.comm").CommClosedError
+    plugin = job_plugin(job, run)
     threads = _threads(client)
     on_gpus = any("GPU" in resources for resources in _resources(client))
     options: dict[str, Any] = {"resources": {"GPU": 1}} if on_gpus else {}
@@ -93,7 +102,7 @@ def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, An
             submit()
             yield report
         client.unregister_worker_plugin(plugin.name)
-    except (OSError, TimeoutError, module.CommClosedError) as error:
+    except (OSError, TimeoutError, closed) as error:
         raise Unavailable("the connection to Dask's scheduler is lost: blocks that are done are complete, go on with "
                           f"resume=True (--resume) ({sentence(error)})") from None
 

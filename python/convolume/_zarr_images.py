@@ -329,6 +329,9 @@ class ZarrTarget:
         box = self._box(block)
         self.arrays[level].write(box, values.reshape([one.stop - one.start for one in box]))
 
+    def holds(self, level: int, block: Block) -> bool:
+        return self.arrays[level].holds(self._box(block))
+
     def reduce(self, level: int, block: Block) -> None:
         """Makes a block of a level from the one before."""
         factors = dict(zip("ZYX", self.factors[level - 1]))

@@ -2,6 +2,7 @@
 """Zarr stores through TensorStore: where they are, their JSON documents, and their arrays."""
 
 import importlib
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -235,6 +236,15 @@ class ZarrArray:
             found = self._store.kvstore.read("zarr.json" if self.zarr_format == 3 else ".zarray").result()
         if found.state != "value":
             raise FileFailure(f"{self.location} is gone: its metadata cannot be read any more")
+
+    def holds(self, box: Box) -> bool:
+        """Whether all shards of a box exist, where that is known at little cost: in a local store."""
+        path = self.location.local_path
+        if path is None:
+            return False
+        grid = [range(one.start // s, -(-one.stop // s)) for one, s in zip(box, self.shards)]
+        folder = os.path.join(path, "c") if self.zarr_format == 3 else path
+        return all(os.path.exists(os.path.join(folder, *map(str, place))) for place in itertools.product(*grid))
 
     def stored_shards(self) -> np.ndarray:
         """Linear numbers of the shards that exist, by one listing."""
