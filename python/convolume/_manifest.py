@@ -145,21 +145,28 @@ class Writer:
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> "Writer":
-        for attempt in range(4):
-            self._write()
-            other = self._other()
-            if other is None:
-                self._thread.start()
-                return self
-            self._documents.delete(f"{WRITERS}/{self._name}")
-            if attempt < 3 and time.time() - float(other["began"]) < 2:  # both have just come: who asks again first?
-                time.sleep(random.uniform(0.05, 0.4))
-                continue
-            break
+        other = self._claim()
+        for _ in range(3):
+            if other is None or time.time() - float(other["began"]) > 2:
+                break
+            time.sleep(random.uniform(0.05, 0.4))  # both have just come: who asks again first?
+            other = self._claim()
+        if other is None:
+            self._thread.start()
+            return self
         part = f"block range {other['range']}" if other["range"] else "all blocks"
         raise OutputExists(f"{self._documents.location} is being written by process {other['pid']} on {other['host']} "
                            f"({part}): wait for it, or give each process a block range of its own; if that process "
                            f"is gone, delete {WRITERS} in the target")
+
+    def _claim(self) -> dict[str, Any] | None:
+        """Writes the record and looks for others: of two, the later sees the other in any case, and takes its record
+        back."""
+        self._write()
+        other = self._other()
+        if other is not None:
+            self._documents.delete(f"{WRITERS}/{self._name}")
+        return other
 
     def _other(self) -> dict[str, Any] | None:
         now = time.time()

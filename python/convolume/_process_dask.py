@@ -2,8 +2,9 @@
 """The engine of Dask: blocks as tasks of a cluster, a bounded number of them at a time."""
 
 import importlib
+import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -13,6 +14,7 @@ from ._machine import gpu_devices
 
 _WINDOW = 4
 """Tasks that the scheduler holds for each thread of the workers: enough to keep them busy."""
+_LEAST_WINDOW = 64
 _RETRIES = 2
 _workers: dict[str, Worker] = {}
 _jobs: dict[str, tuple[Job, dict[str, Any]]] = {}
@@ -82,35 +84,38 @@ def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, An
         pending = module.as_completed()
         of: dict[Any, int] = {}
 
-        def submit() -> bool:
-            number = next(rest, None)
-            if number is None:
-                return False
-            future = client.submit(run_task, job.hash, number, key=f"convolume-{job.hash}-{number}", pure=False,
-                                   retries=_RETRIES, **options)
-            of[future.key] = number
-            pending.add(future)
-            return True
+        def submit(count: int) -> None:
+            taken = list(itertools.islice(rest, count))
+            if taken:
+                keys = [f"convolume-{job.hash}-{number}" for number in taken]
+                futures = client.map(run_task, [job.hash] * len(taken), taken, key=keys, pure=False, retries=_RETRIES,
+                                     **options)
+                of.update(zip(keys, taken))
+                pending.update(futures)
 
-        while len(of) < _WINDOW * threads and submit():
-            pass
+        submit(max(_LEAST_WINDOW, _WINDOW * threads))
         while of:
-            future = next(pending)
-            number = of.pop(future.key)
-            report = _report_of(future, number)
-            del future
-            submit()
-            yield report
+            batch = pending.next_batch()
+            numbers_of = [of.pop(future.key) for future in batch]
+            reports = _reports_of(client, batch, numbers_of)
+            del batch
+            submit(len(reports))
+            yield from reports
         client.unregister_worker_plugin(plugin.name)
     except (OSError, TimeoutError, closed) as error:
         raise Unavailable("the connection to Dask's scheduler is lost: blocks that are done are complete, go on with "
                           f"resume=True (--resume) ({sentence(error)})") from None
 
 
-def _report_of(future: Any, number: int) -> BlockReport:
-    if future.status == "finished":
-        report: BlockReport = future.result()
-        return report
+def _reports_of(client: Any, futures: list[Any], numbers: list[int]) -> list[BlockReport]:
+    """Of tasks that have ended; fetched together."""
+    done = [future for future in futures if future.status == "finished"]
+    fetched = dict(zip((future.key for future in done), client.gather(done)))
+    return [fetched[future.key] if future.key in fetched else _failed(future, number)
+            for future, number in zip(futures, numbers)]
+
+
+def _failed(future: Any, number: int) -> BlockReport:
     if future.status == "error":
         error = future.exception()
         if isinstance(error, (InvalidArgument, MemoryError)):
@@ -130,7 +135,7 @@ def _resources(client: Any) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def cluster_of(address: str) -> Iterator[tuple[Any, int]]:
+def cluster_of(address: str) -> Generator[tuple[Any, int]]:
     """A client of the scheduler at an address, or of workers on this machine ("local:4"), and how many workers share a
     machine."""
     module = distributed()

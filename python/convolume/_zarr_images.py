@@ -63,17 +63,18 @@ def node_at(location: Location) -> Node | None:
 
 def _image_of_array(location: Location) -> tuple[Multiscale, Level] | None:
     """The image that an array is a level of: looked for in the folders above."""
-    above, path = location.parent, location.name
+    above, path = location, ""
     for _ in range(_FOLDERS_ABOVE):
-        if above is None:
+        name, parent = above.name, above.parent
+        if parent is None:
             return None
+        above, path = parent, f"{name}/{path}" if path else name
         node = node_at(above)
         image = multiscale_of(node.attributes, str(above)) if node is not None and not node.is_array else None
         if image is not None:
             for level in image.levels:
                 if level.path == path:
                     return image, level
-        above, path = above.parent, f"{above.name}/{path}"
     return None
 
 
@@ -220,7 +221,8 @@ class Layout:
 def pyramid_factors(shape: Triple, spacing: Sequence[float | None], levels: int | None) -> list[Triple]:
     """By how much each level is smaller than the one before. Axes that are sampled coarsely wait for the others."""
     known = [s or 1.0 for s in spacing]
-    extents, factors = list(shape), []
+    extents = list(shape)
+    factors: list[Triple] = []
     while (levels is None and max(extents) > 256 and len(factors) < 8) or (
             levels is not None and len(factors) < levels - 1):
         able = [axis for axis in range(3) if extents[axis] > 1]
@@ -441,8 +443,8 @@ def save_zarr(name: str, image: Any, like: Any, layout: Layout, overwrite: bool)
     try:
         if path is None and replaced is not None:
             target.begin()
-            for level in levels_of(replaced):
-                Documents(location).delete_all(level)
+            for old in levels_of(replaced):
+                Documents(location).delete_all(old)
         target.begin()
         target.open_arrays()
         for block in target.blocks(0):

@@ -5,7 +5,7 @@ import importlib
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,7 @@ def _shared_context() -> Any:
 
 
 @contextmanager
-def store_errors(where: str, creating: bool = False) -> Iterator[None]:
+def store_errors(where: str, creating: bool = False) -> Generator[None]:
     """Gives TensorStore's errors the types and the one sentence of this package's."""
     try:
         yield
@@ -190,7 +190,7 @@ class ZarrArray:
     @classmethod
     def open(cls, location: Location, zarr_format: int, missing: str = "fill", writable: bool = False) -> "ZarrArray":
         """`missing` chunks are the fill value, as Zarr defines it, or an error."""
-        spec = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec()}
+        spec: dict[str, Any] = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec()}
         if writable:
             spec["store_data_equal_to_fill_value"] = True  # what exists is complete
         if missing == "error":

@@ -29,7 +29,7 @@ _EXIT_CODES: list[tuple[type[BaseException], int]] = [
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}; see convolume process --help\n")
+        self.exit(2, f"convolume: error: {message}; see convolume process --help\n")
 
 
 def _extents(text: str) -> tuple[int, ...]:
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text = "interrupted; blocks that are done stay, --resume goes on"
         elif code == 70:
             text = f"internal error, please report it with the command you ran: {type(error).__name__}: {text}"
-        print(f"error: {text}", file=sys.stderr)
+        print(f"convolume: error: {text}", file=sys.stderr)
         return code
     return 0
 

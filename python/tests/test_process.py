@@ -456,7 +456,7 @@ def test_command(tmp_path, source, image, kernel, capsys):
     for arguments, code in cases:
         assert process_command.main(arguments) == code
         error = capsys.readouterr().err
-        assert error.startswith("error: ") and error.count("\n") == 1
+        assert error.startswith("convolume: error: ") and error.count("\n") == 1
     with pytest.raises(SystemExit) as usage:
         process_command.main([*common, "--blok", "3"])
     assert usage.value.code == 2
