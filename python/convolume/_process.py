@@ -229,9 +229,10 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     if (client is not None or dask is not None) and not isinstance(source, (str, os.PathLike)):
         raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
     with ExitStack() as stack:
-        sharing = 1
+        sharing, patience = 1, 600.0
         if client is None and dask is not None:
             client, sharing = stack.enter_context(cluster_of(dask))
+            patience = 20.0 if dask.startswith("local") else patience
         say = _teller(log)
         if client is not None:
             say(f"Dask's dashboard: {client.dashboard_link}")
@@ -258,7 +259,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
             if begun is None:
                 manifest = write_manifest(documents, asked.request, asked.found, _versions())
                 _fix(asked, manifest["found"])
-            return _run(asked, documents, writer, client, block_range, say)
+            return _run(asked, documents, writer, client, patience, block_range, say)
 
 
 def _teller(log: Callable[[str], object] | bool) -> Callable[[str], object]:
@@ -463,7 +464,7 @@ def _done(target: ZarrTarget, block: Triple, documents: Documents) -> tuple[np.n
     return done, len(empty)
 
 
-def _run(asked: _Asked, documents: Documents, writer: Writer, client: Any, share: str | None,
+def _run(asked: _Asked, documents: Documents, writer: Writer, client: Any, patience: float, share: str | None,
          say: Callable[[str], object]) -> ProcessReport:
     begin = time.perf_counter()
     job = asked.job
@@ -479,7 +480,7 @@ def _run(asked: _Asked, documents: Documents, writer: Writer, client: Any, share
     writer.record["to_do"] = len(to_do)
     if len(to_do):
         engine = (run_local(job, map(int, to_do), asked.lanes) if client is None
-                  else run_dask(job, map(int, to_do), client, _on_a_worker(asked)))
+                  else run_dask(job, map(int, to_do), client, _on_a_worker(asked), patience))
         _follow(engine, blocks, report, writer, say)
     report.seconds = time.perf_counter() - begin
     if report.failed:

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine of Dask: blocks as tasks of a cluster, a bounded number of them at a time."""
 
+import asyncio
 import importlib
 import itertools
 import logging
+import threading
+import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -16,6 +19,10 @@ _WINDOW = 4
 """Tasks that the scheduler holds for each thread of the workers: enough to keep them busy."""
 _LEAST_WINDOW = 64
 _RETRIES = 2
+_NO_WORKERS = ("all workers of Dask are gone: blocks that are done are complete, go on with resume=True (--resume) when "
+               "there are some")
+_NO_SCHEDULER = ("the connection to Dask's scheduler is lost: blocks that are done are complete, go on with resume=True "
+                 "(--resume)")
 _workers: dict[str, Worker] = {}
 _jobs: dict[str, tuple[Job, dict[str, Any]]] = {}
 
@@ -71,7 +78,9 @@ def run_task(job_hash: str, number: int) -> BlockReport:
         raise
 
 
-def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, Any]) -> Iterator[BlockReport]:
+def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, Any],
+             patience: float = 600.0) -> Iterator[BlockReport]:
+    """Computes blocks on a cluster; without any worker for `patience` seconds it ends."""
     module = distributed()
     closed = importlib.import_module("distributed.comm").CommClosedError
     plugin = job_plugin(job, run)
@@ -79,10 +88,12 @@ def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, An
     on_gpus = any("GPU" in resources for resources in _resources(client))
     options: dict[str, Any] = {"resources": {"GPU": 1}} if on_gpus else {}
     rest = iter(numbers)
+    flight: dict[str, Any] = {}
+    of: dict[str, int] = {}
+    watch = _Watch(client, flight, patience)
     try:
         client.register_plugin(plugin, name=plugin.name)
         pending = module.as_completed()
-        of: dict[Any, int] = {}
 
         def submit(count: int) -> None:
             taken = list(itertools.islice(rest, count))
@@ -90,25 +101,64 @@ def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, An
                 keys = [f"convolume-{job.hash}-{number}" for number in taken]
                 futures = client.map(run_task, [job.hash] * len(taken), taken, key=keys, pure=False, retries=_RETRIES,
                                      **options)
+                flight.update(zip(keys, futures))
                 of.update(zip(keys, taken))
                 pending.update(futures)
 
+        watch.start()
         submit(max(_LEAST_WINDOW, _WINDOW * threads))
         while of:
             batch = pending.next_batch()
-            numbers_of = [of.pop(future.key) for future in batch]
-            reports = _reports_of(client, batch, numbers_of)
-            del batch
+            reports = _reports_of(client, batch, [of[future.key] for future in batch])
+            for future in batch:
+                del of[future.key], flight[future.key]
+            del batch, future
             submit(len(reports))
             yield from reports
         client.unregister_worker_plugin(plugin.name)
-    except (OSError, TimeoutError, closed) as error:
-        raise Unavailable("the connection to Dask's scheduler is lost: blocks that are done are complete, go on with "
-                          f"resume=True (--resume) ({sentence(error)})") from None
+    except (OSError, TimeoutError, asyncio.CancelledError, closed) as error:
+        if watch.lost:
+            raise Unavailable(_NO_WORKERS) from None
+        raise Unavailable(f"{_NO_SCHEDULER} ({sentence(error)})") from None
+    except Unavailable:
+        if watch.lost:
+            raise Unavailable(_NO_WORKERS) from None
+        raise
+    finally:
+        watch.stop()
+
+
+class _Watch(threading.Thread):
+    """Gives up where all workers have been gone for a while: waiting for their results would have no end."""
+
+    def __init__(self, client: Any, flight: dict[str, Any], patience: float) -> None:
+        super().__init__(daemon=True)
+        self.lost = False
+        self._client, self._flight, self._patience = client, flight, patience
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        absent_since = None
+        while not self._stopped.wait(min(5.0, self._patience / 4)):
+            try:
+                count = len(self._client.scheduler_info(n_workers=-1)["workers"])
+            except Exception:  # no scheduler: the futures say so
+                continue
+            now = time.monotonic()
+            absent_since = None if count else absent_since or now
+            if absent_since is not None and now - absent_since >= self._patience:
+                self.lost = True
+                self._client.cancel(list(self._flight.values()))
+                return
+
+    def stop(self) -> None:
+        self._stopped.set()
 
 
 def _reports_of(client: Any, futures: list[Any], numbers: list[int]) -> list[BlockReport]:
     """Of tasks that have ended; fetched together."""
+    if client.status != "running" or any(future.status in ("cancelled", "lost") for future in futures):
+        raise Unavailable(_NO_SCHEDULER)
     done = [future for future in futures if future.status == "finished"]
     fetched = dict(zip((future.key for future in done), client.gather(done)))
     return [fetched[future.key] if future.key in fetched else _failed(future, number)
@@ -116,13 +166,10 @@ def _reports_of(client: Any, futures: list[Any], numbers: list[int]) -> list[Blo
 
 
 def _failed(future: Any, number: int) -> BlockReport:
-    if future.status == "error":
-        error = future.exception()
-        if isinstance(error, (InvalidArgument, MemoryError)):
-            raise error
-        return BlockReport(number, error=sentence(error))
-    raise Unavailable("Dask's scheduler has lost the tasks: blocks that are done are complete, go on with resume=True "
-                      "(--resume)")
+    error = future.exception()
+    if isinstance(error, (InvalidArgument, MemoryError)):
+        raise error
+    return BlockReport(number, error=sentence(error))
 
 
 def _threads(client: Any) -> int:

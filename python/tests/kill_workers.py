@@ -82,8 +82,15 @@ def workers_of_this_process():
     return found
 
 
+def run_dask_soon(run_dask, job, numbers, client, run, patience):
+    return run_dask(job, numbers, client, run, 4.0)
+
+
 def kill_workers(kills, source, target, ledger, chance):
-    from convolume._process_dask import cluster_of
+    from convolume import _process
+    from convolume._process_dask import cluster_of, run_dask
+
+    _process.run_dask = functools.partial(run_dask_soon, run_dask)
 
     done, ended = 0, threading.Event()
 
@@ -103,7 +110,9 @@ def kill_workers(kills, source, target, ledger, chance):
             try:
                 work(source, target, ledger, client=client)
                 return done
-            except convolume.BlocksFailed:  # a block whose workers were killed four times
+            except (convolume.BlocksFailed, convolume.Unavailable):
+                # A block whose workers were killed four times; or both nannies gave up, as they do where a worker is
+                # killed while it starts.
                 continue
             finally:
                 ended.set()

@@ -430,6 +430,22 @@ def test_a_lost_scheduler(tmp_path, source, image, kernel):
     close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
 
 
+def test_all_workers_gone(tmp_path, source, image, monkeypatch):
+    pytest.importorskip("distributed")
+    from convolume import _process
+    from convolume._process_dask import cluster_of, run_dask
+
+    def slow(values):
+        time.sleep(1)
+        return values
+
+    monkeypatch.setattr(_process, "run_dask", lambda *a: run_dask(*a[:4], 2.0))
+    with cluster_of("local:1") as (client, _):
+        threading.Timer(1.5, lambda: client.cluster.scale(0)).start()
+        with pytest.raises(RuntimeError, match="all workers"):
+            convolume.process(source, tmp_path / "b.zarr", slow, halo=(0, 0, 0), client=client, **GRID)
+
+
 # The command.
 
 def test_command(tmp_path, source, image, kernel, capsys):
