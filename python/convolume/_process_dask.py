@@ -17,6 +17,9 @@ from ._machine import gpu_devices
 
 _WINDOW = 4
 """Tasks that the scheduler holds for each thread of the workers: enough to keep them busy."""
+_SHORT_LOGS = {"distributed.admin.low-level-log-length": 2000,
+               "distributed.scheduler.dashboard.tasks.task-stream-length": 2000}
+"""Of what a scheduler remembers of tasks that are done: by default up to 100,000 of each kind."""
 _LEAST_WINDOW = 64
 _RETRIES = 2
 _NO_WORKERS = ("all workers of Dask are gone: blocks that are done are complete, go on with resume=True (--resume) when "
@@ -109,10 +112,11 @@ def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, An
         submit(max(_LEAST_WINDOW, _WINDOW * threads))
         while of:
             batch = pending.next_batch()
-            reports = _reports_of(client, batch, [of[future.key] for future in batch])
-            for future in batch:
-                del of[future.key], flight[future.key]
-            del batch, future
+            keys = [str(future.key) for future in batch]
+            reports = _reports_of(client, batch, [of[key] for key in keys])
+            del batch
+            for key in keys:
+                del of[key], flight[key]
             submit(len(reports))
             yield from reports
         client.unregister_worker_plugin(plugin.name)
@@ -216,6 +220,8 @@ def _local_cluster(module: Any, count: int, gpus: list[int]) -> Any:
             options["env"] = {"CUDA_VISIBLE_DEVICES": str(gpus[number])}
             options["resources"] = {"GPU": 1}
         workers[number] = {"cls": module.Nanny, "options": options}
+    config: Any = importlib.import_module("dask.config")
+    config.set(_SHORT_LOGS)
     scheduler = {"dashboard": True, "dashboard_address": "127.0.0.1:0", "port": 0, "host": "127.0.0.1"}
     return module.SpecCluster(workers=workers, scheduler={"cls": module.Scheduler, "options": scheduler},
                               name="convolume", silence_logs=logging.ERROR)
