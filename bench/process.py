@@ -134,10 +134,10 @@ def dispatch(arguments):
     """Time of Dask's client and scheduler, in one process here, for each block, where blocks do nothing."""
     job = dry_job(arguments.blocks)
     with cluster_of("local:1") as (client, _):
-        follow_dry(run_dask(dry_job(200), iter(range(200)), client, {}), dry_job(200))
+        follow_dry(run_dask(dry_job(200), range(200), client, {}), dry_job(200))
         cpu, begin = time.process_time(), time.perf_counter()
         watched = Watched()
-        follow_dry(run_dask(job, iter(range(arguments.blocks)), client, {}), job, watched)
+        follow_dry(run_dask(job, range(arguments.blocks), client, {}), job, watched)
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {"blocks": arguments.blocks, "wall_ms_per_block": 1e3 * seconds / arguments.blocks,
             "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **watched.facts()}
@@ -173,12 +173,18 @@ def follow_dry(engine, job, watched=None):
 
 
 def memory(arguments):
-    """Resident memory of a process that follows a million blocks that do nothing, in this process and by Dask."""
-    job = dry_job(1_000_000)
-    watched = Watched()
-    begin = time.perf_counter()
-    follow_dry(run_local(job, iter(range(1_000_000)), [{}]), job, watched)
-    return {"blocks": 1_000_000, "engine": "local", "seconds": time.perf_counter() - begin, **watched.facts()}
+    """Resident memory of a process that follows a million blocks that do nothing: computed here, and by a worker of
+    Dask, where client and scheduler are in this process."""
+    job, facts = dry_job(1_000_000), {"blocks": 1_000_000}
+    for engine in ("local", "dask"):
+        watched, begin = Watched(), time.perf_counter()
+        if engine == "local":
+            follow_dry(run_local(job, iter(range(1_000_000)), [{}]), job, watched)
+        else:
+            with cluster_of("local:1") as (client, _):
+                follow_dry(run_dask(job, range(1_000_000), client, {}), job, watched)
+        facts[engine] = {"seconds": time.perf_counter() - begin, **watched.facts()}
+    return facts
 
 
 def resume(arguments):

@@ -480,7 +480,7 @@ def _run(asked: _Asked, documents: Documents, writer: Writer, client: Any, patie
     writer.record["to_do"] = len(to_do)
     if len(to_do):
         engine = (run_local(job, map(int, to_do), asked.lanes) if client is None
-                  else run_dask(job, map(int, to_do), client, _on_a_worker(asked), patience))
+                  else run_dask(job, to_do.tolist(), client, _on_a_worker(asked), patience))
         _follow(engine, blocks, report, writer, say)
     report.seconds = time.perf_counter() - begin
     if report.failed:

@@ -7,7 +7,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -21,11 +21,12 @@ _SHORT_LOGS = {"distributed.admin.low-level-log-length": 2000,
                "distributed.scheduler.dashboard.tasks.task-stream-length": 2000}
 """Of what a scheduler remembers of tasks that are done: by default up to 100,000 of each kind."""
 _LEAST_WINDOW = 64
+_MOST_TASKS = 100_000
+"""Of a run: more blocks share tasks, as schedulers keep a little of every task."""
 _RETRIES = 2
-_NO_WORKERS = ("all workers of Dask are gone: blocks that are done are complete, go on with resume=True (--resume) when "
-               "there are some")
-_NO_SCHEDULER = ("the connection to Dask's scheduler is lost: blocks that are done are complete, go on with resume=True "
-                 "(--resume)")
+_GO_ON = "blocks that are done are complete, go on with resume=True (--resume)"
+_NO_WORKERS = f"all workers of Dask are gone: {_GO_ON} when there are some"
+_NO_SCHEDULER = f"the connection to Dask's scheduler is lost: {_GO_ON}"
 _workers: dict[str, Worker] = {}
 _jobs: dict[str, tuple[Job, dict[str, Any]]] = {}
 
@@ -66,8 +67,8 @@ def job_plugin(job: Job, run: Mapping[str, Any]) -> Any:
     return type("JobPlugin", (JobPlugin, base), {})(job, run)
 
 
-def run_task(job_hash: str, number: int) -> BlockReport:
-    """On a worker."""
+def run_task(job_hash: str, numbers: list[int]) -> list[BlockReport]:
+    """On a worker: some blocks, one after the other."""
     worker = _workers.get(job_hash)
     if worker is None:
         job, run = _jobs[job_hash]
@@ -75,24 +76,25 @@ def run_task(job_hash: str, number: int) -> BlockReport:
         job.operation.run_on(run)
         _workers[job_hash] = worker
     try:
-        return worker.run(number)
+        return [worker.run(number) for number in numbers]
     except Exception as error:
         after_device_failure(error)
         raise
 
 
-def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, Any],
+def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, Any],
              patience: float = 600.0) -> Iterator[BlockReport]:
     """Computes blocks on a cluster; without any worker for `patience` seconds it ends."""
+    size = -(-len(numbers) // _MOST_TASKS)
     module = distributed()
     closed = importlib.import_module("distributed.comm").CommClosedError
     plugin = job_plugin(job, run)
     threads = _threads(client)
     on_gpus = any("GPU" in resources for resources in _resources(client))
     options: dict[str, Any] = {"resources": {"GPU": 1}} if on_gpus else {}
-    rest = iter(numbers)
+    rest = (list(map(int, numbers[first:first + size])) for first in range(0, len(numbers), max(1, size)))
     flight: dict[str, Any] = {}
-    of: dict[str, int] = {}
+    of: dict[str, list[int]] = {}
     watch = _Watch(client, flight, patience)
     try:
         client.register_plugin(plugin, name=plugin.name)
@@ -101,7 +103,7 @@ def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, An
         def submit(count: int) -> None:
             taken = list(itertools.islice(rest, count))
             if taken:
-                keys = [f"convolume-{job.hash}-{number}" for number in taken]
+                keys = [f"convolume-{job.hash}-{group[0]}" for group in taken]
                 futures = client.map(run_task, [job.hash] * len(taken), taken, key=keys, pure=False, retries=_RETRIES,
                                      **options)
                 flight.update(zip(keys, futures))
@@ -117,7 +119,7 @@ def run_dask(job: Job, numbers: Iterable[int], client: Any, run: Mapping[str, An
             del batch
             for key in keys:
                 del of[key], flight[key]
-            submit(len(reports))
+            submit(len(keys))
             yield from reports
         client.unregister_worker_plugin(plugin.name)
     except (OSError, TimeoutError, asyncio.CancelledError, closed) as error:
@@ -159,21 +161,23 @@ class _Watch(threading.Thread):
         self._stopped.set()
 
 
-def _reports_of(client: Any, futures: list[Any], numbers: list[int]) -> list[BlockReport]:
+def _reports_of(client: Any, futures: list[Any], groups: list[list[int]]) -> list[BlockReport]:
     """Of tasks that have ended; fetched together."""
     if client.status != "running" or any(future.status in ("cancelled", "lost") for future in futures):
         raise Unavailable(_NO_SCHEDULER)
     done = [future for future in futures if future.status == "finished"]
     fetched = dict(zip((future.key for future in done), client.gather(done)))
-    return [fetched[future.key] if future.key in fetched else _failed(future, number)
-            for future, number in zip(futures, numbers)]
+    reports: list[BlockReport] = []
+    for future, numbers in zip(futures, groups):
+        reports += fetched[future.key] if future.key in fetched else _failed(future, numbers)
+    return reports
 
 
-def _failed(future: Any, number: int) -> BlockReport:
+def _failed(future: Any, numbers: list[int]) -> list[BlockReport]:
     error = future.exception()
     if isinstance(error, (InvalidArgument, MemoryError)):
         raise error
-    return BlockReport(number, error=sentence(error))
+    return [BlockReport(number, error=sentence(error)) for number in numbers]
 
 
 def _threads(client: Any) -> int:
