@@ -91,21 +91,27 @@ def throughput(arguments):
                     ("both", "convolve", {"kernel": kernel, "normalize": "sum", "dtype": "uint16"})):
                 target = os.path.join(folder, f"{name}.zarr")
                 drop_caches([source])
-                begin = time.perf_counter()
+                begin, cpu = time.perf_counter(), time.process_time()
                 convolume.process(source, target, op, device=arguments.device, **grid, **options)
                 os.sync()
-                one[name] = time.perf_counter() - begin
+                one[name], one[f"{name}_cpu"] = time.perf_counter() - begin, time.process_time() - cpu
                 shutil.rmtree(target)
             convolution(block, (slice(2, -2),) * 3)
-            begin = time.perf_counter()
-            for _ in range(min(blocks, 16)):
+            begin, cpu, some = time.perf_counter(), time.process_time(), min(blocks, 16)
+            for _ in range(some):
                 convolution(block, (slice(2, -2),) * 3)
-            one["engine"] = (time.perf_counter() - begin) * blocks / min(blocks, 16)
+            one["engine"] = (time.perf_counter() - begin) * blocks / some
+            one["engine_cpu"] = (time.process_time() - cpu) * blocks / some
+            # Storage compresses on the cores that the CPU engine computes on: no overlap makes that shorter.
+            one["least"] = max(one["storage"], one["engine"],
+                               (one["storage_cpu"] + one["engine_cpu"]) / len(os.sched_getaffinity(0)))
+            one["share_of_the_least"] = one["least"] / one["both"]
             one["share_of_the_slower"] = max(one["storage"], one["engine"]) / one["both"]
             one["bytes_per_second"] = size / one["both"]
             print(json.dumps(one), flush=True)
             facts["rounds"].append(one)
-        facts["share_of_the_slower"] = float(np.median([one["share_of_the_slower"] for one in facts["rounds"]]))
+        for name in ("share_of_the_slower", "share_of_the_least"):
+            facts[name] = float(np.median([one[name] for one in facts["rounds"]]))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return facts

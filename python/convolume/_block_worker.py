@@ -61,8 +61,12 @@ class Job:
     mask: Source | None = None
     dry: bool = False
     """Blocks are neither read nor written: for measurements."""
+    level: int = 0
+    """Above 0: blocks of this level of the target are made from the level before."""
 
     def blocks(self) -> Blocks:
+        if self.level:
+            return ZarrTarget(self.location, self.facts, self.layout).blocks(self.level)
         return Blocks(self.facts.frames, self.facts.channels, self.facts.shape, self.block)
 
 
@@ -93,11 +97,13 @@ class Worker:
         self.blocks = job.blocks()
         if job.dry:
             return
-        self.image = job.source.open()
-        self.mask = None if job.mask is None else job.mask.open()
         self.target = ZarrTarget(job.location, job.facts, job.layout)
         self.target.open_arrays()
         self._documents = Documents(job.location)
+        if job.level:
+            return
+        self.image = job.source.open()
+        self.mask = None if job.mask is None else job.mask.open()
 
     def read(self, block: Block, report: BlockReport) -> Any:
         """The samples and where the block is in them; None of an empty block."""
@@ -143,15 +149,24 @@ class Worker:
         report.seconds["write"] = time.perf_counter() - begin
         report.bytes_written = result.nbytes
 
+    def _reduce(self, block: Block, report: BlockReport) -> None:
+        begin = time.perf_counter()
+        self.target.reduce(self.job.level, block)
+        report.seconds["reduce"] = time.perf_counter() - begin
+        report.bytes_written = block.voxels * self.job.facts.dtype.itemsize
+
     def run(self, number: int) -> BlockReport:
         """One block, one step after the other."""
         report = BlockReport(number)
         if self.job.dry:
             return report
         block = self.blocks[number]
-        if self.target.holds(0, block):  # stored by a process that was lost before it could say so
+        if self.target.holds(self.job.level, block):  # stored by a process that was lost before it could say so
             return report
         try:
+            if self.job.level:
+                self._reduce(block, report)
+                return report
             values = self.read(block, report)
             self.write(block, None if values is None else self.compute(values, block, report), report)
         except (*FATAL, KeyboardInterrupt):
@@ -226,7 +241,7 @@ class _Lane:
             job.operation.run_on(run)
 
     def run(self, numbers: Iterator[int]) -> Iterator[BlockReport]:
-        if self._worker.job.dry:
+        if self._worker.job.dry or self._worker.job.level:
             for number in numbers:
                 yield self._worker.run(number)
             return

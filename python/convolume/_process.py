@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images larger than one machine: an operation over blocks, from any image to OME-Zarr."""
 
+import dataclasses
 import importlib.metadata
 import os
 import shutil
@@ -259,7 +260,18 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
             if begun is None:
                 manifest = write_manifest(documents, asked.request, asked.found, _versions())
                 _fix(asked, manifest["found"])
+            _warn_of_spacing(settings["kernel"], asked.job.source.open(), say)
             return _run(asked, documents, writer, client, patience, block_range, say)
+
+
+def _warn_of_spacing(kernel: Any, image: Image, say: Callable[[str], object]) -> None:
+    if not isinstance(kernel, (str, os.PathLike)):
+        return
+    for own, other in zip(reversed(open_image(kernel).spacing), reversed(image.spacing)):
+        if own and other and abs(own - other) > 0.01 * other:
+            say(f"warning: the kernel's voxels are of {own:g} µm where the image's are of {other:g} µm: resample it, by "
+                "convolume.resample_kernel")
+            return
 
 
 def _teller(log: Callable[[str], object] | bool) -> Callable[[str], object]:
@@ -456,39 +468,46 @@ def _sample(image: Image) -> np.ndarray:
     return best
 
 
-def _done(target: ZarrTarget, block: Triple, documents: Documents) -> tuple[np.ndarray, int]:
-    """Which blocks are complete, by one listing of the shards and one of the empty blocks; and how many are empty."""
+def _done(target: ZarrTarget, level: int, block: Triple, documents: Documents) -> np.ndarray:
+    """Which blocks of a level are complete, by one listing of its shards; and of level 0 one of the empty blocks."""
+    if level:
+        return target.complete(level)
     done = target.complete(0, block)
     empty = [int(name) for name in documents.names(EMPTY) if name.isdigit()]
     done[[number for number in empty if number < len(done)]] = True
-    return done, len(empty)
+    return done
 
 
 def _run(asked: _Asked, documents: Documents, writer: Writer, client: Any, patience: float, share: str | None,
          say: Callable[[str], object]) -> ProcessReport:
     begin = time.perf_counter()
     job = asked.job
+    report, complete = ProcessReport(0), np.zeros(0, bool)
     target = ZarrTarget(job.location, job.facts, job.layout)
     if node_at(job.location) is None or not _is_image(job.location):
         target.begin()
     target.open_arrays()
-    blocks = job.blocks()
-    numbers = range(len(blocks)) if share is None else block_range(share, len(blocks))
-    done, _ = _done(target, job.block, documents)
-    to_do = np.flatnonzero(~done[numbers.start:numbers.stop]) + numbers.start
-    report = ProcessReport(len(numbers), complete_before=len(numbers) - len(to_do))
-    writer.record["to_do"] = len(to_do)
-    if len(to_do):
-        engine = (run_local(job, map(int, to_do), asked.lanes) if client is None
-                  else run_dask(job, to_do.tolist(), client, _on_a_worker(asked), patience))
-        _follow(engine, blocks, report, writer, say)
-    report.seconds = time.perf_counter() - begin
-    if report.failed:
-        raise BlocksFailed(f"{report.failed} of {len(numbers)} blocks failed, the others are complete; go on with "
-                           f"resume=True (--resume). The first: {report.failures[0]}")
+    for level in range(len(target.arrays)):
+        if level and not complete.all():  # by other shares, later
+            break
+        part = dataclasses.replace(job, level=level, hash=f"{job.hash}-{level}" if level else job.hash)
+        blocks = part.blocks()
+        complete = _done(target, level, job.block, documents)
+        numbers = range(len(blocks)) if share is None else block_range(share, len(blocks))
+        to_do = (np.flatnonzero(~complete[numbers.start:numbers.stop]) + numbers.start).tolist()
+        of_level = ProcessReport(len(numbers), complete_before=len(numbers) - len(to_do))
+        if to_do:
+            writer.record["to_do"] += len(to_do)
+            engine = (run_local(part, to_do, asked.lanes) if client is None
+                      else run_dask(part, to_do, client, _on_a_worker(asked), patience))
+            _follow(engine, blocks, of_level, writer, say, f"level {level}, " if level else "")
+            complete = _done(target, level, job.block, documents)
+        report = of_level if level == 0 else report
+        report.seconds = time.perf_counter() - begin
+        if of_level.failed:
+            raise BlocksFailed(f"{of_level.failed} of {len(numbers)} blocks failed, the others are complete; go on with "
+                               f"resume=True (--resume). The first: {of_level.failures[0]}")
     if share is None:
-        for level in range(1, len(target.arrays)):
-            _make_level(target, level, say)
         target.finish()
         report.finished = True
     report.seconds = time.perf_counter() - begin
@@ -509,7 +528,7 @@ def _is_image(location: Location) -> bool:
 
 
 def _follow(engine: Iterator[BlockReport], blocks: Blocks, report: ProcessReport, writer: Writer,
-            say: Callable[[str], object]) -> None:
+            say: Callable[[str], object], prefix: str = "") -> None:
     """Counts and tells what becomes of the blocks."""
     in_a_row = 0
     for one in engine:
@@ -517,7 +536,7 @@ def _follow(engine: Iterator[BlockReport], blocks: Blocks, report: ProcessReport
         if one.error is not None:
             in_a_row += not one.damaged
             report.failed += 1
-            sentence = f"block {one.number} ({block}): {one.error}"
+            sentence = f"{prefix}block {one.number} ({block}): {one.error}"
             if len(report.failures) < MOST_FAILURES:
                 report.failures.append(sentence)
             writer.record["failures"] = report.failures[-5:]
@@ -530,20 +549,12 @@ def _follow(engine: Iterator[BlockReport], blocks: Blocks, report: ProcessReport
             report.bytes_written += one.bytes_written
             number = report.done + report.complete_before
             what = "empty" if one.empty else ", ".join(f"{name} {s:.2f} s" for name, s in one.seconds.items())
-            say(f"{number} of {report.blocks}: block {one.number} ({block}): {what}")
-        for name in ("done", "empty", "failed", "bytes_read", "bytes_written"):
-            writer.record[name] = getattr(report, name)
+            say(f"{number} of {report.blocks}: {prefix}block {one.number} ({block}): {what}")
+        if not prefix:
+            for name in ("done", "empty", "failed", "bytes_read", "bytes_written"):
+                writer.record[name] = getattr(report, name)
         if in_a_row >= MOST_FAILURES:
             return
-
-
-def _make_level(target: ZarrTarget, level: int, say: Callable[[str], object]) -> None:
-    blocks = target.blocks(level)
-    to_do = np.flatnonzero(~target.complete(level))
-    for number in to_do:
-        target.reduce(level, blocks[int(number)])
-    if len(to_do):
-        say(f"level {level}: {len(to_do)} blocks")
 
 
 def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool = True,

@@ -332,6 +332,34 @@ def test_block_ranges_side_by_side(tmp_path, source, image):
     assert convolume.process_status(target)["done"] == 14
 
 
+@pytest.mark.parametrize("dask", [None, "local:2"])
+def test_levels(tmp_path, source, image, dask):
+    """Made in one run by any engine; by shares, level after level."""
+    if dask is not None:
+        pytest.importorskip("distributed")
+    target = tmp_path / "b.zarr"
+
+    def as_it_is(values):
+        return values
+
+    options = {"halo": (0, 0, 0), "dtype": "uint16", "levels": 3, **GRID}
+    convolume.process(source, target, as_it_is, dask=dask, **options)
+    convolume.save(tmp_path / "c.zarr", image, levels=3, spacing=(0.5, 0.1, 0.1))
+    expected = [np.asarray(convolume.open(tmp_path / "c.zarr", level=level)) for level in range(3)]
+    assert [one.shape for one in expected] == [(20, 75, 90), (20, 38, 45), (20, 19, 23)]
+    for level in range(3):
+        np.testing.assert_array_equal(np.asarray(convolume.open(target, level=level)), expected[level])
+    if dask is None:
+        zarr = pytest.importorskip("zarr")
+        shares = tmp_path / "d.zarr"
+        for level in range(3):
+            for share in range(2):
+                convolume.process(source, shares, as_it_is, block_range=f"{share}/2", **options)
+            np.testing.assert_array_equal(zarr.open_array(shares / str(level), mode="r")[...], expected[level])
+        report = convolume.process(source, shares, as_it_is, resume=True, **options)
+        assert report.done == 0 and report.finished
+
+
 def test_failures_of_blocks(tmp_path, source, image, kernel):
     target = tmp_path / "b.zarr"
     damaged = source / "0/c/2/1/1"
@@ -371,7 +399,7 @@ def test_a_full_disk(tmp_path, random, kernel):
     close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
 
 
-@pytest.mark.parametrize("kind,kills", [("process", 4), ("workers", 2)])
+@pytest.mark.parametrize("kind,kills", [("process", 3), ("workers", 2)])
 def test_killed_at_random_moments(kind, kills):
     if kind == "workers":
         pytest.importorskip("distributed")
@@ -431,6 +459,23 @@ def test_a_lost_scheduler(tmp_path, source, image, kernel):
     close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
 
 
+def test_a_gpu_that_fails(tmp_path, source, image):
+    """The worker's process ends, and another computes the block."""
+    pytest.importorskip("distributed")
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def fails_once(values):
+        (marks / str(os.getpid())).touch()
+        if len(os.listdir(marks)) == 1:
+            raise convolume.DeviceFailure("the GPU fell off the bus")
+        return values * 2.0
+
+    report = convolume.process(source, tmp_path / "b.zarr", fails_once, halo=(0, 0, 0), dask="local:1", **GRID)
+    assert report.finished and report.failed == 0 and len(os.listdir(marks)) == 2
+    np.testing.assert_array_equal(np.asarray(convolume.open(tmp_path / "b.zarr")), image * 2)
+
+
 def test_all_workers_gone(tmp_path, source, image, monkeypatch):
     pytest.importorskip("distributed")
     from convolume import _process
@@ -477,6 +522,14 @@ def test_command(tmp_path, source, image, kernel, capsys):
     with pytest.raises(SystemExit) as usage:
         process_command.main([*common, "--blok", "3"])
     assert usage.value.code == 2
+
+
+def test_a_kernel_of_other_voxels(tmp_path, source, kernel):
+    lines = []
+    convolume.save(tmp_path / "k.tif", kernel, spacing=(0.5, 0.2, 0.2))
+    convolume.process(source, tmp_path / "b.zarr", "convolve", kernel=tmp_path / "k.tif", device="cpu",
+                      log=lines.append, **GRID)
+    assert lines[0].startswith("warning") and "voxels" in lines[0]
 
 
 def test_interrupted(tmp_path, source):
