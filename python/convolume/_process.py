@@ -269,8 +269,8 @@ def _warn_of_spacing(kernel: Any, image: Image, say: Callable[[str], object]) ->
         return
     for own, other in zip(reversed(open_image(kernel).spacing), reversed(image.spacing)):
         if own and other and abs(own - other) > 0.01 * other:
-            say(f"warning: the kernel's voxels are of {own:g} µm where the image's are of {other:g} µm: resample it, by "
-                "convolume.resample_kernel")
+            say(f"warning: the kernel's voxels are of {own:g} µm where the image's are of {other:g} µm: resample it "
+                "by convolume.resample_kernel")
             return
 
 
@@ -505,8 +505,8 @@ def _run(asked: _Asked, documents: Documents, writer: Writer, client: Any, patie
         report = of_level if level == 0 else report
         report.seconds = time.perf_counter() - begin
         if of_level.failed:
-            raise BlocksFailed(f"{of_level.failed} of {len(numbers)} blocks failed, the others are complete; go on with "
-                               f"resume=True (--resume). The first: {of_level.failures[0]}")
+            raise BlocksFailed(f"{of_level.failed} of {len(numbers)} blocks failed, the others are complete; go on "
+                               f"with resume=True (--resume). The first: {of_level.failures[0]}")
     if share is None:
         target.finish()
         report.finished = True
