@@ -12,7 +12,8 @@ SAMPLE_BYTES = 2  # of image and result
 GPUS = 64
 BLOCK, HALO = (512, 1024, 1024), (31, 63, 63)  # the PSF's extents before and after
 ITERATIONS = 30
-SECONDS_PER_VOXEL = 22.3e-3 / prod((512, 1024, 1024))  # of an iteration of rl, extended, on an H200 (performance/gpu.md)
+# Of an iteration of rl, extended, on an H200 (docs/performance/gpu.md).
+SECONDS_PER_VOXEL = 22.3e-3 / prod((512, 1024, 1024))
 STORAGE = 50e9  # bytes a second of the whole file system, for reading and for writing: assumed
 COMPRESSION = 1.5  # assumed
 BUS = 40e9  # bytes a second to and from each GPU: assumed

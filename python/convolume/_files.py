@@ -13,6 +13,7 @@ import numpy as np
 from . import _core
 from ._arrays import TYPES, readable
 from ._errors import InvalidArgument, Unavailable
+from ._machine import free_host_bytes
 from ._zarr_images import Layout, is_zarr, open_zarr, save_zarr
 
 Path = str | PathLike[str]
@@ -293,7 +294,7 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
     if spacing is not None:
         _set_spacing(metadata, source.axes, spacing)
     if is_zarr(name):
-        layout = Layout(zarr_format, chunks, shards, compression or "zstd", levels)
+        layout = Layout(zarr_format, chunks, shards, compression or "zstd", levels, free_host_bytes() // 16)
         described = Image(source._reader, metadata, source._array, source.axes)
         save_zarr(name, described, like, layout, overwrite)
         return

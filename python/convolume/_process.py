@@ -30,7 +30,7 @@ from ._blocks import (
 from ._errors import CannotCreate, Error, InvalidArgument, OutputExists
 from ._files import Image, Path
 from ._files import open as open_image
-from ._machine import gpu_devices
+from ._machine import free_host_bytes, gpu_devices
 from ._manifest import (
                       EMPTY,
                       Writer,
@@ -41,15 +41,25 @@ from ._manifest import (
                       write_manifest,
                       writer_records,
 )
-from ._operations import Convolution, Deconvolution, Function, Operation, read_box
+from ._operations import Convolution, Deconvolution, Function, Operation, hash_of, read_box
 from ._process_dask import cluster_of, run_dask
 from ._run import Device, byte_size
-from ._zarr_images import Layout, ZarrTarget, facts_of, levels_of, node_at, refuse_existing
+from ._zarr_images import (
+                      MANIFEST,
+                      Layout,
+                      Node,
+                      ZarrTarget,
+                      facts_of,
+                      levels_of,
+                      node_at,
+                      refuse_existing,
+                      remove_description,
+)
 from ._zarr_store import Documents, Location, ZarrArray
 
 MOST_FAILURES = 10
 """A run ends when so many blocks have failed one after the other, but for blocks whose samples are damaged."""
-_SAMPLE_VOXELS = 256 * 256 * 64
+_STATE_PLANES = 8
 
 
 class BlocksFailed(Error, RuntimeError):
@@ -253,15 +263,24 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         documents = Documents(location)
         with Writer(documents, block_range) as writer:
             if replaced is not None:
-                for name in levels_of(replaced):
-                    documents.delete_all(name)
-                documents.delete_all(EMPTY)
-                documents.delete(".convolume/manifest.json")
+                _remove(replaced, documents)
             if begun is None:
                 manifest = write_manifest(documents, asked.request, asked.found, _versions())
                 _fix(asked, manifest["found"])
             _warn_of_spacing(settings["kernel"], asked.job.source.open(), say)
             return _run(asked, documents, writer, client, patience, block_range, say)
+
+
+def _remove(image: Node, documents: Documents) -> None:
+    """An image's arrays, finished or not: first what makes it an image, last what says how it was made."""
+    manifest = documents.read_json(MANIFEST) or {}
+    begun = range(int(manifest.get("request", {}).get("target", {}).get("levels", 0)))
+    names = [*levels_of(image), *map(str, begun)]
+    remove_description(image)
+    for name in dict.fromkeys(names):
+        documents.delete_all(name)
+    documents.delete_all(EMPTY)
+    documents.delete(MANIFEST)
 
 
 def _warn_of_spacing(kernel: Any, image: Image, say: Callable[[str], object]) -> None:
@@ -302,21 +321,6 @@ def _versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
-
-
-def free_host_bytes() -> int:
-    """Three quarters of what is free, also of a control group's limit."""
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    try:
-        with open("/proc/meminfo") as file:
-            free = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
-        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
-            most = limit.read().strip()
-            if most.isdigit():
-                free = min(free, int(most) - int(used.read()))
-    except (OSError, StopIteration, ValueError):
-        pass
-    return max(1 << 28, free * 3 // 4)
 
 
 def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
@@ -442,9 +446,14 @@ def _fix(asked: _Asked, found: Mapping[str, Any]) -> None:
 
 
 def _state_of(source: Source) -> str | None:
-    """What tells one content of a path from another: of files their size and time, of Zarr the metadata."""
-    if source.image is not None:
-        return None
+    """What tells one content from another: of files their size and time, of Zarr the metadata, of images in memory some
+    planes."""
+    if source.image is not None and not hasattr(source.image._reader, "document"):
+        image = source.image
+        depth, height, width = image._metadata.shape
+        planes = sorted({depth * i // _STATE_PLANES for i in range(_STATE_PLANES)})
+        return hash_of(np.stack([read_box(image, 0, 0, [slice(z, z + 1), slice(0, height), slice(0, width)])
+                                 for z in planes]))
     path = source.path.partition(":/")[0] if not os.path.exists(source.path) else source.path
     if os.path.isfile(path):
         facts = os.stat(path)

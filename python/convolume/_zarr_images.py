@@ -384,22 +384,32 @@ class ZarrTarget:
         return {"min": low, "max": high, "start": low, "end": high}
 
     def _write_group(self, attributes: dict[str, Any] | None) -> None:
-        documents = Documents(self.location)
-        node = node_at(self.location)
-        kept = dict(node.attributes) if node is not None else {}
-        ome = kept.pop("ome", {})
-        for name in ("multiscales", "omero"):
-            kept.pop(name, None)
-            if isinstance(ome, dict):
-                ome.pop(name, None)
-        if self.zarr_format == 3:
-            new = {**(attributes or {})}
-            if ome or "ome" in new:
-                new["ome"] = {**ome, **new.get("ome", {})}
-            documents.write_json("zarr.json", {"zarr_format": 3, "node_type": "group", "attributes": {**kept, **new}})
-        else:
-            documents.write_json(".zgroup", {"zarr_format": 2})
-            documents.write_json(".zattrs", {**kept, **(attributes or {})})
+        write_group(self.location, self.zarr_format, attributes)
+
+
+def write_group(location: Location, zarr_format: int, attributes: dict[str, Any] | None) -> None:
+    """The group of an image; its other attributes stay, its old image goes."""
+    documents = Documents(location)
+    node = node_at(location)
+    kept = dict(node.attributes) if node is not None else {}
+    ome = kept.pop("ome", {})
+    for name in ("multiscales", "omero"):
+        kept.pop(name, None)
+        if isinstance(ome, dict):
+            ome.pop(name, None)
+    if zarr_format == 3:
+        new = {**(attributes or {})}
+        if ome or "ome" in new:
+            new["ome"] = {**ome, **new.get("ome", {})}
+        documents.write_json("zarr.json", {"zarr_format": 3, "node_type": "group", "attributes": {**kept, **new}})
+    else:
+        documents.write_json(".zgroup", {"zarr_format": 2})
+        documents.write_json(".zattrs", {**kept, **(attributes or {})})
+
+
+def remove_description(image: Node) -> None:
+    """Then it is a group, and no image."""
+    write_group(image.location, image.zarr_format, None)
 
 
 def refuse_existing(location: Location, zarr_format: int, overwrite: bool) -> Node | None:

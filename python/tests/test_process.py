@@ -267,6 +267,17 @@ def test_resume_and_changes(tmp_path, source, image, kernel):
         convolume.process(source, target, "convolve", resume=True, **options)
 
 
+def test_overwriting_what_was_not_finished(tmp_path, image, kernel):
+    """No shard of the run before is taken for one of this."""
+    target, options = tmp_path / "b.zarr", {"kernel": kernel, "device": "cpu", **GRID}
+    convolume.process(image * 0, target, "convolve", block_range="0/2", **options)
+    with pytest.raises(ValueError, match="source.state"):
+        convolume.process(image, target, "convolve", resume=True, **options)
+    report = convolume.process(image, target, "convolve", overwrite=True, **options)
+    assert report.done == 18
+    close(convolume.open(target), convolume.convolve(image, kernel, device="cpu"))
+
+
 def test_other_things_stay(tmp_path, source, image, kernel):
     target = tmp_path / "b.zarr"
     convolume.save(target, image)
