@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import random
+import secrets
 import socket
 import threading
 import time
@@ -134,7 +135,8 @@ class Writer:
 
     def __init__(self, documents: Documents, share: str | None) -> None:
         self._documents = documents
-        self._name = f"{socket.gethostname()}-{os.getpid()}.json"
+        # Containers may have the same host name and number of process.
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}.json"
         self.record: dict[str, Any] = {
             "host": socket.gethostname(), "pid": os.getpid(), "machine": _this_machine(),
             "process_start": _start_of(os.getpid()), "range": share, "began": time.time(), "updated": time.time(),
