@@ -301,7 +301,7 @@ convolume.process(sys.argv[1], sys.argv[2], slow, halo=(0, 0, 0), block=(8, 32, 
 
 
 def slow_writer(source, target, *more):
-    process = subprocess.Popen([sys.executable, "-c", SLOW, source, target, "30", *more], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", SLOW, source, target, "600", *more], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"at work\n"
     return process
 
