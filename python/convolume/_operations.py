@@ -3,6 +3,7 @@
 
 import hashlib
 import inspect
+import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -230,7 +231,7 @@ class Function:
     def facts(self) -> dict[str, Any]:
         try:
             source = hashlib.sha256(inspect.getsource(self.function).encode()).hexdigest()[:16]
-        except (OSError, TypeError):
+        except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # not every function is in a file of Python
             source = "unknown"
         return {"name": f"{getattr(self.function, '__module__', '')}.{self.name}", "source": source,
                 "halo": [low for low, _ in self.halo], "boundary": self.boundary, "cval": self.cval}
