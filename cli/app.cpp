@@ -41,6 +41,20 @@ void refuse_unknown_command(const CLI::App& app, int argc, const char* const* ar
                                       names_of_subcommands(app)));
 }
 
+// Files are read by the library; OME-Zarr is a folder of many, which the Python package reads.
+void refuse_zarr(int argc, const char* const* argv) {
+    if (argc < 2 || std::string_view(argv[1]) == "process") return;
+    for (int i = 2; i < argc; ++i) {
+        std::string_view argument = argv[i];
+        while (argument.ends_with('/')) argument.remove_suffix(1);
+        if (argument.ends_with(".zarr"))
+            throw InvalidArgument(message(argument, " is OME-Zarr, which ", argv[1],
+                                          " does not take; convolume process convolves and "
+                                          "deconvolves it, and convolume.open of the Python "
+                                          "package reads it"));
+    }
+}
+
 }  // namespace
 
 const char* const version = CONVOLUME_VERSION;
@@ -79,6 +93,7 @@ int run(int argc, const char* const* argv) {
     };
     try {
         refuse_unknown_command(app, argc, argv);
+        refuse_zarr(argc, argv);
         app.parse(argc, argv);
         if (!action)
             throw InvalidArgument(message("no subcommand was named; give one of ",

@@ -22,6 +22,7 @@ class App;
     SUBCOMMAND(preview)                   \
     SUBCOMMAND(project)                   \
     SUBCOMMAND(compare)                   \
+    SUBCOMMAND(process)                   \
     SUBCOMMAND(doctor)
 
 namespace convolume::cli {

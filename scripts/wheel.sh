@@ -50,8 +50,10 @@ size=$(wc -c <"$(echo build/wheels/*.whl)")
 fresh=build/wheel-venv
 rm -rf "$fresh"
 python3 -m venv "$fresh"
-"$fresh/bin/pip" install -q --disable-pip-version-check build/wheels/*.whl pytest hypothesis scipy scikit-image
+"$fresh/bin/pip" install -q --disable-pip-version-check build/wheels/*.whl pytest hypothesis scipy scikit-image \
+    tensorstore
 "$fresh/bin/convolume" --version
+PATH="$root/$fresh/bin:$PATH" convolume process --help >/dev/null
 cd python/tests
 unset PYTHONPATH
 "$root/$fresh/bin/python" -m pytest -q -p no:cacheprovider .

@@ -5,6 +5,9 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 :mod:`convolume.restoration`.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
 from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
@@ -28,10 +31,27 @@ from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._plan import Plan
 from ._run import Run
 
+if TYPE_CHECKING:
+    from ._process import BlocksFailed, ProcessPlan, ProcessReport, plan_process, process, process_status
+
 __version__: str = version()
 
-__all__ = ["BadData", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver", "DeviceFailure", "Error",
-           "FileFailure", "GpuDevice", "Image", "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory",
-           "OutputExists", "Phantom", "Plan", "Run", "Unavailable", "__version__", "convolve", "correlate",
-           "filter_bank", "gpu_devices", "make_psf", "open", "psf_facts", "resample_kernel", "richardson_lucy", "save",
+__all__ = ["BadData", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver",
+           "DeviceFailure", "Error", "FileFailure", "GpuDevice", "Image", "InputNotFound", "InvalidArgument",
+           "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "Run",
+           "Unavailable", "__version__", "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open",
+           "plan_process", "process", "process_status", "psf_facts", "resample_kernel", "richardson_lucy", "save",
            "wiener"]
+
+# Imported at their first use: they need threads, sockets and more, which take longer to import than all the rest.
+_LATER = ("BlocksFailed", "ProcessPlan", "ProcessReport", "plan_process", "process", "process_status")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'convolume' has no attribute '{name}'")
+    return getattr(importlib.import_module("._process", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images in files (TIFF, HDF5, NPY), read when their samples are asked for."""
+"""Images in files (TIFF, HDF5, NPY, OME-Zarr), read when their samples are asked for."""
 
 import builtins
 import importlib
 import os
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
 from ._arrays import TYPES, readable
 from ._errors import InvalidArgument, Unavailable
+from ._machine import free_host_bytes
+from ._zarr_images import Layout, is_zarr, open_zarr, save_zarr
 
 Path = str | PathLike[str]
 Spacing = tuple[float | None, ...]
@@ -85,6 +87,12 @@ class Image:
     def spacing(self) -> Spacing:
         """Edge lengths of a voxel in µm, for those of z, y, x that there are; None where the file does not say."""
         return tuple(length for axis, length in zip("ZYX", self._metadata.spacing) if axis in self._axes)
+
+    @property
+    def translation(self) -> tuple[float, ...]:
+        """Of the first sample in µm, for those of z, y, x that there are: of OME-Zarr, 0 of other files."""
+        shifts = getattr(self._reader, "translation", {})
+        return tuple(float(shifts.get(axis, 0.0)) for axis in "ZYX" if axis in self._axes)
 
     @property
     def channel_names(self) -> list[str]:
@@ -188,14 +196,20 @@ def _axes_of(metadata: Any) -> str:
     return "".join(axis for axis in _AXES if axis in "YX" or extents[axis] > 1 or axis in metadata.axes and axis == "Z")
 
 
-def open(path: Path, *, axes: str = "") -> Image:  # noqa: A001 (the name that people look for)
-    """An image in a file: TIFF (plain, ImageJ, OME), HDF5 (``"file.h5:/dataset"``), NPY.
+def open(path: Path, *, axes: str = "", level: int | None = None,  # noqa: A001 (the name that people look for)
+         missing: Literal["fill", "error"] = "fill") -> Image:
+    """An image in a file: TIFF (plain, ImageJ, OME), HDF5 (``"file.h5:/dataset"``), NPY, or OME-Zarr.
 
     Parameters
     ----------
     path : str or path
+        Of OME-Zarr also a URL (https://, s3://, gs://). ``"image.zarr/1"`` is its level 1.
     axes : str, optional
         What the dimensions of the file mean, such as "TYX", instead of what it says.
+    level : int, optional
+        Of OME-Zarr: 0 is the finest.
+    missing : {"fill", "error"}
+        Of OME-Zarr: chunks that are not stored are read as the fill value, as the format defines, or are an error.
 
     Raises
     ------
@@ -218,6 +232,11 @@ def open(path: Path, *, axes: str = "") -> Image:  # noqa: A001 (the name that p
     (4, 3)
     """
     name = os.fspath(path)
+    if is_zarr(name):
+        zarr = open_zarr(name, axes, level, missing)
+        return Image(zarr, zarr.metadata, None, zarr.axes)
+    if level is not None:
+        raise InvalidArgument(f"{name} is no OME-Zarr image: it has no levels")
     try:
         reader = _core.Reader(name, axes)
     except OSError as error:
@@ -228,10 +247,12 @@ def open(path: Path, *, axes: str = "") -> Image:  # noqa: A001 (the name that p
 
 
 def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None = None,
-         spacing: Sequence[float | None] | None = None, compression: str = "none", overwrite: bool = False) -> None:
-    """Writes an image. The extension decides: .tif, .ome.tif, .h5 (``"file.h5:/dataset"``), .npy.
+         spacing: Sequence[float | None] | None = None, compression: str | None = None, overwrite: bool = False,
+         zarr_format: Literal[2, 3] = 3, chunks: Sequence[int] | None = None, shards: Sequence[int] | None = None,
+         levels: int | None = None) -> None:
+    """Writes an image. The extension decides: .tif, .ome.tif, .h5 (``"file.h5:/dataset"``), .npy, .zarr.
 
-    The file is written beside and gets its name when it is complete.
+    The file is written beside and gets its name when it is complete. In object stores (s3://) the metadata come last.
 
     Parameters
     ----------
@@ -241,8 +262,18 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
         Whose metadata go on: channel names, frame interval, OME-XML, and spacing where none is given.
     axes, spacing
         Of an array, as of :meth:`Image.of_array`.
-    compression : {"none", "deflate", "lzw", "zstd", "packbits"}
+    compression : {"none", "deflate", "lzw", "zstd", "packbits"}, optional
+        None by default; of OME-Zarr one of "zstd" (the default), "none", "gzip", "blosc".
     overwrite : bool
+        Of OME-Zarr only the image is replaced: labels and other arrays beside it stay.
+    zarr_format : {3, 2}
+        OME-Zarr 0.5, with shards, or 0.4, without.
+    chunks, shards : (z, y, x), optional
+        Of OME-Zarr: what is compressed at once (16 to 64 planes of 256 × 256 by default), and what one file holds
+        (whole chunks, up to 1 GiB).
+    levels : int, optional
+        Of OME-Zarr: how many, each with half the samples along an axis, by mean. By default until the largest extent
+        is 256.
 
     Raises
     ------
@@ -262,8 +293,15 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
         metadata.channel_names = []
     if spacing is not None:
         _set_spacing(metadata, source.axes, spacing)
+    if is_zarr(name):
+        layout = Layout(zarr_format, chunks, shards, compression or "zstd", levels, free_host_bytes() // 16)
+        described = Image(source._reader, metadata, source._array, source.axes)
+        save_zarr(name, described, like, layout, overwrite)
+        return
+    if chunks is not None or shards is not None or levels is not None:
+        raise InvalidArgument(f"{name} is no OME-Zarr image: it has no chunks, shards or levels to choose")
     try:
-        writer = _core.Writer(name, metadata, overwrite, compression)
+        writer = _core.Writer(name, metadata, overwrite, compression or "none")
         _write(writer, source)
         writer.commit()
     except OSError as error:

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures convolume.process: throughput, what a block costs Dask's client and scheduler, resumption, seams.
+
+    bench/process.py PART... [--gib N] [--blocks N] [--folder DIR] [--out FILE]
+
+PART: throughput, dispatch, memory, resume, seams. Each part's results replace those of before in FILE (default
+bench/results/process.json). `--folder` is where images are written, and removed again.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import convolume
+from convolume._block_worker import Job, Source, run_local
+from convolume._operations import Convolution, Function
+from convolume._process import ProcessReport, _follow
+from convolume._process_dask import cluster_of, run_dask
+from convolume._zarr_images import Layout, TargetFacts, ZarrTarget
+from convolume._zarr_store import Location
+
+ROOT = Path(__file__).parents[1]
+
+
+class Record:
+    """Stands for the writer's record."""
+
+    def __init__(self):
+        self.record = {}
+
+
+def machine():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    name = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
+    return {"cpu": name, "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
+            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+            "python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
+
+
+def resident_mib():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def as_it_is(values):
+    return values
+
+
+def drop_caches(paths):
+    """Asks the system to forget files, so that they are read from the disk."""
+    os.sync()
+    for path in paths:
+        for file in Path(path).rglob("*"):
+            if file.is_file():
+                handle = os.open(file, os.O_RDONLY)
+                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(handle)
+
+
+def throughput(arguments):
+    """A small kernel on a stored image, beside its storage alone (the image copied by the same code) and its engine
+    alone (blocks in memory)."""
+    folder = tempfile.mkdtemp(dir=arguments.folder)
+    shape = (int(arguments.gib * 2**30 / 2 / 1024 / 1024), 1024, 1024)
+    kernel = np.random.default_rng(2).random((5, 5, 5)).astype(np.float32)
+    grid = {"chunks": (32, 256, 256), "shards": (64, 512, 512), "block": (128, 512, 1024), "levels": 1}
+    source, facts = os.path.join(folder, "source.zarr"), {}
+    try:
+        make_image(source, shape, grid)
+        size = int(np.prod(shape)) * 2
+        stored = sum(file.stat().st_size for file in Path(source).rglob("*") if file.is_file())
+        facts = {"shape": shape, "type": "uint16", "bytes": size, "stored_bytes": stored, "kernel": kernel.shape,
+                 "result": "uint16", **grid, "rounds": []}
+        block = np.random.default_rng(3).integers(0, 999, [b + 4 for b in grid["block"]], np.uint16)
+        convolution = Convolution(kernel, np.dtype(np.uint16), normalize="sum", dtype="uint16")
+        convolution.run_on({"device": arguments.device})
+        blocks = int(np.prod(shape)) // int(np.prod(grid["block"]))
+        for _ in range(arguments.rounds):
+            one = {}
+            for name, op, options in (
+                    ("storage", as_it_is, {"halo": (2, 2, 2), "dtype": "uint16"}),
+                    ("both", "convolve", {"kernel": kernel, "normalize": "sum", "dtype": "uint16"})):
+                target = os.path.join(folder, f"{name}.zarr")
+                drop_caches([source])
+                begin, cpu = time.perf_counter(), time.process_time()
+                convolume.process(source, target, op, device=arguments.device, **grid, **options)
+                os.sync()
+                one[name], one[f"{name}_cpu"] = time.perf_counter() - begin, time.process_time() - cpu
+                shutil.rmtree(target)
+            convolution(block, (slice(2, -2),) * 3)
+            begin, cpu, some = time.perf_counter(), time.process_time(), min(blocks, 16)
+            for _ in range(some):
+                convolution(block, (slice(2, -2),) * 3)
+            one["engine"] = (time.perf_counter() - begin) * blocks / some
+            one["engine_cpu"] = (time.process_time() - cpu) * blocks / some
+            # Storage compresses on the cores that the CPU engine computes on: no overlap makes that shorter.
+            one["least"] = max(one["storage"], one["engine"],
+                               (one["storage_cpu"] + one["engine_cpu"]) / len(os.sched_getaffinity(0)))
+            one["share_of_the_least"] = one["least"] / one["both"]
+            one["share_of_the_slower"] = max(one["storage"], one["engine"]) / one["both"]
+            one["bytes_per_second"] = size / one["both"]
+            print(json.dumps(one), flush=True)
+            facts["rounds"].append(one)
+        for name in ("share_of_the_slower", "share_of_the_least"):
+            facts[name] = float(np.median([one[name] for one in facts["rounds"]]))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return facts
+
+
+def make_image(path, shape, grid):
+    """Something like a recording: a smooth object and noise of photons."""
+    plane = np.random.default_rng(1).normal(100, 10, (64, *shape[1:])).astype(np.uint16)
+    facts = TargetFacts("ZYX", 1, 1, shape, np.dtype(np.uint16), (0.5, 0.1, 0.1), {}, None, [])
+    target = ZarrTarget(Location.of(path), facts, Layout(3, grid["chunks"], grid["shards"], "zstd", 1))
+    target.begin()
+    target.open_arrays()
+    for block in target.blocks(0):
+        z, y, x = (slice(b, e) for b, e in zip(block.begin, block.end))
+        target.write(0, block, np.ascontiguousarray(plane[:z.stop - z.start, y, x]))
+    target.finish()
+
+
+def dry_job(count):
+    facts = TargetFacts("ZYX", 1, 1, (count, 1, 1), np.dtype(np.float32), (None,) * 3, {}, None, [])
+    return Job("bench", Source("none"), Location("/none"), facts, Layout(), Function(as_it_is, np.dtype(np.float32),
+               halo=(0, 0, 0)), (1, 1, 1), dry=True)
+
+
+def dispatch(arguments):
+    """Time of Dask's client and scheduler, in one process here, for each block, where blocks do nothing."""
+    job = dry_job(arguments.blocks)
+    with cluster_of("local:1") as (client, _):
+        follow_dry(run_dask(dry_job(200), range(200), client, {}), dry_job(200))
+        cpu, begin = time.process_time(), time.perf_counter()
+        watched = Watched()
+        follow_dry(run_dask(job, range(arguments.blocks), client, {}), job, watched)
+        seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    return {"blocks": arguments.blocks, "wall_ms_per_block": 1e3 * seconds / arguments.blocks,
+            "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **watched.facts()}
+
+
+class Watched:
+    """Resident memory of this process while blocks go by."""
+
+    def __init__(self):
+        self.samples = []
+
+    def see(self, number):
+        if number % 10000 == 0:
+            self.samples.append((number, round(resident_mib(), 1)))
+            print(f"{time.strftime('%H:%M:%S')} {number} {self.samples[-1][1]} MiB", flush=True)
+
+    def facts(self):
+        return {"resident_mib": self.samples[:: max(1, len(self.samples) // 20)],
+                "most_mib": max((mib for _, mib in self.samples), default=None)}
+
+
+def follow_dry(engine, job, watched=None):
+    report = ProcessReport(len(job.blocks()))
+
+    def seen():
+        for number, one in enumerate(engine):
+            if watched is not None:
+                watched.see(number)
+            yield one
+
+    _follow(seen(), job.blocks(), report, Record(), lambda line: None)
+    assert report.done == report.blocks
+
+
+def memory(arguments):
+    """Resident memory of a process that follows a million blocks that do nothing: computed here, and by a worker of
+    Dask, where client and scheduler are in this process."""
+    job, facts = dry_job(1_000_000), {"blocks": 1_000_000}
+    for engine in ("local", "dask"):
+        watched, begin = Watched(), time.perf_counter()
+        if engine == "local":
+            follow_dry(run_local(job, iter(range(1_000_000)), [{}]), job, watched)
+        else:
+            with cluster_of("local:1") as (client, _):
+                follow_dry(run_dask(job, range(1_000_000), client, {}), job, watched)
+        facts[engine] = {"seconds": time.perf_counter() - begin, **watched.facts()}
+    return facts
+
+
+def resume(arguments):
+    """Going on with a target of 100,000 complete shards, of one block each."""
+    folder = tempfile.mkdtemp(dir=arguments.folder)
+    shape, grid = (100, 400, 100), {"chunks": (1, 10, 4), "shards": (1, 10, 4), "block": (1, 10, 4), "levels": 1}
+    count = [n // s for n, s in zip(shape, grid["shards"])]
+    source, target = os.path.join(folder, "a.zarr"), os.path.join(folder, "b.zarr")
+    try:
+        convolume.save(source, np.ones(shape, np.uint8), levels=1)
+        # The shards are made at once: what is timed is how they are found.
+        options = {"halo": (0, 0, 0), "dtype": "uint8", **grid}
+        convolume.process(source, target, as_it_is, block_range="0/100000000", **options)
+        for z, y in np.ndindex(*count[:2]):
+            where = os.path.join(target, "0", "c", str(z), str(y))
+            os.makedirs(where)
+            for x in range(count[2]):
+                with open(os.path.join(where, str(x)), "wb") as file:
+                    file.write(b"\0" * 40)
+        seconds = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            report = convolume.process(source, target, as_it_is, resume=True, **options)
+            seconds.append(time.perf_counter() - begin)
+            assert report.done == 0
+        begin = time.perf_counter()
+        status = convolume.process_status(target)
+        return {"shards": int(np.prod(count)), "blocks": report.blocks, "seconds": seconds,
+                "status_seconds": time.perf_counter() - begin, "status_done": status["done"]}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def seams(arguments):
+    """Richardson-Lucy in two blocks beside the whole: the error near the seam, for halos and accelerations."""
+    random = np.random.default_rng(3)
+    shape, cut = (24, 160, 160), 80
+    light = np.zeros(shape)
+    for _ in range(400):
+        light[tuple(random.integers(0, n) for n in shape)] += random.uniform(500, 5000)
+    axes = np.ogrid[-7:8, -7:8, -7:8]
+    psf = np.exp(-(axes[0] ** 2 / 12.5 + (axes[1] ** 2 + axes[2] ** 2) / 6.5))
+    psf /= psf.sum()
+    image = random.poisson(convolume.convolve(light, psf, boundary="nearest", device="cpu").clip(0) * 20 + 10)
+    image = image.astype(np.float32)
+    rows = []
+    for method, acceleration in (("rl", "none"), ("rl", "biggs-andrews"), ("shb", "none")):
+        options = {"method": method, "acceleration": acceleration, "background": 10, "device": "cpu"}
+        for iterations in (10, 30, 100):
+            whole = convolume.Deconvolver(shape, psf, iterations=iterations, **options)(image)
+            for halo in (7, 15, 30):
+                parts = np.empty_like(whole)
+                for begin, end in ((0, cut), (cut, shape[1])):
+                    low, high = max(0, begin - halo), min(shape[1], end + halo)
+                    part = convolume.Deconvolver((shape[0], high - low, shape[2]), psf, iterations=iterations,
+                                                 **options)(image[:, low:high])
+                    parts[:, begin:end] = part[:, begin - low:end - low]
+                error = np.abs(parts - whole)
+                near = slice(cut - 4, cut + 4)
+                rows.append({"method": method, "acceleration": acceleration, "iterations": iterations, "halo": halo,
+                             "largest": float(error[:, near].max() / whole.max()),
+                             "rms_near": float(np.sqrt((error[:, near] ** 2).mean() / (whole[:, near] ** 2).mean())),
+                             "rms": float(np.sqrt((error ** 2).mean() / (whole ** 2).mean()))})
+                print(json.dumps(rows[-1]), flush=True)
+    return {"shape": shape, "psf": psf.shape, "rows": rows}
+
+
+PARTS = {"throughput": throughput, "dispatch": dispatch, "memory": memory, "resume": resume, "seams": seams}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", choices=list(PARTS), metavar="PART")
+    parser.add_argument("--gib", type=float, default=8)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--blocks", type=int, default=20000)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--folder", default=None)
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/process.json")
+    arguments = parser.parse_args()
+    results = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+    for part in arguments.parts:
+        found = PARTS[part](arguments)
+        found["machine"] = machine()
+        options = {"throughput": f" --gib {arguments.gib:g}", "dispatch": f" --blocks {arguments.blocks}"}
+        found["command"] = f"bench/process.py {part}{options.get(part, '')}"
+        results[part] = found
+        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+        print(part, json.dumps({k: v for k, v in found.items() if k not in ("rows", "machine")}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

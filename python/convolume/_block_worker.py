@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one task does: reads a block with its halo, computes, writes whole shards. And the local engine."""
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ._blocks import Block, Blocks, Triple
+from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
+from ._files import Image
+from ._files import open as open_image
+from ._manifest import EMPTY
+from ._operations import Operation, read_block, read_box
+from ._zarr_images import Layout, TargetFacts, ZarrTarget
+from ._zarr_store import Documents, Location
+
+FATAL = (InvalidArgument, OutOfMemory, Unavailable)
+"""Errors that every block would meet."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An image as workers open it: a path and what `open` takes; or one that is open, for this process alone."""
+
+    path: str
+    axes: str = ""
+    level: int | None = None
+    missing: str = "fill"
+    image: Image | None = None
+
+    def open(self) -> Image:
+        if self.image is not None:
+            return self.image
+        return open_image(self.path, axes=self.axes, level=self.level,
+                          missing="error" if self.missing == "error" else "fill")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.image is not None:
+            raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
+        return Source, (self.path, self.axes, self.level, self.missing)
+
+
+@dataclass
+class Job:
+    """All that a worker needs to know. It is pickled."""
+
+    hash: str
+    source: Source
+    location: Location
+    facts: TargetFacts
+    layout: Layout
+    operation: Operation
+    block: Triple
+    threshold: float | None = None
+    mask: Source | None = None
+    dry: bool = False
+    """Blocks are neither read nor written: for measurements."""
+    level: int = 0
+    """Above 0: blocks of this level of the target are made from the level before."""
+
+    def blocks(self) -> Blocks:
+        if self.level:
+            return ZarrTarget(self.location, self.facts, self.layout).blocks(self.level)
+        return Blocks(self.facts.frames, self.facts.channels, self.facts.shape, self.block)
+
+
+@dataclass
+class BlockReport:
+    """What became of a block."""
+
+    number: int
+    empty: bool = False
+    error: str | None = None
+    damaged: bool = False
+    """The error is of the source's samples there."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+    def fail(self, error: BaseException) -> None:
+        self.error = sentence(error)
+        self.damaged = isinstance(error, BadData)
+
+
+class Worker:
+    """Opened once for each process, or for each device."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.blocks = job.blocks()
+        if job.dry:
+            return
+        self.target = ZarrTarget(job.location, job.facts, job.layout)
+        self.target.open_arrays()
+        self._documents = Documents(job.location)
+        if job.level:
+            return
+        self.image = job.source.open()
+        self.mask = None if job.mask is None else job.mask.open()
+
+    def read(self, block: Block, report: BlockReport) -> Any:
+        """The samples and where the block is in them; None of an empty block."""
+        begin = time.perf_counter()
+        if self._masked_out(block):
+            return None
+        values, inside = read_block(self.image, block, self.job.operation)
+        check = getattr(self.image._reader, "check_there", None)
+        if check is not None:
+            check()
+        report.seconds["read"] = time.perf_counter() - begin
+        report.bytes_read = values.nbytes
+        if self.job.threshold is not None and not bool((values > self.job.threshold).any()):
+            return None
+        return values, inside
+
+    def _masked_out(self, block: Block) -> bool:
+        """Whether the mask, which may be coarser than the image, is 0 all over the block."""
+        if self.mask is None:
+            return False
+        metadata = self.mask._metadata
+        box = [slice(b * m // n, max(b * m // n + 1, -(-e * m // n)))
+               for b, e, m, n in zip(block.begin, block.end, metadata.shape, self.job.facts.shape)]
+        t, c = min(block.t, metadata.frames - 1), min(block.c, metadata.channels - 1)
+        return not bool(read_box(self.mask, t, c, box).any())
+
+    def compute(self, values: Any, block: Block, report: BlockReport) -> np.ndarray:
+        begin = time.perf_counter()
+        samples, inside = values
+        result = self.job.operation(samples, inside)
+        if result.shape != block.shape:
+            raise InvalidArgument(f"the operation gave {result.shape} for a block of {block.shape}")
+        report.seconds["compute"] = time.perf_counter() - begin
+        return result
+
+    def write(self, block: Block, result: np.ndarray | None, report: BlockReport) -> None:
+        begin = time.perf_counter()
+        if result is None:
+            report.empty = True
+            self._documents.write(f"{EMPTY}/{block.number}", b"")
+            return
+        self.target.write(0, block, result)
+        report.seconds["write"] = time.perf_counter() - begin
+        report.bytes_written = result.nbytes
+
+    def _reduce(self, block: Block, report: BlockReport) -> None:
+        begin = time.perf_counter()
+        self.target.reduce(self.job.level, block)
+        report.seconds["reduce"] = time.perf_counter() - begin
+        report.bytes_written = block.voxels * self.job.facts.dtype.itemsize
+
+    def run(self, number: int) -> BlockReport:
+        """One block, one step after the other."""
+        report = BlockReport(number)
+        if self.job.dry:
+            return report
+        block = self.blocks[number]
+        if self.target.holds(self.job.level, block):  # stored by a process that was lost before it could say so
+            return report
+        try:
+            if self.job.level:
+                self._reduce(block, report)
+                return report
+            values = self.read(block, report)
+            self.write(block, None if values is None else self.compute(values, block, report), report)
+        except (*FATAL, KeyboardInterrupt):
+            raise
+        except Exception as error:  # a function of the caller raises what it likes
+            report.fail(error)
+        return report
+
+
+def sentence(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if isinstance(error, Error) else f"{type(error).__name__}: {text}"
+
+
+def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]]) -> Iterator[BlockReport]:
+    """Computes blocks in this process: for each lane, a device or all of them, one block is read, one computed and one
+    written at a time."""
+    if len(lanes) == 1:
+        yield from _Lane(job, lanes[0]).run(iter(numbers))
+        return
+    source = _Shared(iter(numbers))
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        reports: list[BlockReport] = []
+        more = threading.Condition()
+
+        def work(lane: Mapping[str, Any]) -> None:
+            for report in _Lane(job, lane).run(source):
+                with more:
+                    reports.append(report)
+                    more.notify()
+
+        running: set[Future[None]] = {pool.submit(work, lane) for lane in lanes}
+        try:
+            while running or reports:
+                ended, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                with more:
+                    ready, reports[:] = list(reports), []
+                yield from ready
+                for one in ended:
+                    one.result()
+        finally:
+            source.end()
+
+
+class _Shared:
+    """An iterator that several threads take from."""
+
+    def __init__(self, numbers: Iterator[int]) -> None:
+        self._numbers = numbers
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def end(self) -> None:
+        self._ended = True
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        with self._lock:
+            if self._ended:
+                raise StopIteration
+            return next(self._numbers)
+
+
+class _Lane:
+    """One engine with a thread that reads ahead and one that writes."""
+
+    def __init__(self, job: Job, run: Mapping[str, Any]) -> None:
+        self._worker = Worker(job)
+        if not job.dry:
+            job.operation.run_on(run)
+
+    def run(self, numbers: Iterator[int]) -> Iterator[BlockReport]:
+        if self._worker.job.dry or self._worker.job.level:
+            for number in numbers:
+                yield self._worker.run(number)
+            return
+        with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+            ahead = self._ask(reader, numbers)
+            writing: Future[BlockReport] | None = None
+            while ahead is not None:
+                block, report, reading = ahead
+                values = None
+                try:
+                    values = reading.result()
+                except FATAL:
+                    raise
+                except Exception as error:
+                    report.fail(error)
+                ahead = self._ask(reader, numbers)
+                del reading
+                result = None
+                if values is not None:
+                    try:
+                        result = self._worker.compute(values, block, report)
+                    except FATAL:
+                        raise
+                    except Exception as error:
+                        report.fail(error)
+                    del values
+                if writing is not None:
+                    yield writing.result()
+                writing = writer.submit(self._store, block, result, report)
+                del result
+            if writing is not None:
+                yield writing.result()
+
+    def _ask(self, reader: ThreadPoolExecutor, numbers: Iterator[int]) -> tuple[Block, BlockReport, Future[Any]] | None:
+        number = next(numbers, None)
+        if number is None:
+            return None
+        block, report = self._worker.blocks[number], BlockReport(number)
+        return block, report, reader.submit(self._worker.read, block, report)
+
+    def _store(self, block: Block, result: np.ndarray | None, report: BlockReport) -> BlockReport:
+        if report.error is None:
+            try:
+                self._worker.write(block, result, report)
+            except Exception as error:
+                report.fail(error)
+        return report
+
+
+def after_device_failure(error: Exception) -> None:
+    """A process whose GPU failed cannot use it again: it ends, and its nanny starts another."""
+    if isinstance(error, DeviceFailure):
+        os._exit(1)
+

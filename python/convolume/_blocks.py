@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Division of images: chunks, shards, and blocks with their halos. Arithmetic alone.
+
+A *chunk* is what is compressed at once, a *shard* the chunks of one file, a *block* the whole shards that one task
+computes. Extents are of z, y, x.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._errors import InvalidArgument, OutOfMemory
+
+Triple = tuple[int, int, int]
+Halo = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+"""Samples that a result depends on before and after its own, along z, y, x."""
+
+_CHUNK_BYTES = 8 << 20
+LARGEST_SHARD = 1 << 30
+
+
+def triple(numbers: Sequence[int], what: str) -> Triple:
+    if len(numbers) != 3 or any(int(n) < 1 for n in numbers):
+        raise InvalidArgument(f"{what} has three extents z, y, x of 1 at least, not {tuple(numbers)}")
+    return int(numbers[0]), int(numbers[1]), int(numbers[2])
+
+
+def product(numbers: Sequence[int]) -> int:
+    result = 1
+    for n in numbers:
+        result *= int(n)
+    return result
+
+
+@dataclass(frozen=True)
+class Block:
+    """A box of one channel at one time."""
+
+    number: int
+    t: int
+    c: int
+    begin: Triple
+    end: Triple
+
+    @property
+    def shape(self) -> Triple:
+        z, y, x = (e - b for b, e in zip(self.begin, self.end))
+        return z, y, x
+
+    @property
+    def voxels(self) -> int:
+        return product(self.shape)
+
+    def __str__(self) -> str:
+        box = ", ".join(f"{axis} {b}:{e}" for axis, b, e in zip("zyx", self.begin, self.end))
+        return f"t {self.t}, c {self.c}, {box}"
+
+
+class Blocks(Sequence[Block]):
+    """The blocks of an image, along x first. They are computed when they are asked for: a list of a million takes no
+    memory."""
+
+    def __init__(self, frames: int, channels: int, shape: Triple, block: Triple) -> None:
+        self.shape = shape
+        self.block = block
+        self.grid = (frames, channels, *(-(-n // b) for n, b in zip(shape, block)))
+
+    def __len__(self) -> int:
+        return product(self.grid)
+
+    def __getitem__(self, number: int) -> Block:  # type: ignore[override]  # no slices
+        if not 0 <= number < len(self):
+            raise IndexError(f"there are {len(self)} blocks")
+        rest, place = number, []
+        for extent in reversed(self.grid):
+            rest, index = divmod(rest, extent)
+            place.append(index)
+        x, y, z, c, t = place
+        begin = z * self.block[0], y * self.block[1], x * self.block[2]
+        ends = [min(n, b + size) for n, b, size in zip(self.shape, begin, self.block)]
+        return Block(number, t, c, begin, (ends[0], ends[1], ends[2]))
+
+    def __iter__(self) -> Iterator[Block]:
+        return (self[number] for number in range(len(self)))
+
+    def complete(self, shards: Triple, stored: np.ndarray) -> np.ndarray:
+        """Which blocks have all their shards, of which `stored` are the linear numbers that exist."""
+        frames, channels, *_ = self.grid
+        of_image = [-(-n // s) for n, s in zip(self.shape, shards)]
+        per_block = [b // s for b, s in zip(self.block, shards)]
+        places = np.unravel_index(stored, (frames, channels, *of_image))
+        number = np.zeros(len(stored), np.int64)
+        for place, extent, size in zip(places, self.grid, (1, 1, *per_block)):
+            number = number * extent + place // size
+        found = np.bincount(number, minlength=len(self))
+        wanted = np.ones(1, np.int64)
+        for extent, total, size in zip(self.grid, (frames, channels, *of_image), (1, 1, *per_block)):
+            along = np.minimum(np.arange(extent) * size + size, total) - np.arange(extent) * size
+            wanted = np.multiply.outer(wanted, along).ravel()
+        return np.asarray(found >= wanted)
+
+
+def block_range(text: str, count: int) -> range:
+    """The share i of n, from 0: "2/8"."""
+    first, slash, second = text.partition("/")
+    if not slash or not first.isdigit() or not second.isdigit() or not 0 <= int(first) < int(second):
+        raise InvalidArgument(f"the block range '{text}' is not i/n with i from 0 to n - 1, such as 0/8")
+    i, n = int(first), int(second)
+    return range(count * i // n, count * (i + 1) // n)
+
+
+def default_chunks(shape: Triple, sample_bytes: int) -> Triple:
+    """16 to 64 planes of 256 × 256, about 8 MiB."""
+    planes = min(64, max(16, _CHUNK_BYTES // (256 * 256 * sample_bytes)))
+    return min(planes, shape[0]), min(256, shape[1]), min(256, shape[2])
+
+
+def default_shards(shape: Triple, chunks: Triple, sample_bytes: int, most_bytes: int) -> Triple:
+    """Whole chunks, near a cube, of at most `most_bytes`."""
+    limit = max(1, min(most_bytes, LARGEST_SHARD))
+    shards = list(chunks)
+    while True:
+        able = [axis for axis in range(3) if shards[axis] < shape[axis]]
+        able = [axis for axis in able if 2 * product(shards) * sample_bytes <= limit]
+        if not able:
+            return shards[0], shards[1], shards[2]
+        shards[min(able, key=lambda axis: shards[axis])] *= 2
+
+
+def halo_overhead(block: Sequence[int], halo: Halo, shape: Sequence[int]) -> float:
+    """Samples read for each sample written, of a block inside."""
+    read = product([min(b + low + high, n + low + high) for b, n, (low, high) in zip(block, shape, halo)])
+    return read / max(1, product([min(b, n) for b, n in zip(block, shape)]))
+
+
+def default_block(shape: Triple, shards: Triple, halo: Halo, voxel_bytes: float, most_bytes: int,
+                  at_least: int = 1) -> Triple:
+    """Whole shards that fit the memory with their halo, with little of it; `at_least` so many blocks if possible."""
+
+    def need(block: Sequence[int]) -> float:
+        return voxel_bytes * product([b + low + high for b, (low, high) in zip(block, halo)])
+
+    block = list(shards)
+    if need(block) > most_bytes:
+        raise OutOfMemory(f"a block of one shard, {_text(block)} samples with halo "
+                          f"{_text([low + high for low, high in halo])}, needs {need(block) / 2**20:.0f} MiB and the "
+                          f"limit is {most_bytes / 2**20:.0f} MiB: allow more host memory or choose smaller shards")
+    while True:
+        best, least = None, halo_overhead(block, halo, shape)
+        for axis in range(3):
+            larger = list(block)
+            larger[axis] *= 2
+            count = product([-(-n // b) for n, b in zip(shape, larger)])
+            if block[axis] >= shape[axis] or need(larger) > most_bytes or count < at_least:
+                continue
+            overhead = halo_overhead(larger, halo, shape)
+            if overhead < 0.97 * least:
+                best, least = larger, overhead
+        if best is None:
+            return block[0], block[1], block[2]
+        block = best
+
+
+def check_block(block: Triple, shards: Triple) -> None:
+    if any(b % s for b, s in zip(block, shards)):
+        raise InvalidArgument(f"a block of {_text(block)} is not made of whole shards of {_text(shards)}: give "
+                              "multiples of them, or smaller shards")
+
+
+def _text(extents: Sequence[int]) -> str:
+    return "×".join(map(str, extents))

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a run, and the records of the processes that write: JSON documents in the target.
+
+A target is the work of one manifest. Whoever goes on with it must ask for the same. Several processes may work on it at
+once where each has a block range of its own.
+"""
+
+import hashlib
+import json
+import os
+import random
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ._errors import BadData, Error, InvalidArgument, OutputExists
+from ._zarr_images import MANIFEST
+from ._zarr_store import Documents
+
+WRITERS = ".convolume/writers"
+EMPTY = ".convolume/empty"
+_BEAT_SECONDS = 3.0
+_LOST_SECONDS = 180.0
+"""A writer of another machine that has said nothing for so long is gone."""
+
+_WORDS = {"operation": "the operation", "target": "the target", "source": "the source", "block": "block",
+          "empty": "empty blocks"}
+
+
+def hash_of_request(request: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def refuse_difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
+    """One sentence that names the first option which is not what it was."""
+    difference = _difference(before, now)
+    if difference is not None:
+        name, old, new = difference
+        raise InvalidArgument(f"{where} was begun with {name} {_short(old)} and is now asked for with {_short(new)}: "
+                              "give the same options, or another target")
+
+
+def _difference(before: Any, now: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in sorted(set(before) | set(now)):
+            inner = _difference(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
+            if inner is not None:
+                return inner
+        return None
+    return None if before == now else (name, before, now)
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is None else json.dumps(value)
+
+
+def read_manifest(documents: Documents) -> dict[str, Any] | None:
+    found = documents.read_json(MANIFEST)
+    if found is None:
+        return None
+    if found.get("format") != 1 or not isinstance(found.get("request"), dict):
+        raise BadData(f"{documents.location}/{MANIFEST} is no manifest that this version reads")
+    if found.get("hash") != hash_of_request(found["request"]):
+        raise BadData(f"{documents.location}/{MANIFEST} was changed by hand: its hash does not fit")
+    return found
+
+
+def write_manifest(documents: Documents, request: dict[str, Any], found: dict[str, Any],
+                   versions: dict[str, str]) -> dict[str, Any]:
+    """The manifest of this run; that of another process if it was faster."""
+    manifest = {"format": 1, "hash": hash_of_request(request), "request": request, "found": found,
+                "versions": versions, "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    documents.write_json(MANIFEST, manifest, only_new=True)
+    there = read_manifest(documents)
+    if there is None:
+        raise BadData(f"{documents.location}/{MANIFEST} was removed while it was written")
+    refuse_difference(there["request"], request, str(documents.location))
+    return there
+
+
+def _this_machine() -> str:
+    """Processes of one machine and one namespace see each other's numbers."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        return f"{boot}-{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _start_of(pid: int) -> str | None:
+    """When a process of this machine began, in ticks since the system did; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+def is_alive(record: Mapping[str, Any], now: float) -> bool:
+    if record.get("ended"):
+        return False
+    if record.get("machine") == _this_machine():
+        return _start_of(int(record.get("pid", 0))) == record.get("process_start")
+    return now - float(record.get("updated", 0)) < _LOST_SECONDS
+
+
+def _overlap(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return True
+    (i, n), (j, m) = one.split("/"), other.split("/")
+    return n != m or i == j
+
+
+def writer_records(documents: Documents) -> dict[str, dict[str, Any]]:
+    found = {}
+    for name in documents.names(WRITERS):
+        try:
+            record = documents.read_json(f"{WRITERS}/{name}")
+        except BadData:
+            continue
+        if record is not None:
+            found[name] = record
+    return found
+
+
+class Writer:
+    """This process as a writer of the target: its record is renewed every few seconds, and says how far it is.
+
+    A context. Where another writer is at work on the same blocks, it refuses.
+    """
+
+    def __init__(self, documents: Documents, share: str | None) -> None:
+        self._documents = documents
+        # Containers may have the same host name and number of process.
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}.json"
+        self.record: dict[str, Any] = {
+            "host": socket.gethostname(), "pid": os.getpid(), "machine": _this_machine(),
+            "process_start": _start_of(os.getpid()), "range": share, "began": time.time(), "updated": time.time(),
+            "done": 0, "empty": 0, "failed": 0, "to_do": 0, "bytes_read": 0, "bytes_written": 0, "failures": [],
+            "ended": False}
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self) -> "Writer":
+        other = self._claim()
+        for _ in range(3):
+            if other is None or time.time() - float(other["began"]) > 2:
+                break
+            time.sleep(random.uniform(0.05, 0.4))  # both have just come: who asks again first?
+            other = self._claim()
+        if other is None:
+            self._thread.start()
+            return self
+        part = f"block range {other['range']}" if other["range"] else "all blocks"
+        raise OutputExists(f"{self._documents.location} is being written by process {other['pid']} on {other['host']} "
+                           f"({part}): wait for it, or give each process a block range of its own; if that process "
+                           f"is gone, delete {WRITERS} in the target")
+
+    def _claim(self) -> dict[str, Any] | None:
+        """Writes the record and looks for others: of two, the later sees the other in any case, and takes its record
+        back."""
+        self._write()
+        other = self._other()
+        if other is not None:
+            self._documents.delete(f"{WRITERS}/{self._name}")
+        return other
+
+    def _other(self) -> dict[str, Any] | None:
+        now = time.time()
+        for name, record in writer_records(self._documents).items():
+            if name != self._name and is_alive(record, now) and _overlap(record.get("range"), self.record["range"]):
+                return record
+        return None
+
+    def _write(self) -> None:
+        with self._lock:
+            self.record["updated"] = time.time()
+            self._documents.write_json(f"{WRITERS}/{self._name}", self.record)
+
+    def _beat(self) -> None:
+        while not self._stop.wait(_BEAT_SECONDS):
+            try:
+                self._write()
+            except Error:  # a store that fails for a moment: blocks meet it as well, and say so
+                continue
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.record["ended"] = True
+        try:
+            self._write()
+        except Error:
+            return

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is computed of each block: its halo, how the image continues, and the computation."""
+
+import hashlib
+import inspect
+import tokenize
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._arrays import is_double, readable, result_type
+from ._blocks import Block, Halo, Triple
+from ._convolve import _BOUNDARIES, Convolver
+from ._deconvolve import Deconvolver
+from ._errors import BadData, InvalidArgument
+from ._ome_metadata import AXES
+
+Inside = tuple[slice, slice, slice]
+
+
+class Operation(Protocol):
+    """An operation on arrays of (z, y, x). It is pickled and sent to workers."""
+
+    name: str
+    halo: Halo
+    boundary: str | None
+    """How a block is continued outside the image; None: it is not, and blocks at the border are read as they are."""
+    cval: float
+    dtype: np.dtype[Any]
+    """Of the results."""
+    voxel_bytes: float
+    """Memory that the computation takes for each voxel, without the block and its result."""
+
+    def facts(self) -> dict[str, Any]:
+        """What results depend on, for the manifest."""
+        ...
+
+    def run_on(self, run: Mapping[str, Any]) -> None:
+        """Chooses devices, threads and memory limits."""
+        ...
+
+    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
+        """The results inside of a block that was read with its halo."""
+        ...
+
+
+def hash_of(array: np.ndarray) -> str:
+    text = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(text + np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+
+
+def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
+    taps = readable(kernel, what)
+    if not 1 <= taps.ndim <= 3:
+        raise InvalidArgument(f"{what} has {taps.ndim} dimensions where 1 to 3 are convolved")
+    if taps.size == 0:
+        raise BadData(f"{what} is empty")
+    return taps.reshape((1,) * (3 - taps.ndim) + taps.shape)
+
+
+class _Planned:
+    """The plans of the last two shapes of blocks: those inside, and those at a border."""
+
+    def __init__(self) -> None:
+        self.run: dict[str, Any] = {}
+        self._plans: dict[tuple[int, ...], Any] = {}
+
+    def plan(self, shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
+        found = self._plans.pop(shape, None)
+        if found is None:
+            while len(self._plans) > 1:
+                del self._plans[next(iter(self._plans))]
+            found = make()
+        self._plans[shape] = found
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"run": self.run, "_plans": {}}
+
+
+class Convolution:
+    """Exact: of the image's samples and those beyond its border, all that a result depends on are read."""
+
+    name = "convolve"
+    voxel_bytes = 16.0
+
+    def __init__(self, kernel: Any, image_type: np.dtype[Any], *, boundary: str = "zero", cval: float = 0.0,
+                 origin: str | Sequence[int] = "middle", normalize: str | None = None, nan: str = "error",
+                 dtype: Any = None) -> None:
+        self.kernel = _three_dimensional(kernel, "the kernel")
+        self.boundary: str | None = _BOUNDARIES.get(boundary, boundary)
+        if self.boundary not in ("zero", "constant", "nearest", "reflect", "mirror", "wrap"):
+            raise InvalidArgument(f"there is no boundary '{boundary}': choose zero, constant, nearest, reflect, mirror "
+                                  "or wrap")
+        self.cval = float(cval) if self.boundary == "constant" else 0.0
+        self.image_type = readable(np.empty(0, image_type), "the image").dtype
+        double = is_double(self.image_type, self.kernel.dtype)
+        complex_data = "c" in (self.image_type.kind, self.kernel.dtype.kind)
+        self.dtype = result_type(dtype, {(False, False): "float32", (True, False): "float64",
+                                         (False, True): "complex64", (True, True): "complex128"}[double, complex_data])
+        self.options: dict[str, Any] = {"normalize": normalize, "nan": nan}
+        self.origin = origin if isinstance(origin, str) else [int(i) for i in origin]
+        center = _center(self.kernel, origin)
+        low = [k - 1 - c for k, c in zip(self.kernel.shape, center)]
+        self.halo: Halo = ((low[0], center[0]), (low[1], center[1]), (low[2], center[2]))
+        self._planned = _Planned()
+
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name, "kernel": hash_of(self.kernel), "kernel_shape": list(self.kernel.shape),
+                "boundary": self.boundary, "cval": self.cval, "origin": self.origin, **self.options}
+
+    def run_on(self, run: Mapping[str, Any]) -> None:
+        self._planned.run = dict(run)
+
+    def convolver(self, shape: Sequence[int]) -> Convolver:
+        """For blocks of this shape, halo included."""
+        made: Convolver = self._planned.plan(tuple(shape), lambda: Convolver(
+            shape, self.kernel, dtype=self.image_type, mode="valid", executions=100, **self.options,
+            **self._planned.run))
+        return made
+
+    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
+        convolver = self.convolver(values.shape)
+        result = np.empty(convolver.output_shape, self.dtype)
+        convolver(values, result)
+        return result
+
+
+def _center(kernel: np.ndarray, origin: str | Sequence[int]) -> Triple:
+    if origin == "middle":
+        found: Sequence[int] = [k // 2 for k in kernel.shape]
+    elif origin == "scipy":
+        found = [(k - 1) // 2 for k in kernel.shape]
+    elif origin == "peak":
+        found = [int(i) for i in np.unravel_index(int(np.argmax(np.abs(kernel))), kernel.shape)]
+    elif isinstance(origin, str):
+        raise InvalidArgument(f"the origin '{origin}' is not known for blocks: choose middle, scipy, peak, or give its "
+                              "index")
+    else:
+        found = [0] * (3 - len(origin)) + [int(i) for i in origin]
+        if len(found) != 3 or any(not 0 <= i < k for i, k in zip(found, kernel.shape)):
+            raise InvalidArgument(f"the origin {tuple(origin)} is not in the kernel of {kernel.shape}")
+    return found[0], found[1], found[2]
+
+
+class Deconvolution:
+    """Of each block with a halo that is thrown away. What would be found from the pixels of a block is given: the
+    background, the number of iterations, the meaning of a photon."""
+
+    name = "deconvolve"
+    voxel_bytes = 44.0
+    boundary: str | None = None  # "extend" and its kin are the method's own
+    cval = 0.0
+
+    def __init__(self, psf: Any, *, halo: Sequence[int] | None = None, dtype: Any = None,
+                 **options: Any) -> None:
+        self.psf = _three_dimensional(psf, "the PSF")
+        self.dtype = result_type(dtype, "float32")
+        self.options = {"acceleration": "none", **options}
+        if self.options.get("method") == "rlgc":
+            raise InvalidArgument("the method rlgc ends by itself, in each block at another iteration: choose another "
+                                  "for images in blocks")
+        extents = list(self.psf.shape) if halo is None else [int(n) for n in halo]
+        if len(extents) != 3 or min(extents) < 0:
+            raise InvalidArgument(f"a halo has three numbers for z, y and x, not {halo}")
+        if halo is None:
+            extents = [0 if k == 1 else k for k in extents]
+        self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
+        self._planned = _Planned()
+
+    def facts(self) -> dict[str, Any]:
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.options.items()}
+        return {"name": self.name, "psf": hash_of(self.psf), "psf_shape": list(self.psf.shape),
+                "halo": [low for low, _ in self.halo], **plain}
+
+    def run_on(self, run: Mapping[str, Any]) -> None:
+        self._planned.run = dict(run)
+
+    def to_be_found(self) -> bool:
+        """Whether something is to be estimated from the image before the first block."""
+        return (self.options.get("background") == "auto" or self.options.get("stop") is not None)
+
+    def find(self, sample: np.ndarray) -> dict[str, Any]:
+        """What one part of the image says of all of it."""
+        deconvolver = Deconvolver(sample.shape, self.psf, **self.options, **self._planned.run)
+        deconvolver(sample)
+        report = deconvolver.report
+        found: dict[str, Any] = {}
+        if self.options.get("background") == "auto":
+            found["background"] = float(report["background"])
+        if self.options.get("stop") is not None:
+            found["iterations"] = max(1, int(report["iterations"]))
+        return found
+
+    def fix(self, found: Mapping[str, Any]) -> None:
+        """Gives every block what was found."""
+        self.options.update(found)
+        if "iterations" in found:
+            self.options.pop("stop", None)
+
+    def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
+        made: Deconvolver = self._planned.plan(
+            tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._planned.run))
+        return made
+
+    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
+        return np.asarray(self.deconvolver(values.shape)(values, dtype=self.dtype)[inside])
+
+
+class Function:
+    """Any function of an array, whose results depend on so many samples around."""
+
+    voxel_bytes = 16.0
+
+    def __init__(self, function: Callable[[np.ndarray], Any], image_type: np.dtype[Any], *,
+                 halo: Sequence[int] | None, boundary: str = "nearest", cval: float = 0.0, dtype: Any = None) -> None:
+        if halo is None:
+            raise InvalidArgument("a function needs its halo: so many samples around a block along z, y and x as its "
+                                  "results depend on, such as halo=(0, 2, 2)")
+        extents = [int(n) for n in halo]
+        if len(extents) != 3 or min(extents) < 0:
+            raise InvalidArgument(f"a halo has three numbers for z, y and x, not {halo}")
+        self.function = function
+        self.name = getattr(function, "__qualname__", type(function).__qualname__)
+        self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
+        self.boundary: str | None = _BOUNDARIES.get(boundary, boundary)
+        self.cval = float(cval)
+        self.dtype = result_type(dtype, "float32" if image_type.kind in "iub" else np.dtype(image_type).name)
+
+    def facts(self) -> dict[str, Any]:
+        try:
+            source = hashlib.sha256(inspect.getsource(self.function).encode()).hexdigest()[:16]
+        except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # not every function is in a file of Python
+            source = "unknown"
+        return {"name": f"{getattr(self.function, '__module__', '')}.{self.name}", "source": source,
+                "halo": [low for low, _ in self.halo], "boundary": self.boundary, "cval": self.cval}
+
+    def run_on(self, run: Mapping[str, Any]) -> None:
+        del run  # it computes as it likes
+
+    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
+        result = np.asarray(self.function(values))
+        extents = tuple(one.stop - one.start for one in inside)
+        if result.shape == values.shape:
+            result = result[inside]
+        elif result.shape != extents:
+            raise InvalidArgument(f"the function gave an array of {result.shape} for one of {values.shape}: it must "
+                                  f"have that shape, or {extents} without the halo")
+        if self.dtype.kind in "iu" and result.dtype.kind not in "iub":
+            limits = np.iinfo(self.dtype)
+            result = np.clip(np.rint(result), limits.min, limits.max)
+        return result.astype(self.dtype, copy=False)
+
+
+def _continued(begin: int, end: int, extent: int, boundary: str) -> np.ndarray:
+    """The samples of an axis that stand for [begin, end); -1 for what is not of the image."""
+    places = np.arange(begin, end)
+    if boundary in ("zero", "constant"):
+        return np.where((places < 0) | (places >= extent), -1, places)
+    if boundary == "nearest" or extent == 1:
+        return np.clip(places, 0, extent - 1)
+    if boundary == "wrap":
+        return places % extent
+    period = 2 * extent if boundary == "reflect" else 2 * extent - 2
+    places = places % period
+    return np.where(places < extent, places, period - places - (1 if boundary == "reflect" else 0))
+
+
+def _runs(places: np.ndarray) -> list[tuple[int, int]]:
+    """Consecutive samples among sorted ones, as [begin, end)."""
+    cuts = np.flatnonzero(np.diff(places) != 1) + 1
+    return [(int(part[0]), int(part[-1]) + 1) for part in np.split(places, cuts)]
+
+
+def read_block(image: Any, block: Block, operation: Operation) -> tuple[np.ndarray, Inside]:
+    """A block with its halo, continued as the operation wants it, and where the block is in it."""
+    shape = image._metadata.shape
+    lists, inside = [], []
+    for b, e, n, (low, high) in zip(block.begin, block.end, shape, operation.halo):
+        if operation.boundary is None:
+            first, last = max(0, b - low), min(n, e + high)
+            lists.append(np.arange(first, last))
+            inside.append(slice(b - first, e - first))
+        else:
+            lists.append(_continued(b - low, e + high, n, operation.boundary))
+            inside.append(slice(low, low + e - b))
+    stored = [np.unique(places[places >= 0]) for places in lists]
+    values = _read_parts(image, block, [_runs(one) for one in stored])
+    for axis, (places, one) in enumerate(zip(lists, stored)):
+        if len(places) != len(one) or not np.array_equal(places, one):
+            taken = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
+            outside = np.flatnonzero(places < 0)
+            if len(outside):
+                if taken.dtype.kind in "iu" and taken.dtype.type(int(operation.cval)) != operation.cval:
+                    taken = taken.astype(np.result_type(taken.dtype, np.float32))
+                taken[(slice(None),) * axis + (outside,)] = operation.cval
+            values = taken
+    return values, (inside[0], inside[1], inside[2])
+
+
+def _read_parts(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> np.ndarray:
+    """The product of runs along z, y and x, packed."""
+    if all(len(one) == 1 for one in runs):
+        return read_box(image, block.t, block.c, [slice(*one[0]) for one in runs])
+    values = np.empty([sum(e - b for b, e in one) for one in runs], image.dtype)
+    z = 0
+    for z_run in runs[0]:
+        y, depth = 0, z_run[1] - z_run[0]
+        for y_run in runs[1]:
+            x, height = 0, y_run[1] - y_run[0]
+            for x_run in runs[2]:
+                width = x_run[1] - x_run[0]
+                values[z:z + depth, y:y + height, x:x + width] = read_box(
+                    image, block.t, block.c, [slice(*z_run), slice(*y_run), slice(*x_run)])
+                x += width
+            y += height
+        z += depth
+    return values
+
+
+def read_box(image: Any, t: int, c: int, box: Sequence[slice]) -> np.ndarray:
+    """A box of one channel at one time, as (z, y, x)."""
+    by_axis: dict[str, int | slice] = dict(zip(AXES, (t, c, *box)))
+    values = image[tuple(by_axis[axis] for axis in image.axes)]
+    return np.asarray(values).reshape([one.stop - one.start for one in box])

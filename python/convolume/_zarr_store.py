@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Zarr stores through TensorStore: where they are, their JSON documents, and their arrays."""
+
+import importlib
+import itertools
+import json
+import os
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._errors import BadData, CannotCreate, FileFailure, InputNotFound, InvalidArgument, Unavailable
+
+SCHEMES = ("s3", "gs", "http", "https", "file")
+_DAMAGE = ("DATA_LOSS", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE")
+_ABSENT = b"\x02"  # the generation of a key that does not exist
+# Patience with a store that does not answer: about 10 seconds, then an error.
+_RETRIES = {"max_retries": 5, "initial_delay": "500ms", "max_delay": "4s"}
+_SILENCE_SECONDS = "30"
+
+
+def tensorstore() -> Any:
+    """The module; imported when the first Zarr store is used."""
+    # A transfer that stalls is an error, not a wait without end.
+    os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", _SILENCE_SECONDS)
+    os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1")
+    try:
+        return importlib.import_module("tensorstore")
+    except ImportError:
+        raise Unavailable("OME-Zarr needs TensorStore: pip install 'convolume[zarr]'") from None
+
+
+_context: Any = None
+
+
+def _shared_context() -> Any:
+    global _context
+    if _context is None:
+        _context = tensorstore().Context({"http_request_retries": _RETRIES, "s3_request_retries": _RETRIES})
+    return _context
+
+
+@contextmanager
+def store_errors(where: str, creating: bool = False) -> Generator[None]:
+    """Gives TensorStore's errors the types and the one sentence of this package's."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError, IndexError, NotImplementedError) as error:
+        if type(error).__module__.startswith("convolume"):
+            raise
+        text = str(error).replace("\n", " ")
+        code, _, rest = text.partition(": ")
+        sentence = f"{where}: {rest.split(' [')[0] if code.isupper() else text}"
+        if code == "NOT_FOUND":
+            raise InputNotFound(sentence) from None
+        if code in _DAMAGE:
+            raise BadData(sentence) from None
+        raise (CannotCreate if creating else FileFailure)(sentence) from None
+
+
+@dataclass(frozen=True)
+class Location:
+    """A folder of a store: a path, or a URL without a slash at its end."""
+
+    url: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> "Location":
+        name = os.fspath(path)
+        scheme, separator, rest = name.partition("://")
+        if separator:
+            if scheme not in SCHEMES:
+                raise InvalidArgument(f"{name}: images are read from paths, http(s)://, s3:// and gs://")
+            if scheme != "file":
+                return cls(name.rstrip("/"))
+            name = rest
+        return cls(os.path.abspath(name))
+
+    @property
+    def local_path(self) -> str | None:
+        return None if "://" in self.url else self.url
+
+    @property
+    def read_only(self) -> bool:
+        return self.url.startswith("http")
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def parent(self) -> "Location | None":
+        above = self.url.rpartition("/")[0]
+        return Location(above) if above and not above.endswith(":/") else None
+
+    def child(self, name: str) -> "Location":
+        return Location(f"{self.url}/{name}") if name else self
+
+    def spec(self) -> dict[str, Any]:
+        """As TensorStore names it."""
+        if self.local_path is not None:
+            return {"driver": "file", "path": self.url + "/"}
+        scheme, _, rest = self.url.partition("://")
+        host, _, path = rest.partition("/")
+        if scheme in ("http", "https"):
+            return {"driver": "http", "base_url": f"{scheme}://{host}", "path": f"/{path}/"}
+        spec = {"driver": {"s3": "s3", "gs": "gcs"}[scheme], "bucket": host, "path": f"{path}/" if path else ""}
+        if scheme == "s3":
+            endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+            region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+            if endpoint:
+                spec["endpoint"] = endpoint
+            if region or endpoint:
+                spec["aws_region"] = region or "us-east-1"
+        return spec
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class Documents:
+    """The small files of a store: JSON documents, records."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        with store_errors(str(location)):
+            self._store = tensorstore().KvStore.open(location.spec(), context=_shared_context()).result()
+
+    def read(self, name: str) -> bytes | None:
+        with store_errors(str(self.location.child(name))):
+            answer = self._store.read(name).result()
+        return bytes(answer.value) if answer.state == "value" else None
+
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        text = self.read(name)
+        if text is None:
+            return None
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise BadData(f"{self.location.child(name)} is no JSON document: {error}") from None
+        if not isinstance(found, dict):
+            raise BadData(f"{self.location.child(name)} holds no JSON object")
+        return found
+
+    def write(self, name: str, text: bytes, only_new: bool = False) -> bool:
+        """Replaces a document as a whole. Whether it was written: with `only_new` not where there is one."""
+        with store_errors(str(self.location.child(name)), creating=True):
+            stamp = self._store.write(name, text, if_equal=_ABSENT if only_new else None).result()
+        return bool(stamp.generation)
+
+    def write_json(self, name: str, document: dict[str, Any], only_new: bool = False) -> bool:
+        return self.write(name, json.dumps(document, indent=1).encode(), only_new)
+
+    def delete(self, name: str) -> None:
+        with store_errors(str(self.location.child(name))):
+            self._store.write(name, None).result()
+
+    def delete_all(self, folder: str) -> None:
+        with store_errors(str(self.location.child(folder))):
+            ts = tensorstore()
+            self._store.delete_range(ts.KvStore.KeyRange(f"{folder}/", f"{folder}0")).result()
+
+    def names(self, folder: str) -> list[str]:
+        """Of the documents in a folder, without the folder's name."""
+        with store_errors(str(self.location.child(folder))):
+            ts = tensorstore()
+            keys = self._store.list(ts.KvStore.KeyRange(f"{folder}/", f"{folder}0")).result()
+        return [key.decode().removeprefix(f"{folder}/") for key in keys]
+
+
+Box = Sequence[slice]
+
+
+class ZarrArray:
+    """One array of a store. Boxes are one slice for each dimension."""
+
+    def __init__(self, location: Location, store: Any, zarr_format: int) -> None:
+        self.location = location
+        self.zarr_format = zarr_format
+        self._store = store
+        self.shape: tuple[int, ...] = tuple(store.shape)
+        self.dtype_name: str = store.dtype.name
+        self.chunks: tuple[int, ...] = tuple(n or 1 for n in store.chunk_layout.read_chunk.shape)
+        self.shards: tuple[int, ...] = tuple(n or 1 for n in store.chunk_layout.write_chunk.shape)
+
+    @classmethod
+    def open(cls, location: Location, zarr_format: int, missing: str = "fill", writable: bool = False) -> "ZarrArray":
+        """`missing` chunks are the fill value, as Zarr defines it, or an error."""
+        spec: dict[str, Any] = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec()}
+        if writable:
+            spec["store_data_equal_to_fill_value"] = True  # what exists is complete
+        if missing == "error":
+            spec["fill_missing_data_reads"] = False
+        with store_errors(str(location)):
+            store = tensorstore().open(spec, open=True, read=True, write=writable,
+                                       context=_shared_context()).result()
+        return cls(location, store, zarr_format)
+
+    @classmethod
+    def create(cls, location: Location, zarr_format: int, shape: Sequence[int], dtype: np.dtype[Any],
+               chunks: Sequence[int], shards: Sequence[int], compression: str,
+               dimension_names: Sequence[str]) -> "ZarrArray":
+        """A new array, or the one that is there if it is the same."""
+        metadata = (_metadata3 if zarr_format == 3 else _metadata2)(shape, dtype, chunks, shards, compression,
+                                                                    dimension_names)
+        spec = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec(), "metadata": metadata,
+                "store_data_equal_to_fill_value": True}
+        with store_errors(str(location), creating=True):
+            store = tensorstore().open(spec, create=True, open=True, context=_shared_context()).result()
+        return cls(location, store, zarr_format)
+
+    def read(self, box: Box) -> np.ndarray:
+        with store_errors(str(self.location)):
+            return np.asarray(self._store[tuple(box)].read().result())
+
+    def read_reduced(self, box: Box, factors: Sequence[int]) -> np.ndarray:
+        """A box of the array that has the means of `factors` samples along each axis."""
+        with store_errors(str(self.location)):
+            return np.asarray(tensorstore().downsample(self._store, list(factors), "mean")[tuple(box)].read().result())
+
+    def write(self, box: Box, values: np.ndarray) -> None:
+        """A box of whole shards. Each of them is put once, complete."""
+        with store_errors(str(self.location)):
+            ts = tensorstore()
+            transaction = ts.Transaction()
+            self._store.with_transaction(transaction)[tuple(box)].write(values).result()
+            transaction.commit_async().result()
+
+    def check_there(self) -> None:
+        """Chunks that do not exist are fill values: a store that is gone would read as an empty image."""
+        with store_errors(str(self.location)):
+            found = self._store.kvstore.read("zarr.json" if self.zarr_format == 3 else ".zarray").result()
+        if found.state != "value":
+            raise FileFailure(f"{self.location} is gone: its metadata cannot be read any more")
+
+    def holds(self, box: Box) -> bool:
+        """Whether all shards of a box exist, where that is known at little cost: in a local store."""
+        path = self.location.local_path
+        if path is None:
+            return False
+        grid = [range(one.start // s, -(-one.stop // s)) for one, s in zip(box, self.shards)]
+        folder = os.path.join(path, "c") if self.zarr_format == 3 else path
+        return all(os.path.exists(os.path.join(folder, *map(str, place))) for place in itertools.product(*grid))
+
+    def stored_shards(self) -> np.ndarray:
+        """Linear numbers of the shards that exist, by one listing."""
+        grid = [-(-n // s) for n, s in zip(self.shape, self.shards)]
+        with store_errors(str(self.location)):
+            keys = self._store.kvstore.list().result()
+        return np.unique(np.fromiter(_numbers(keys, grid, 1 if self.zarr_format == 3 else 0), np.int64))
+
+
+def _numbers(keys: Iterable[bytes], grid: Sequence[int], skip: int) -> Iterator[int]:
+    for key in keys:
+        parts = key.split(b"/")[skip:]
+        if len(parts) != len(grid) or not all(part.isdigit() for part in parts):
+            continue
+        number = 0
+        for part, extent in zip(parts, grid):
+            number = number * extent + int(part)
+        yield number
+
+
+def _metadata3(shape: Sequence[int], dtype: np.dtype[Any], chunks: Sequence[int], shards: Sequence[int],
+               compression: str, names: Sequence[str]) -> dict[str, Any]:
+    levels: dict[str, dict[str, Any]] = {"zstd": {"level": 1, "checksum": False}, "gzip": {"level": 4}}
+    inner: list[dict[str, Any]] = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    if compression == "blosc":
+        inner.append({"name": "blosc", "configuration": {"cname": "zstd", "clevel": 3, "shuffle": "shuffle",
+                                                         "typesize": dtype.itemsize, "blocksize": 0}})
+    elif compression != "none":
+        inner.append({"name": compression, "configuration": levels[compression]})
+    codecs = inner
+    if list(shards) != list(chunks):
+        index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+        codecs = [{"name": "sharding_indexed", "configuration": {
+            "chunk_shape": list(chunks), "codecs": inner, "index_codecs": index, "index_location": "end"}}]
+    return {"shape": list(shape), "data_type": dtype.name,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(shards)}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": 0 if dtype.kind in "iu" else 0.0 if dtype.kind == "f" else [0.0, 0.0],
+            "codecs": codecs, "dimension_names": list(names)}
+
+
+def _metadata2(shape: Sequence[int], dtype: np.dtype[Any], chunks: Sequence[int], shards: Sequence[int],
+               compression: str, _: Sequence[str]) -> dict[str, Any]:
+    if list(shards) != list(chunks):
+        raise InvalidArgument("Zarr version 2 has no shards: leave them out, or write version 3")
+    compressors: dict[str, dict[str, Any] | None] = {
+        "none": None, "zstd": {"id": "zstd", "level": 1}, "gzip": {"id": "gzip", "level": 4},
+        "blosc": {"id": "blosc", "cname": "zstd", "clevel": 3, "shuffle": 1}}
+    return {"shape": list(shape), "chunks": list(chunks), "dtype": dtype.newbyteorder("<").str, "order": "C",
+            "compressor": compressors[compression], "fill_value": 0, "filters": None, "dimension_separator": "/"}

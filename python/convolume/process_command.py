@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``convolume-process``, which ``convolume process`` runs."""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from . import _process
+from ._errors import (
+                      BadData,
+                      Cancelled,
+                      CannotCreate,
+                      InputNotFound,
+                      InvalidArgument,
+                      OutOfMemory,
+                      OutputExists,
+                      Unavailable,
+)
+
+_EXIT_CODES: list[tuple[type[BaseException], int]] = [
+    (_process.BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
+    (OutputExists, 5), (BadData, 65), (InputNotFound, 66), (CannotCreate, 73), (OSError, 74), (Cancelled, 130),
+    (KeyboardInterrupt, 130)]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"convolume: error: {message}; see convolume process --help\n")
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not Z,Y,X") from None
+
+
+def _block(text: str) -> tuple[int, ...] | str:
+    return text if text == "auto" else _extents(text)
+
+
+def _number_or_auto(text: str) -> float | str:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither a number nor auto") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="convolume process", allow_abbrev=False, description=(
+        "Convolves or deconvolves an image of any size block by block and writes OME-Zarr. It can be stopped, resumed, "
+        "and shared among processes and machines."))
+    add = parser.add_argument
+    add("source", metavar="SOURCE", nargs="?", help="an image: OME-Zarr (path, https://, s3://), TIFF, HDF5, NPY")
+    add("target", metavar="TARGET", help="OME-Zarr: a path or s3://bucket/name.zarr")
+    work = parser.add_argument_group("operation")
+    work.add_argument("--op", choices=["convolve", "deconvolve"], help="required, but for --status")
+    work.add_argument("--kernel", "--psf", metavar="FILE", help="the kernel or PSF")
+    work.add_argument("--boundary", help="convolve: zero (default), constant, nearest, reflect, mirror, wrap")
+    work.add_argument("--cval", type=float, help="convolve: the value outside, for constant")
+    work.add_argument("--origin", help="middle (default), scipy, peak, or z,y,x")
+    work.add_argument("--normalize", choices=["sum", "peak"], help="convolve: divide the kernel by it")
+    work.add_argument("--method", help="deconvolve: rl (default), rl-tv, shb, wb, wiener")
+    work.add_argument("--iterations", type=int, help="deconvolve")
+    work.add_argument("--acceleration", choices=["none", "biggs-andrews"], help="deconvolve; default none")
+    work.add_argument("--background", type=_number_or_auto, help="deconvolve: a number, or auto: found once")
+    work.add_argument("--stop", type=_number_or_auto, help="deconvolve: finds the number of iterations, once")
+    work.add_argument("--edges", help="deconvolve: extend (default), zero, nearest, reflect, mirror, wrap")
+    work.add_argument("--halo", type=_extents, metavar="Z,Y,X", help="deconvolve: samples around a block; default the "
+                                                                    "PSF's extents")
+    work.add_argument("--output-type", dest="dtype", help="pixel type of the result; default float32")
+    image = parser.add_argument_group("images")
+    image.add_argument("--axes", default="", help="meaning of the source's axes, such as TYX")
+    image.add_argument("--level", type=int, help="of the source's pyramid, from 0")
+    image.add_argument("--missing", choices=["fill", "error"], default="fill",
+                       help="chunks that the source has not stored: the fill value (default), or an error")
+    image.add_argument("--threshold", type=float, help="skip blocks without a larger sample")
+    image.add_argument("--mask", metavar="IMAGE", help="skip blocks where it is 0")
+    image.add_argument("--zarr-format", type=int, choices=[2, 3], default=3)
+    image.add_argument("--chunks", type=_extents, metavar="Z,Y,X")
+    image.add_argument("--shards", type=_extents, metavar="Z,Y,X")
+    image.add_argument("--compression", default="zstd", choices=["zstd", "none", "gzip", "blosc"])
+    image.add_argument("--levels", type=int, help="of the target's pyramid")
+    run = parser.add_argument_group("run")
+    run.add_argument("--block", type=_block, default="auto", metavar="Z,Y,X|auto", help="whole shards")
+    run.add_argument("--block-range", metavar="i/n", help="only the i-th of n shares, from 0")
+    run.add_argument("--dask", metavar="ADDRESS|local:N", help="compute on a cluster of Dask")
+    run.add_argument("--resume", action="store_true", help="go on with a target that was begun")
+    run.add_argument("--overwrite", action="store_true", help="replace an image that exists")
+    run.add_argument("--status", action="store_true", help="only tell how far TARGET is")
+    run.add_argument("--dry-run", action="store_true", help="only tell blocks, bytes and predicted time")
+    run.add_argument("--device", default="auto", help="auto, cpu, gpu, gpu:0")
+    run.add_argument("--threads", type=int, dest="workers", help="CPU threads of each process")
+    run.add_argument("--max-host-mem", help="of each process, such as 8GiB")
+    run.add_argument("--max-gpu-mem")
+    run.add_argument("--json", action="store_true", help="one JSON object to standard output")
+    run.add_argument("-q", "--quiet", action="store_true", help="no line for each block")
+    return parser
+
+
+_OF_CONVOLVE = ("boundary", "cval", "origin", "normalize")
+_OF_DECONVOLVE = ("method", "iterations", "acceleration", "background", "stop", "edges", "origin")
+_PLAIN = ("kernel", "halo", "block", "axes", "level", "missing", "threshold", "mask", "dtype", "zarr_format", "chunks",
+          "shards", "compression", "levels", "device", "workers", "max_host_mem", "max_gpu_mem")
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    own = _OF_CONVOLVE if arguments.op == "convolve" else _OF_DECONVOLVE
+    for name in {*_OF_CONVOLVE, *_OF_DECONVOLVE}:
+        if name not in own and getattr(arguments, name) is not None:
+            raise InvalidArgument(f"--{name} is no option of {arguments.op}")
+    settings = {name: getattr(arguments, name) for name in _PLAIN}
+    settings.update({name: getattr(arguments, name) for name in own if getattr(arguments, name) is not None})
+    origin = settings.get("origin")
+    if origin is not None and origin[:1].isdigit():
+        settings["origin"] = _extents(origin)
+    return settings
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    status = _process.process_status(arguments.target)
+    if arguments.json:
+        print(json.dumps(status, indent=1))
+        return
+    print(f"{status['done']} of {status['blocks']} blocks are done, {status['empty']} of them empty"
+          + ("; finished" if status["finished"] else ""))
+    for writer in status["writers"]:
+        part = f", block range {writer['range']}" if writer["range"] else ""
+        print(f"at work: process {writer['pid']} on {writer['host']}{part}: {writer['done']} of {writer['to_do']}")
+    if status["seconds_left"] is not None:
+        end = time.strftime("%Y-%m-%d %H:%M", time.localtime(time.time() + status["seconds_left"]))
+        print(f"{status['blocks_per_second']:.2f} blocks a second, {status['seconds_left']:.0f} s left (until {end})")
+    for line in status["failures"]:
+        print(f"failed: {line}")
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    if arguments.status:
+        _status(arguments)
+        return
+    if arguments.source is None:
+        raise InvalidArgument("SOURCE and TARGET are needed: convolume process SOURCE TARGET --op convolve …")
+    if arguments.op is None:
+        raise InvalidArgument("--op is needed: convolve or deconvolve")
+    settings = _settings(arguments)
+    if arguments.dry_run:
+        plan = _process.plan_process(arguments.source, arguments.target, arguments.op, **settings)
+        print(json.dumps(dataclasses.asdict(plan), indent=1) if arguments.json else str(plan))
+        return
+    report = _process.process(
+        arguments.source, arguments.target, arguments.op, block_range=arguments.block_range, dask=arguments.dask,
+        resume=arguments.resume, overwrite=arguments.overwrite, log=not arguments.quiet, **settings)
+    if arguments.json:
+        print(json.dumps(dataclasses.asdict(report), indent=1))
+    elif not arguments.quiet:
+        print(f"{report.done} blocks computed ({report.empty} of them empty), {report.complete_before} complete "
+              f"before, {report.seconds:.1f} s", file=sys.stderr)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code, one of those of all commands."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        _run(parsed)
+    except (Exception, KeyboardInterrupt) as error:
+        code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
+        text = " ".join(str(error).split())
+        if code == 130:
+            text = "interrupted; blocks that are done stay, --resume goes on"
+        elif code == 70:
+            text = f"internal error, please report it with the command you ran: {type(error).__name__}: {text}"
+        print(f"convolume: error: {text}", file=sys.stderr)
+        return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
