@@ -12,6 +12,7 @@
 #include "cli/run/interrupt.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -54,6 +55,7 @@ int run(int argc, const char* const* argv) {
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     end_on_interrupts();
+    io::contain_damage(true);
 
     // Asked by scripts before every use: the subcommands need not be set up for it.
     if (argc == 2 && std::string_view(argv[1]) == "--version") {

@@ -163,6 +163,15 @@ struct PathSpec {
 };
 CONVOLUME_API PathSpec parse_path(const std::string& path);
 
+/// Whether HDF5 files are opened in a forked copy of the process first, within limits of time and
+/// memory. The HDF5 library can crash or hang on damaged files; then open_image() and open_signal()
+/// throw BadData instead. It holds for the process, from the next file on. Without it, the
+/// default, such a file can end the process. The convolume command asks for it. Programs may that
+/// may fork at any time; other threads may run, but should not use HDF5 on their own meanwhile.
+/// Reads go through copies, too, where HDF5 itself decodes or converts the samples; filters of
+/// HDF5's plug-ins run in the process.
+CONVOLUME_API void contain_damage(bool on);
+
 /// Removes all outputs of the process that are not committed; async-signal-safe (for Ctrl-C).
 CONVOLUME_API void remove_uncommitted_outputs() noexcept;
 
