@@ -5,6 +5,7 @@ check_damaged_hdf5.py CONVOLUME COUNT [SEED [FOLDER]]: COUNT damaged files; thos
 Ends with 77 (skipped) where a module is missing."""
 import collections
 import os
+import pathlib
 import random
 import shutil
 import subprocess
@@ -84,7 +85,7 @@ def damaged(content, chance):
         elif kind == 2:
             content[at:at + 1] = chance.choice((b"\x00", b"\xff", b"\x7f", b"\x80", b"\x01"))
         else:
-            content[at:at + 4] = bytes(chance.choice((b"\x00" * 4, b"\xff" * 4, b"\xff\xff\xff\x7f")))[:len(content) - at]
+            content[at:at + 4] = chance.choice((b"\x00" * 4, b"\xff" * 4, b"\xff\xff\xff\x7f"))
     return bytes(content)
 
 
@@ -98,7 +99,7 @@ def run(file):
 folder = tempfile.mkdtemp()
 os.chdir(folder)
 files = make_files()
-originals = {name: open(name, "rb").read() for name in files}
+originals = {name: pathlib.Path(name).read_bytes() for name in files}
 codes, slowest, harm = collections.Counter(), (0.0, ""), 0
 for name in files:
     code, text = run(name)
