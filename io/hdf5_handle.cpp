@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <memory>
 #include <new>
 
 #include "convolume/error.hpp"
@@ -14,6 +15,9 @@ namespace {
 
 std::recursive_mutex& library_mutex() {
     static std::recursive_mutex mutex;
+    // Without memory HDF5 crashes as it begins: then bad_alloc is thrown here.
+    static const auto room = [] { return std::make_unique<char[]>(1 << 20) != nullptr; }();
+    static_cast<void>(room);
     // At exit the library would close once more what it failed to close, and crash.
     static const herr_t all_closed_here = H5dont_atexit();
     static_cast<void>(all_closed_here);

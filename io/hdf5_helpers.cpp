@@ -11,7 +11,7 @@
 namespace convolume::io {
 namespace {
 
-constexpr index_t bytes_at_once = index_t{64} << 20;
+constexpr index_t helper_bytes = index_t{64} << 20;
 // Every node of an index of chunks is met all the same: nodes have more entries.
 constexpr index_t most_lookups = index_t{1} << 20;
 
@@ -71,7 +71,7 @@ void Hdf5Dataset::read_in_helper(const Hdf5Volume& volume, const Box3& box,
     const index_t plane_bytes = target.shape.y * target.shape.x * bytes_each;
     const int d = volume.dimension[0];
     const index_t depth = d < 0 ? 1 : chunk_[static_cast<std::size_t>(d)];
-    const index_t planes = std::max<index_t>(bytes_at_once / plane_bytes / depth, 1) * depth;
+    const index_t planes = std::max<index_t>(helper_bytes / plane_bytes / depth, 1) * depth;
     const SharedMemory memory(std::min(planes, target.shape.z) * plane_bytes);
     for (index_t z = 0; z < target.shape.z;) {
         // Up to the next whole layers of chunks.

@@ -44,7 +44,7 @@ constexpr bool sanitized = false;
 constexpr double most_waiting_s = 30;
 
 /// The first byte of what a helper says; for errors their sentence follows.
-enum Outcome : char {
+enum class Outcome : char {
     died = 0,  // never said
     done = 'd',
     invalid_argument = 'a',
@@ -58,31 +58,31 @@ enum Outcome : char {
 };
 
 Outcome outcome_of(const std::exception& error) {
-    if (dynamic_cast<const std::bad_alloc*>(&error)) return no_memory;
-    if (dynamic_cast<const OutOfMemory*>(&error)) return refused_memory;
-    if (dynamic_cast<const InvalidArgument*>(&error)) return invalid_argument;
-    if (dynamic_cast<const BadData*>(&error)) return bad_data;
-    if (dynamic_cast<const InputNotFound*>(&error)) return not_found;
-    if (dynamic_cast<const IoError*>(&error)) return io_error;
-    if (dynamic_cast<const Unavailable*>(&error)) return unavailable;
-    return other;
+    if (dynamic_cast<const std::bad_alloc*>(&error)) return Outcome::no_memory;
+    if (dynamic_cast<const OutOfMemory*>(&error)) return Outcome::refused_memory;
+    if (dynamic_cast<const InvalidArgument*>(&error)) return Outcome::invalid_argument;
+    if (dynamic_cast<const BadData*>(&error)) return Outcome::bad_data;
+    if (dynamic_cast<const InputNotFound*>(&error)) return Outcome::not_found;
+    if (dynamic_cast<const IoError*>(&error)) return Outcome::io_error;
+    if (dynamic_cast<const Unavailable*>(&error)) return Outcome::unavailable;
+    return Outcome::other;
 }
 
 void throw_outcome(Outcome outcome, const std::string& text) {
     switch (outcome) {
-        case no_memory:
+        case Outcome::no_memory:
             throw std::bad_alloc();
-        case refused_memory:
+        case Outcome::refused_memory:
             throw OutOfMemory(text);
-        case invalid_argument:
+        case Outcome::invalid_argument:
             throw InvalidArgument(text);
-        case bad_data:
+        case Outcome::bad_data:
             throw BadData(text);
-        case not_found:
+        case Outcome::not_found:
             throw InputNotFound(text);
-        case io_error:
+        case Outcome::io_error:
             throw IoError(text);
-        case unavailable:
+        case Outcome::unavailable:
             throw Unavailable(text);
         default:
             throw Error(text);
@@ -101,7 +101,7 @@ bool write_all(int descriptor, const char* text, std::size_t bytes) {
 }
 
 bool say(int descriptor, Outcome outcome, const char* text) {
-    const char first = outcome;
+    const char first = static_cast<char>(outcome);
     return write_all(descriptor, &first, 1) && write_all(descriptor, text, std::strlen(text));
 }
 
@@ -153,7 +153,7 @@ void set_limits(const HelperLimits& limits) {
         set_limits(limits);
         begin();
         work();
-        said = say(descriptor, done, "");
+        said = say(descriptor, Outcome::done, "");
     } catch (const std::exception& error) {
         said = say(descriptor, outcome_of(error), error.what());
     } catch (...) {
@@ -237,9 +237,9 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
     do waited = ::waitpid(helper, &status, 0);
     while (waited < 0 && errno == EINTR);
     if (!ended) return false;
-    const auto outcome = said.empty() ? died : static_cast<Outcome>(said[0]);
-    if (outcome == done) return true;
-    if (outcome != died) throw_outcome(outcome, said.substr(1));
+    const auto outcome = said.empty() ? Outcome::died : static_cast<Outcome>(said[0]);
+    if (outcome == Outcome::done) return true;
+    if (outcome != Outcome::died) throw_outcome(outcome, said.substr(1));
     const bool too_long = waited == helper && WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
     throw BadData(message(path, " cannot be read: the library for its format ",
                           too_long ? "does not come to an end" : "crashes",

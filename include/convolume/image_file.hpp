@@ -53,6 +53,7 @@ struct CONVOLUME_API ImageMetadata {
     std::array<std::optional<double>, 3> voxel_size_um;
     std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
     std::optional<double> frame_interval_s;
+    index_t images = 1;  ///< in an OME-TIFF, of which this is the first
     std::vector<std::string> channel_names;  ///< empty or one per channel
     /// Colors that channels are shown in, 0xRRGGBB: those of OME, ImageJ and Imaris. Empty or one
     /// per channel.
@@ -78,6 +79,9 @@ struct CONVOLUME_API ImageMetadata {
 /// notes).
 CONVOLUME_API void keep_lookup_tables(ImageMetadata& metadata,
                                       const std::vector<index_t>& channels);
+
+/// For images of other values: drops the display ranges of ImageJ's metadata.
+CONVOLUME_API void drop_display_ranges(ImageMetadata& metadata);
 
 /// What people want to know of a file, one "name: value" a line: format, type, shape, voxel size, …
 CONVOLUME_API std::string to_string(const ImageMetadata& metadata);
