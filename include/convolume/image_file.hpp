@@ -53,7 +53,7 @@ struct CONVOLUME_API ImageMetadata {
     std::array<std::optional<double>, 3> voxel_size_um;
     std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
     std::optional<double> frame_interval_s;
-    index_t images = 1;  ///< in an OME-TIFF, of which this is the first
+    index_t images = 1;                      ///< in an OME-TIFF, of which this is the first
     std::vector<std::string> channel_names;  ///< empty or one per channel
     /// Colors that channels are shown in, 0xRRGGBB: those of OME, ImageJ and Imaris. Empty or one
     /// per channel.

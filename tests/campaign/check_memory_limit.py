@@ -44,7 +44,8 @@ for arguments in (["convolve", "image.tif", "kernel.tif"], ["convolve", "image.t
                   ["convolve", "image.tif", "kernel.tif", "--op", "adjoint"],
                   ["convolve", "image.tif", "kernel.tif", "--scale-output", "--output-type", "uint16"],
                   ["convolve", "image.tif", "kernel.tif", "--compression", "deflate"],
-                  ["convolve", "image.tif", "coarse.tif"], ["deconvolve", "image.tif", "coarse.tif", "--iterations", "1"],
+                  ["convolve", "image.tif", "coarse.tif"],
+                  ["deconvolve", "image.tif", "coarse.tif", "--iterations", "1"],
                   ["deconvolve", "image.tif", "kernel.tif", "--iterations", "1"],
                   ["simulate", "image.tif", "coarse.tif"], ["simulate", "image.tif", "kernel.tif"]):
     for limit in (60, 100, 200):

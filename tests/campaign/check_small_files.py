@@ -46,7 +46,8 @@ def files():
         yield "tiff", "strips.tif", tiff(170, 1000000, 1)
         yield "tiff", "tables.tif", tiff(2000, 100000, 100000)
         yield "tiff", "pages.tif", tiff(7000, 1, 1)
-        yield "tiff", "imagej.tif", tiff(1, 1, 1, description=b"ImageJ=1\nimages=2000000000\nslices=2000000000\n" * 20000)
+        many = b"ImageJ=1\nimages=2000000000\nslices=2000000000\n" * 20000
+        yield "tiff", "imagej.tif", tiff(1, 1, 1, description=many)
         yield "tiff", "ome.tif", tiff(1, 1, 1, description=b'<?xml version="1.0"?><OME>' + b"<Image>" * 120000)
         many = b"".join(b'<TiffData FirstZ="%d" PlaneCount="1000000"/>' % i for i in range(18000))
         yield "tiff", "planes.ome.tif", tiff(1, 1, 1, description=(

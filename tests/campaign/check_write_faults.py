@@ -28,8 +28,9 @@ for name in runs.arguments:
     if done.returncode != 0 or None in wanted.values():
         failures.append(f"{name}, without faults: exit code {done.returncode}: {done.stderr}")
         continue
-    for call, fault in (("pwrite", "error"), ("pwrite", "short"), ("pwrite", "full"), ("write", "error"), ("write", "short"),
-                        ("fsync", "error"), ("rename", "error"), ("close", "error"), ("ftruncate", "error")):
+    for call, fault in (("pwrite", "error"), ("pwrite", "short"), ("pwrite", "full"), ("write", "error"),
+                        ("write", "short"), ("fsync", "error"), ("rename", "error"), ("close", "error"),
+                        ("ftruncate", "error")):
         for after in range(count):
             old = runs.put_old(name)
             done = runs.run(name, LD_PRELOAD=library, CONVOLUME_FAULT_CALL=call, CONVOLUME_FAULT_AFTER=str(after),
@@ -38,7 +39,7 @@ for name in runs.arguments:
             where = f"{name}, {call} {after}, {fault}"
             for file, found in runs.contents(name).items():
                 if found != wanted[file] and (done.returncode == 0 or found != old[file]):
-                    failures.append(f"{where}: {file} is neither the old one nor the new one: exit code {done.returncode}")
+                    failures.append(f"{where}: {file} is neither old nor new: exit code {done.returncode}")
             if done.returncode not in ((0, 73, 74, 7) if name == "many" else (0, 73, 74)):
                 failures.append(f"{where}: exit code {done.returncode}: {done.stderr[:300]}")
             if done.returncode in (73, 74) and name != "many" and done.stderr.count("convolume: error") != 1:
