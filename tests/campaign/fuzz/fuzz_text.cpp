@@ -7,6 +7,7 @@
 #include "cli/psf/parameters.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 #include "convolume/options.hpp"
 #include "convolume/signal_file.hpp"
 
