@@ -28,9 +28,11 @@ for name in runs.arguments:
     if done.returncode != 0 or None in wanted.values():
         failures.append(f"{name}, without faults: exit code {done.returncode}: {done.stderr}")
         continue
-    for call, fault in (("pwrite", "error"), ("pwrite", "short"), ("pwrite", "full"), ("write", "error"),
-                        ("write", "short"), ("fsync", "error"), ("rename", "error"), ("close", "error"),
-                        ("ftruncate", "error")):
+    for call, fault in (("pwrite", "error"), ("pwrite", "short"), ("pwrite", "full"), ("pwrite", "zero"),
+                        ("write", "error"), ("write", "short"), ("fsync", "error"), ("rename", "error"),
+                        ("close", "error"), ("ftruncate", "error")):
+        if fault == "zero" and name in ("hdf5", "chunks"):
+            continue  # HDF5 itself tries again for ever
         for after in range(count):
             old = runs.put_old(name)
             done = runs.run(name, LD_PRELOAD=library, CONVOLUME_FAULT_CALL=call, CONVOLUME_FAULT_AFTER=str(after),

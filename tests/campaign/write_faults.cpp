@@ -2,7 +2,8 @@
 // Loaded before a program (LD_PRELOAD), makes calls that write files fail: call number
 // CONVOLUME_FAULT_AFTER of the one that CONVOLUME_FAULT_CALL names (pwrite, write, fsync, rename,
 // close, ftruncate, fallocate), counted over files whose path holds "out", gives the error
-// CONVOLUME_FAULT_ERROR (a number, default EIO), or with CONVOLUME_FAULT=short writes half.
+// CONVOLUME_FAULT_ERROR (a number, default EIO), or with CONVOLUME_FAULT=short writes half. With
+// CONVOLUME_FAULT=zero that call and all after it write nothing.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,11 +35,15 @@ bool is_output(int descriptor) {
     return is_output(path);
 }
 
+bool is(const char* fault) {
+    return std::strcmp(setting("CONVOLUME_FAULT"), fault) == 0;
+}
+
 template <class File>
 bool fails(const char* call, File file) {
     static std::atomic<int> left{std::atoi(setting("CONVOLUME_FAULT_AFTER"))};
     return std::strcmp(setting("CONVOLUME_FAULT_CALL"), call) == 0 && is_output(file) &&
-           left.fetch_sub(1) == 0;
+           (is("zero") ? left.fetch_sub(1) <= 0 : left.fetch_sub(1) == 0);
 }
 
 template <class Result>
@@ -48,10 +53,6 @@ Result error() {
     return -1;
 }
 
-bool is_short() {
-    return std::strcmp(setting("CONVOLUME_FAULT"), "short") == 0;
-}
-
 template <class Function>
 Function next(const char* name) {
     return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
@@ -59,7 +60,8 @@ Function next(const char* name) {
 
 ssize_t positioned(const char* name, int file, const void* from, size_t bytes, off_t at) {
     if (fails("pwrite", file)) {
-        if (!is_short()) return error<ssize_t>();
+        if (is("zero")) return 0;
+        if (!is("short")) return error<ssize_t>();
         bytes = (bytes + 1) / 2;
     }
     return next<ssize_t (*)(int, const void*, size_t, off_t)>(name)(file, from, bytes, at);
@@ -83,7 +85,7 @@ EXPORTED ssize_t pwrite64(int file, const void* from, size_t bytes, off_t at) {
 }
 EXPORTED ssize_t write(int file, const void* from, size_t bytes) {
     if (fails("write", file)) {
-        if (!is_short()) return error<ssize_t>();
+        if (!is("short")) return error<ssize_t>();
         bytes = (bytes + 1) / 2;
     }
     return next<ssize_t (*)(int, const void*, size_t)>("write")(file, from, bytes);
