@@ -23,7 +23,7 @@ except ImportError as error:
 command, count = os.path.abspath(sys.argv[1]), int(sys.argv[2])
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else 20250131
 keep = os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else None
-longest_s = 10  # of a run; a damaged file of this size takes a second at most, on an idle machine
+longest_s = 60  # of a run; on an idle machine a damaged file of this size takes a second at most
 right = (0, 3, 65, 74)
 
 
