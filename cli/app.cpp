@@ -5,13 +5,16 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <new>
 #include <string_view>
 
 #include "cli/run/error_hint.hpp"
 #include "cli/run/exit_code.hpp"
 #include "cli/run/interrupt.hpp"
+#include "cli/run/out_of_memory.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -63,18 +66,9 @@ std::string software_name() {
     return std::string("convolume ") + version;
 }
 
-int run(int argc, const char* const* argv) {
-    // A file size limit or a closed pipe then is a failed write with its own message.
-    signal(SIGXFSZ, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
-    end_on_interrupts();
+namespace {
 
-    // Asked by scripts before every use: the subcommands need not be set up for it.
-    if (argc == 2 && std::string_view(argv[1]) == "--version") {
-        std::cout << software_name() << '\n' << std::flush;
-        return static_cast<int>(std::cout ? ExitCode::ok : ExitCode::io_error);
-    }
-
+int run_command(int argc, const char* const* argv) {
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
     CLI::App app(
         "Convolves and deconvolves 3D images and filters 1D signals, also ones larger than a "
@@ -106,12 +100,38 @@ int run(int argc, const char* const* argv) {
         console.error(in_one_line(error.what()) +
                       "; see convolume --help or convolume COMMAND --help");
         return static_cast<int>(ExitCode::usage);
+    } catch (const std::bad_alloc&) {
+        throw;
     } catch (const PipeClosed&) {
         // Who stopped reading knows; other commands say nothing either.
         return static_cast<int>(ExitCode::pipe_closed);
     } catch (const std::exception& error) {
         console.error(in_one_line(with_option_hint(sentence_of(error), error, has_option)));
         return static_cast<int>(exit_code_of(error));
+    }
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+    // A file size limit or a closed pipe then is a failed write with its own message.
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    end_on_interrupts();
+    io::contain_damage(true);
+    end_well_without_memory();
+
+    // Asked by scripts before every use: the subcommands need not be set up for it.
+    if (argc == 2 && std::string_view(argv[1]) == "--version") {
+        std::cout << software_name() << '\n' << std::flush;
+        return static_cast<int>(std::cout ? ExitCode::ok : ExitCode::io_error);
+    }
+
+    try {
+        return run_command(argc, argv);
+    } catch (const std::bad_alloc&) {
+        // Also where there was no memory for the sentence of another error.
+        end_without_memory();
     }
 }
 

@@ -124,6 +124,7 @@ void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
         const ssize_t done = ::pwrite(descriptor_, from, wanted, offset);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) throw IoError(failure(std::strerror(errno)));
+        if (done == 0) throw IoError(failure("the system takes no more bytes"));
         from += done;
         offset += done;
         bytes -= done;

@@ -70,6 +70,9 @@ Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& 
     }
     chunk_.assign(dims_.size(), 1);
     check_storage(properties.get());
+    plain_ = H5Pget_layout(properties.get()) != H5D_COMPACT &&
+             (stored_swapped(file_type.get(), type_).has_value() ||
+              H5Tget_precision(file_type.get()) == 64);
     if (!allow_wide)
         storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, type_), file);
 
@@ -93,6 +96,7 @@ void Hdf5Dataset::check_storage(hid_t properties) {
         throw BadData(message(full_name_,
                               " has its pixels in other files; copy them to one dataset first "
                               "(h5repack can)"));
+    chunked_ = layout == H5D_CHUNKED;
     index_t limit = 1;
     index_t least = 0;
     try {
@@ -118,7 +122,7 @@ void Hdf5Dataset::check_storage(hid_t properties) {
                     " bytes, which cannot hold them; it is damaged or was never written"));
 }
 
-void Hdf5Dataset::check_filters(hid_t properties) const {
+void Hdf5Dataset::check_filters(hid_t properties) {
     const int filters = H5Pget_nfilters(properties);
     for (int i = 0; i < filters; ++i) {
         unsigned flags = 0;
@@ -128,6 +132,10 @@ void Hdf5Dataset::check_filters(hid_t properties) const {
         const H5Z_filter_t filter =
             H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
                            name.size(), name.data(), &configuration);
+        plug_ins_ = plug_ins_ || filter >= H5Z_FILTER_RESERVED;
+        weak_filters_ =
+            weak_filters_ || (filter < H5Z_FILTER_RESERVED && filter != H5Z_FILTER_DEFLATE &&
+                              filter != H5Z_FILTER_SHUFFLE);
         if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
             throw BadData(
                 message(full_name_, " is compressed by the HDF5 filter ", filter, " (", name.data(),

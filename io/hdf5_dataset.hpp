@@ -41,11 +41,23 @@ class Hdf5Dataset {
     /// dimensions of 1.
     Hdf5Volume volume(const AxisLayout& layout, index_t t, index_t c) const;
 
+    /// Looks every chunk up in a helper process, if damage is to be contained, and throws what
+    /// comes of it (io/helper_process.hpp). The thread holds Hdf5Lock.
+    void try_chunks() const;
+    /// Whether HDF5 may read samples in this process: damage need not be contained, or can do no
+    /// harm. read_in_helper() is for the others.
+    bool is_trusted() const;
+    index_t chunk_bytes() const;
+
     /// Reads a box of the volume through HDF5.
     void read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
     /// Reads a box of `count` elements along every dimension to `target`, contiguous.
     void read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                   void* target) const;
+    /// The same in helper processes. The thread holds Hdf5Lock.
+    void read_in_helper(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
+    void read_box_in_helper(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                            void* target) const;
     /// The bytes of the chunk at that place among the chunks, and the filters that it did not go
     /// through; no bytes where HDF5 does not give them, mostly since it was never written.
     std::vector<char> read_stored_chunk(const std::vector<index_t>& place, unsigned& skipped) const;
@@ -58,7 +70,7 @@ class Hdf5Dataset {
 
   private:
     void check_storage(hid_t properties);
-    void check_filters(hid_t properties) const;
+    void check_filters(hid_t properties);
 
     const RawFile& file_;
     Hdf5Id dataset_;
@@ -67,6 +79,10 @@ class Hdf5Dataset {
     std::vector<index_t> dims_;
     std::vector<index_t> chunk_;
     Hdf5Storage storage_;
+    bool chunked_ = false;
+    bool plug_ins_ = false;      // among the filters
+    bool weak_filters_ = false;  // of HDF5: those that can crash on damaged samples
+    bool plain_ = false;         // samples that HDF5 need not convert, and not in the description
 };
 
 }  // namespace convolume::io

@@ -90,6 +90,9 @@ haddr_t get_end_of_file(const H5FD_t* known, H5FD_mem_t) {
     return static_cast<haddr_t>(driver_file(known).file->size());
 }
 
+// HDF5 asks for some KiB at once where it does not know how long a description is.
+constexpr size_t most_beyond_end = 1 << 20;
+
 // Samples that the file does not hold are an error. Descriptions may be shorter than HDF5 asks for
 // at once; what is beyond the end is 0, and HDF5 sees whether it needed it.
 herr_t read_file(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t bytes,
@@ -101,6 +104,7 @@ herr_t read_file(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t 
         if (type != H5FD_MEM_DRAW)
             there =
                 static_cast<size_t>(std::min<haddr_t>(bytes, address < size ? size - address : 0));
+        if (bytes - there > most_beyond_end) return -1;
         if (there > 0)
             file.read(static_cast<index_t>(address), target, static_cast<index_t>(there));
         std::memset(static_cast<char*>(target) + there, 0, bytes - there);
@@ -159,6 +163,11 @@ Hdf5Id open_hdf5_input(const RawFile& file) {
     failed_read = nullptr;  // of another file, which nobody missed
     if (!access || H5Pset_driver(access.get(), driver(), &info) < 0) return {};
     return {H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
+}
+
+HelperLimits limits_of_opening(const RawFile& file) {
+    constexpr index_t bytes = index_t{512} << 20;  // the largest cache of chunks is half of that
+    return {1 + std::min(static_cast<double>(file.size()) / 20e6, 100.0), bytes};
 }
 
 void throw_failed_hdf5_read() {

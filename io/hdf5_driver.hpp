@@ -11,6 +11,9 @@ namespace convolume::io {
 /// Opens a file for reading; not open where HDF5 refuses it. `file` must outlive it.
 Hdf5Id open_hdf5_input(const RawFile& file);
 
+/// Far more than looking through the descriptions of a file of that size takes.
+HelperLimits limits_of_opening(const RawFile& file);
+
 /// Throws what made a file not give its bytes since the last call, if anything. The thread holds
 /// Hdf5Lock.
 void throw_failed_hdf5_read();

@@ -4,9 +4,12 @@
 
 #include <hdf5.h>
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include "io/helper_process.hpp"
 
 namespace convolume::io {
 
@@ -24,6 +27,12 @@ class Hdf5Lock {
     H5E_auto2_t print_ = nullptr;
     void* print_data_ = nullptr;
 };
+
+/// Does `work`, calls of HDF5 that read `path`, in a helper process, if damage is to be contained,
+/// and says whether that was done (helper_process.hpp). Beside what that throws, throws BadData
+/// where HDF5 was refused memory, even if it went on. The thread holds Hdf5Lock.
+bool try_hdf5(const std::string& path, const HelperLimits& limits,
+              const std::function<void()>& work);
 
 class Hdf5Id {
   public:
@@ -51,7 +60,7 @@ class Hdf5Id {
 };
 
 /// The innermost reason of the last failed call, in HDF5's words. Throws what kept an input file
-/// from giving its bytes, if that was it (hdf5_driver.hpp).
+/// from giving its bytes, if that was it (hdf5_driver.hpp), and OutOfMemory where memory is short.
 std::string hdf5_reason();
 
 }  // namespace convolume::io

@@ -16,25 +16,12 @@ class Hdf5Reader : public ImageReader {
   public:
     Hdf5Reader(const PathSpec& spec, const OpenOptions& options) : raw_(spec.file) {
         const Hdf5Lock lock;
-        file_ = open_hdf5_input(raw_);
-        if (!file_)
-            throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
-                                  "; it is truncated, damaged or open for writing, copy it again"));
-        try {
-            series_ = find_series({file_.get(), raw_}, spec.dataset, options.axes);
-            datasets_.resize(series_.datasets.size());
-            const auto first = dataset(0);
-            const Hdf5Volume volume = first->volume(series_.layout, 0, 0);
-            for (int axis = 0; axis < 3; ++axis)
-                if (const int d = volume.dimension[static_cast<std::size_t>(axis)]; d >= 0)
-                    piece_[axis] = first->chunk()[static_cast<std::size_t>(d)];
-            cache_ = std::make_unique<ChunkCache>(chunk_cache_bytes(*first, volume));
-            throw_failed_hdf5_read();  // of what is there or not, such as attributes
-        } catch (...) {
+        try_hdf5(spec.file, limits_of_opening(raw_), [&] {
+            open(spec, options);
             datasets_.clear();
             file_.close();
-            throw;
-        }
+        });
+        open(spec, options);
     }
 
     ~Hdf5Reader() override {
@@ -62,12 +49,37 @@ class Hdf5Reader : public ImageReader {
                 return;
             case Hdf5Storage::Kind::library: {
                 const Hdf5Lock lock;
-                data->read(volume, box, target);
+                if (data->is_trusted())
+                    data->read(volume, box, target);
+                else
+                    data->read_in_helper(volume, box, target);
             }
         }
     }
 
   private:
+    void open(const PathSpec& spec, const OpenOptions& options) {
+        file_ = open_hdf5_input(raw_);
+        if (!file_)
+            throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
+                                  "; it is truncated, damaged or open for writing, copy it again"));
+        try {
+            series_ = find_series({file_.get(), raw_}, spec.dataset, options.axes);
+            datasets_.resize(series_.datasets.size());
+            tried_.resize(series_.datasets.size());
+            const Hdf5Dataset first(file_.get(), raw_, series_.datasets[0]);
+            const Hdf5Volume volume = first.volume(series_.layout, 0, 0);
+            for (int axis = 0; axis < 3; ++axis)
+                if (const int d = volume.dimension[static_cast<std::size_t>(axis)]; d >= 0)
+                    piece_[axis] = first.chunk()[static_cast<std::size_t>(d)];
+            cache_ = std::make_unique<ChunkCache>(chunk_cache_bytes(first, volume));
+            throw_failed_hdf5_read();  // of what is there or not, such as attributes
+        } catch (...) {
+            file_.close();
+            throw;
+        }
+    }
+
     void read_contiguous(const Hdf5Dataset& data, const Hdf5Volume& volume, const Box3& box,
                          const ImageView& target) const {
         const auto bytes_each = static_cast<index_t>(size_of(data.type()));
@@ -89,8 +101,10 @@ class Hdf5Reader : public ImageReader {
         const std::lock_guard own(mutex_);
         if (datasets_[place]) return datasets_[place];
         const Hdf5Lock lock;
-        datasets_[place] =
-            std::make_shared<const Hdf5Dataset>(file_.get(), raw_, series_.datasets[place]);
+        auto data = std::make_shared<const Hdf5Dataset>(file_.get(), raw_, series_.datasets[place]);
+        if (!tried_[place]) data->try_chunks();
+        tried_[place] = true;
+        datasets_[place] = std::move(data);
         open_.push_back(place);
         if (open_.size() > most_open) {
             datasets_[open_.front()].reset();
@@ -105,6 +119,7 @@ class Hdf5Reader : public ImageReader {
     Shape3 piece_{1, 1, 1};
     std::mutex mutex_;
     std::vector<std::shared_ptr<const Hdf5Dataset>> datasets_;  // null: not open
+    std::vector<bool> tried_;                                   // whether its chunks were found
     std::deque<std::size_t> open_;
     std::unique_ptr<ChunkCache> cache_;
 };

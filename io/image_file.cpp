@@ -31,6 +31,8 @@ std::string to_string(const ImageMetadata& metadata) {
     if (metadata.scaling)
         text += message("values: stored * ", number_text(metadata.scaling->scale), " + ",
                         number_text(metadata.scaling->offset), "\n");
+    if (metadata.images > 1)
+        text += message("images in the file: ", metadata.images, ", of which this is the first\n");
     for (std::size_t c = 0; c < metadata.channel_names.size(); ++c)
         text += message("channel ", c, ": ", metadata.channel_names[c], "\n");
     return text;

@@ -132,6 +132,36 @@ void add_imagej_tables(ImageMetadata& metadata) {
     set_tables(metadata, tables);
 }
 
+void drop_display_ranges(ImageMetadata& metadata) {
+    std::vector<std::uint8_t>& data = metadata.imagej_metadata;
+    std::vector<std::uint32_t>& counts = metadata.imagej_metadata_counts;
+    if (!is_consistent(data, counts)) return;
+    constexpr std::uint32_t ranges = 0x72616e67;  // "rang"
+    std::vector<std::uint8_t> header(data.begin(), data.begin() + 4), items;
+    std::vector<std::uint32_t> item_counts;
+    std::size_t item = 1, at = counts[0];
+    for (std::size_t kind = 4; kind < counts[0]; kind += 8) {
+        std::uint32_t word = 0, count = 0;
+        std::memcpy(&word, data.data() + kind, 4);
+        std::memcpy(&count, data.data() + kind + 4, 4);
+        const auto bytes = data.begin() + static_cast<std::ptrdiff_t>(kind);
+        if (word != ranges) header.insert(header.end(), bytes, bytes + 8);
+        for (; count > 0 && item < counts.size(); --count, at += counts[item++]) {
+            if (word == ranges) continue;
+            const auto first = data.begin() + static_cast<std::ptrdiff_t>(at);
+            items.insert(items.end(), first, first + static_cast<std::ptrdiff_t>(counts[item]));
+            item_counts.push_back(counts[item]);
+        }
+    }
+    data.clear();
+    counts.clear();
+    if (item_counts.empty()) return;
+    data = std::move(header);
+    counts = {static_cast<std::uint32_t>(data.size())};
+    data.insert(data.end(), items.begin(), items.end());
+    counts.insert(counts.end(), item_counts.begin(), item_counts.end());
+}
+
 void keep_lookup_tables(ImageMetadata& metadata, const std::vector<index_t>& channels) {
     const std::vector<Table> tables = tables_in(metadata);
     std::vector<Table> kept;

@@ -206,6 +206,9 @@ OmeImage read_ome_xml(const std::string& xml, const std::string& path, index_t p
                               child(root, "BinaryOnly").attribute("MetadataFile").value(),
                               "; join the set to one file first (bfconvert can)"));
     const pugi::xml_node pixels = child(child(root, "Image"), "Pixels");
+    const auto is_image = [](const pugi::xml_node& node) { return local_name(node) == "Image"; };
+    metadata.images = std::max<index_t>(
+        1, std::count_if(root.children().begin(), root.children().end(), is_image));
 
     OmeImage image;
     image.width = whole_number(pixels, "SizeX", 0);

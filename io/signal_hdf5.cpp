@@ -29,6 +29,45 @@ class Hdf5SignalReader : public SignalReader {
   public:
     explicit Hdf5SignalReader(const PathSpec& spec) : raw_(spec.file) {
         const Hdf5Lock lock;
+        try_hdf5(spec.file, limits_of_opening(raw_), [&] {
+            open(spec);
+            dataset_.reset();
+            file_.close();
+        });
+        open(spec);
+        info_ = {"HDF5", dataset_->type(), dataset_->dims()};
+        try {
+            dataset_->try_chunks();
+        } catch (...) {
+            dataset_.reset();
+            file_.close();
+            throw;
+        }
+    }
+
+    ~Hdf5SignalReader() override {
+        const Hdf5Lock lock;
+        dataset_.reset();
+        file_.close();
+    }
+
+    const SignalInfo& info() const override { return info_; }
+
+    void read(index_t signal, index_t begin, index_t count, void* to) override {
+        check_range(info_.dims, signal, begin, count);
+        if (count == 0) return;
+        const Hdf5Lock lock;
+        const auto start = range_start(info_.dims, signal, begin);
+        const auto counts = range_counts(info_.dims, count);
+        if (dataset_->is_trusted())
+            dataset_->read_box(start, counts, to);
+        else
+            dataset_->read_box_in_helper(start, counts, to);
+        raw_.check_unchanged();
+    }
+
+  private:
+    void open(const PathSpec& spec) {
         file_ = open_hdf5_input(raw_);
         if (!file_)
             throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
@@ -44,27 +83,8 @@ class Hdf5SignalReader : public SignalReader {
             file_.close();
             throw;
         }
-        info_ = {"HDF5", dataset_->type(), dataset_->dims()};
     }
 
-    ~Hdf5SignalReader() override {
-        const Hdf5Lock lock;
-        dataset_.reset();
-        file_.close();
-    }
-
-    const SignalInfo& info() const override { return info_; }
-
-    void read(index_t signal, index_t begin, index_t count, void* to) override {
-        check_range(info_.dims, signal, begin, count);
-        if (count == 0) return;
-        const Hdf5Lock lock;
-        dataset_->read_box(range_start(info_.dims, signal, begin), range_counts(info_.dims, count),
-                           to);
-        raw_.check_unchanged();
-    }
-
-  private:
     RawFile raw_;
     Hdf5Id file_;
     std::optional<Hdf5Dataset> dataset_;

@@ -46,6 +46,7 @@ class NpySignalReader : public SignalReader {
             {0, 0, strides_.back()},
             header_.swapped};
         read_array(file_, samples, {to, info_.type, {1, 1, count}, {count, count, 1}});
+        file_.check_unchanged();
         if (header_.wide == WideInteger::is_signed) to_float64<std::int64_t>(to, count);
         if (header_.wide == WideInteger::is_unsigned) to_float64<std::uint64_t>(to, count);
     }

@@ -32,6 +32,7 @@ class RawReader : public SignalReader {
         const index_t first = signal * info_.samples() + begin;
         file_.read(header_ + first * bytes_of(type_), stored_place(to, count, type_),
                    count * bytes_of(type_));
+        file_.check_unchanged();
         decode(to, count, type_, swapped_);
     }
 

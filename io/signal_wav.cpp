@@ -114,6 +114,7 @@ class WavReader : public SignalReader {
             read_channel(signal, begin, count, static_cast<double*>(to));
         else
             read_channel(signal, begin, count, static_cast<float*>(to));
+        file_.check_unchanged();
     }
 
   private:

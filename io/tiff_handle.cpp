@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "convolume/error.hpp"
 
@@ -18,18 +19,18 @@ TiffHandle& handle(thandle_t self) {
 }  // namespace
 
 TiffHandle::TiffHandle(const RawFile& file, index_t largest_allocation_bytes) : file_(&file) {
-    // r: read, m: no memory mapping, c: strips as they are in the file
-    open("rmc", largest_allocation_bytes);
+    // r: read, m: no memory mapping, c: strips as they are in the file, D: their tables when asked
+    open("rmcD", largest_allocation_bytes);
     if (tiff_ != nullptr) return;
     rethrow();
     throw BadData(message(file.path(), " cannot be read as a TIFF: ",
-                          error_.empty() ? "its first directory is damaged" : error_,
+                          error().empty() ? "its first directory is damaged" : error(),
                           "; copy or write it again"));
 }
 
 TiffHandle::TiffHandle() {
     open("w8", 0);
-    if (tiff_ == nullptr) throw IoError(message("libtiff cannot write to memory: ", error_));
+    if (tiff_ == nullptr) throw IoError(message("libtiff cannot write to memory: ", error()));
 }
 
 TiffHandle::~TiffHandle() {
@@ -54,13 +55,16 @@ void TiffHandle::go_to(std::uint64_t directory) {
     directory_ = 0;
     if (TIFFSetSubDirectory(tiff_, directory) == 0) {
         rethrow();
-        throw BadData(message(file_->path(), " cannot be read: ", error_, "; copy it again"));
+        throw BadData(message(file_->path(), " cannot be read: ", error(), "; copy it again"));
     }
     directory_ = directory;
 }
 
 void TiffHandle::rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
+    if (memory_refused_)
+        throw OutOfMemory(message("the system refused libtiff memory (", error(),
+                                  "): free memory, or set a lower memory limit"));
 }
 
 std::string TiffHandle::text(std::uint32_t tag) const {
@@ -123,15 +127,24 @@ toff_t TiffHandle::size(thandle_t self) {
 }
 
 int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, va_list values) {
-    const TiffHandle& h = handle(self);
-    const std::string name = (h.file_ != nullptr ? h.file_->path() : "memory") + ": ";
-    std::string& error = handle(self).error_;
-    if (!error.empty()) return 1;
+    // Without allocations: the error may be that there is no memory.
+    TiffHandle& h = handle(self);
     std::array<char, 500> text{};
     std::vsnprintf(text.data(), text.size(), format, values);
-    error = text.data();
-    if (error.compare(0, name.size(), name) == 0) error.erase(0, name.size());
-    while (!error.empty() && (error.back() == '.' || error.back() == '\n')) error.pop_back();
+    std::string_view found = text.data();
+    const std::string_view name = h.file_ != nullptr ? std::string_view(h.file_->path()) : "memory";
+    if (found.starts_with(name) && found.substr(name.size()).starts_with(": "))
+        found.remove_prefix(name.size() + 2);
+    while (!found.empty() && (found.back() == '.' || found.back() == '\n')) found.remove_suffix(1);
+    // What a file asks for beyond largest_allocation_bytes was never asked of the system.
+    constexpr std::string_view refusals[] = {"Failed to allocate", "No space for", "Out of memory",
+                                             "out of memory", "ot enough memory"};
+    const bool asked = std::string_view(h.error_.data()).find("is beyond the") == found.npos;
+    for (const std::string_view refusal : refusals)
+        if (asked && found.find(refusal) != found.npos) h.memory_refused_ = true;
+    if (h.error_[0] != '\0' && !h.memory_refused_) return 1;
+    std::copy(found.begin(), found.end(), h.error_.begin());
+    h.error_[found.size()] = '\0';
     return 1;
 }
 

@@ -5,6 +5,7 @@
 
 #include <tiffio.h>
 
+#include <array>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -30,9 +31,10 @@ class TiffHandle {
     /// Reads the directory at that offset, unless it was the last one read so. Throws BadData.
     void go_to(std::uint64_t directory);
     /// The first error since clear_error(), "" if none.
-    const std::string& error() const { return error_; }
-    void clear_error() { error_.clear(); }
-    /// Throws the IoError, if any, that made libtiff fail.
+    std::string error() const { return error_.data(); }
+    void clear_error() { error_[0] = '\0'; }
+    /// Throws what made libtiff fail, now or before, if it was not the file: the IoError of a read,
+    /// or OutOfMemory.
     void rethrow() const;
     /// What was written.
     const std::string& memory() const { return memory_; }
@@ -61,7 +63,8 @@ class TiffHandle {
     index_t position_ = 0;
     std::uint64_t directory_ = 0;
     TIFF* tiff_ = nullptr;
-    std::string error_;
+    std::array<char, 500> error_{};
+    bool memory_refused_ = false;
     std::exception_ptr failure_;
 };
 

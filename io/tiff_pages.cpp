@@ -78,6 +78,9 @@ class PageScan {
         page.columns = tiled ? tiff_.get<std::uint32_t>(TIFFTAG_TILEWIDTH, 0) : page.width;
         // Striles: strips or tiles, as libtiff calls them.
         const index_t striles = tiled ? TIFFNumberOfTiles(tiff_) : TIFFNumberOfStrips(tiff_);
+        // Each has an entry of 2 bytes at least in a table; the only one's can be in the directory.
+        if (striles > 1) page.table_bytes = 2 * striles;
+        if (page.table_bytes > file_.size()) refuse_size(page, file_.size());
         const index_t largest_strile =
             static_cast<index_t>(tiled ? TIFFTileSize64(tiff_) : TIFFStripSize64(tiff_));
         const std::uint64_t size = static_cast<std::uint64_t>(file_.size());
@@ -165,11 +168,13 @@ index_t expansion_limit(std::uint16_t compression) {
 std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
     std::vector<TiffPage> pages;
     index_t room = file.size() + tiff_slack_bytes;
+    index_t table_room = file.size();
     while (true) {
         pages.push_back(PageScan(tiff, file, pages.size()).read());
         // Pages of a damaged file may share bytes; honest ones do not.
         room -= pages.back().least_file_bytes;
-        if (room < 0)
+        table_room -= pages.back().table_bytes;
+        if (room < 0 || table_room < 0)
             throw BadData(message("the first ", pages.size(), " pages of ", file.path(),
                                   " claim more than a file of ", file.size(),
                                   " bytes can hold; it is damaged, write it again"));
@@ -178,12 +183,16 @@ std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
             break;
         }
         tiff.clear_error();
-        if (TIFFReadDirectory(tiff) == 0)
+        if (TIFFReadDirectory(tiff) == 0) {
+            tiff.rethrow();
             throw BadData(message(
                 "page ", pages.size(), " of ", file.path(), " cannot be read",
                 tiff.error().empty() ? " (its directories may form a loop)" : ": " + tiff.error(),
                 "; the file is truncated or damaged, copy it again"));
+        }
     }
+    // Of tags that libtiff could do without.
+    tiff.rethrow();
     return pages;
 }
 

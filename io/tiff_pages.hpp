@@ -24,6 +24,7 @@ struct TiffPage {
     index_t columns = 0;
     index_t raw_offset = -1;  ///< where its pixels lie as they are; -1: coded, or not in one run
     index_t least_file_bytes = 0;  ///< bytes of the file its pixels take at the least
+    index_t table_bytes = 0;       ///< that the tables of its strips or tiles take at least
 
     index_t plane_bytes() const { return width * height * static_cast<index_t>(size_of(type)); }
     index_t bytes() const { return plane_bytes() * samples; }

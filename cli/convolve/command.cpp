@@ -10,11 +10,13 @@ namespace convolume::cli {
 void ConvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, context);
+    kernels_.load(request_, input_, host_limit_bytes(request_.options.max_host_bytes), context);
 }
 
 void ConvolveSteps::plan(const ExecutionContext&) {
     output_ = input_;
+    output_.images = 1;
+    io::drop_display_ranges(output_);
     output_.scaling.reset();
     result_ = {.scaled = request_.scale_output};
     output_.type =
@@ -70,11 +72,13 @@ Work ConvolveSteps::work() const {
 }
 
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = write_result(request_.output, result_, request_.create, output_, context,
-                           [&](ImageSink& sink) {
-                               executed_ = convolve_channels(kernels_, *reader_, sink, context);
-                               reader_->check_unchanged();
-                           });
+    auto [writer, nonfinite] = write_result(
+        request_.output, result_, request_.create, output_, context, [&](ImageSink& sink) {
+            executed_ = convolve_channels(kernels_, *reader_, sink, context);
+            reader_->check_unchanged();
+        });
+    writer_ = std::move(writer);
+    nonfinite_ = nonfinite;
 }
 
 }  // namespace convolume::cli

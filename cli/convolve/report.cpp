@@ -26,19 +26,21 @@ const char* normalization_words(KernelNormalization normalization) {
 
 void ConvolveSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
-    warn_of_scaled_input(console, request_.image, input_);
+    warn_of_input(console, request_.image, input_);
     kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
         const Plan plan = kernel.solver->plan();
         report_kernel(console, kernel.file,
                       message(", sum ", format_number(kernel.solver->kernel_sum(), 9), ", ",
                               normalization_words(request_.options.normalization)));
-        warn_of_scaled_input(console, kernel.file.path, kernel.file.metadata);
+        warn_of_input(console, kernel.file.path, kernel.file.metadata);
         cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
     });
 }
 
 void ConvolveSteps::report_result(const Console& console, const RunTimes& times) const {
     warn_of_clamped_values(console, executed_, output_.type);
+    if (request_.options.nan != NanPolicy::propagate)
+        warn_of_nonfinite_result(console, nonfinite_, output_.type);
     if (executed_.nonfinite_inputs > 0)
         console.warning(message(executed_.nonfinite_inputs,
                                 " NaN or infinite values of the image were read as 0"));
@@ -58,7 +60,10 @@ void ConvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* time
     json["plan"] = kernels_.json_of_each([](const Kernels::Ready& kernel) {
         return nlohmann::ordered_json::parse(kernel.solver->plan().to_json());
     });
-    if (times != nullptr) json["report"] = report_json(executed_, *times);
+    if (times != nullptr) {
+        json["report"] = report_json(executed_, *times);
+        json["report"]["nonfinite_outputs"] = nonfinite_;
+    }
     json["output"] = output_json(request_.output, output_);
 }
 

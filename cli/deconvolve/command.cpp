@@ -15,11 +15,13 @@ namespace convolume::cli {
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, context);
+    kernels_.load(request_, input_, host_limit_bytes(request_.options.max_host_bytes), context);
     if (is_complex(input_.type))
         throw BadData("the image is complex: give its intensity, which is real");
     if (!request_.start.empty()) open_start();
     output_ = input_;
+    output_.images = 1;
+    io::drop_display_ranges(output_);
     output_.scaling.reset();
     result_ = {.scaled = request_.scale_output};
     output_.type =
@@ -133,10 +135,12 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         estimates_.emplace(request_.dump_every, request_.options.iterations, request_.output,
                            output_, result_.computed, request_.create, request_.inputs());
     try {
-        writer_ = write_result(request_.output, result_, request_.create, output_, context,
-                               [&](ImageSink& sink) {
-                                   for_each_volume(*reader_, sink, overlapped_, context, restore);
-                               });
+        auto [writer, nonfinite] = write_result(
+            request_.output, result_, request_.create, output_, context, [&](ImageSink& sink) {
+                for_each_volume(*reader_, sink, overlapped_, context, restore);
+            });
+        writer_ = std::move(writer);
+        nonfinite_ = nonfinite;
     } catch (const DeviceFailure&) {
         if (estimates_) estimates_->remove();  // the CPU may start again
         throw;

@@ -79,7 +79,7 @@ ExecutionReport DeconvolveSteps::executed() const {
 
 void DeconvolveSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
-    warn_of_scaled_input(console, request_.image, input_);
+    warn_of_input(console, request_.image, input_);
     kernels_.report_each(console, [&](const Kernels::Ready& psf) {
         const Deconvolver& deconvolver = *psf.solver;
         report_kernel(
@@ -87,7 +87,7 @@ void DeconvolveSteps::report_plan(const Console& console) const {
             message(", sum ", format_number(deconvolver.psf_sum(), 9), ", normalized to 1"));
         if (const index_t negative = deconvolver.negative_psf_samples(); negative > 0)
             console.warning(message(negative, " negative samples of the PSF were set to 0"));
-        warn_of_scaled_input(console, psf.file.path, psf.file.metadata);
+        warn_of_input(console, psf.file.path, psf.file.metadata);
         console.fact("method", method_text(request_.options));
         const DeconvolvePlan plan = deconvolver.plan();
         cli::report_plan(console, request_.run, plan.to_string(), plan_line(plan));
@@ -110,6 +110,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
     warn_of_clamped_values(console, executed(), output_.type);
+    warn_of_nonfinite_result(console, nonfinite_, output_.type);
     report_times(console, times);
     if (estimates_ && !estimates_->written().empty())
         console.fact("dumped", message(estimates_->written().size(), " estimates, the last one ",
@@ -144,6 +145,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
         [](const Kernels::Ready& psf) { return plan_json(psf.solver->plan()); });
     if (times != nullptr) {
         json["report"] = report_json(executed(), *times);
+        json["report"]["nonfinite_outputs"] = nonfinite_;
         for (const DeconvolveReport& volume : volumes_) {
             json["report"]["volumes"].push_back({{"iterations", volume.iterations},
                                                  {"likelihood", volume.last.likelihood},

@@ -51,6 +51,16 @@ VoxelSizes voxel_sizes(const io::ImageMetadata& image, const io::ImageMetadata& 
     return {{of_kernel[0], of_kernel[1], of_kernel[2]}, {of_image[0], of_image[1], of_image[2]}};
 }
 
+void check_room(const KernelFile& kernel, index_t bytes) {
+    if (bytes > kernel.options.most_bytes)
+        throw OutOfMemory(message(
+            "the kernel", kernel.path.empty() ? "" : " \"" + kernel.path + '"', " takes ",
+            format_bytes(bytes), " to be read and brought to the image's voxels, and the limit is ",
+            format_bytes(kernel.options.most_bytes),
+            "; raise it to at least that (--max-host-mem), crop the kernel, or "
+            "correct the voxel sizes"));
+}
+
 void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
     const VoxelSizes sizes = voxel_sizes(image, kernel.metadata);
     if (!sizes.differ()) return;
@@ -67,6 +77,9 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
         case PsfResample::automatic:
             break;
     }
+    check_room(kernel, resampling_bytes(kernel.values.shape(), kernel.values.type(),
+                                        kernel.file_center, sizes.kernel, sizes.image) +
+                           kernel.values.bytes());
     ResampledKernel resampled =
         resample_kernel(kernel.values.view(), kernel.file_center, sizes.kernel, sizes.image);
     kernel.values = std::move(resampled.values);
@@ -123,10 +136,12 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         throw BadData(message("a kernel is one 3D stack, but \"", path, "\" has ",
                               kernel.metadata.channels, " channels and ", kernel.metadata.frames,
                               " frames; save one of them as its own file"));
+    check_room(kernel, kernel.metadata.bytes());
     kernel.values = Volume(kernel.metadata.shape, kernel.metadata.type);
     {
         const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.values.bytes());
         reader->read(0, 0, kernel.values.view());
+        reader->check_unchanged();
     }
     make_ready(kernel, image);
     return kernel;

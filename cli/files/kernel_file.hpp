@@ -30,6 +30,7 @@ struct KernelOptions {
     KernelCenter center;
     KernelBackground background;
     PsfResample resample = PsfResample::automatic;
+    index_t most_bytes = INT64_MAX;  ///< of memory, for reading and resampling
 };
 
 /// --kernel-center, --psf-background and --psf-resample.
@@ -55,7 +56,8 @@ struct KernelFile {
     KernelCenter explicit_center() const { return {KernelCenter::Kind::explicit_, center}; }
 };
 
-/// Reads the stack `path` for images like `image`. Throws what io::open_image() does, BadData
+/// Reads the stack `path` for images like `image`. Throws what io::open_image() does, OutOfMemory
+/// (more than options.most_bytes), BadData
 /// (several channels or frames), InvalidArgument (a center outside, PsfResample::never, a
 /// background of complex kernels or of stacks without faces).
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,

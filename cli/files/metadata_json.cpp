@@ -31,6 +31,7 @@ ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata)
     json["voxel_size_um"] = voxel_size;
     json["unit"] = metadata.unit;
     json["frame_interval_s"] = or_null(metadata.frame_interval_s);
+    if (metadata.images > 1) json["images_in_file"] = metadata.images;
     json["channel_names"] = metadata.channel_names;
     json["value_scaling"] = scaling_json(metadata);
     json["bytes"] = metadata.bytes();

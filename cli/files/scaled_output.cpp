@@ -2,6 +2,7 @@
 #include "cli/files/scaled_output.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -94,6 +95,41 @@ void scale(const ConstImageView& from, const io::ValueScaling& scaling, const Im
         if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) scale_to(static_cast<T*>(to.data));
     });
 }
+
+/// Counts what is no number on its way to a file.
+class CheckedImage : public ImageSink {
+  public:
+    explicit CheckedImage(ImageSink& sink) : sink_(sink) {}
+    StackFormat format() const override { return sink_.format(); }
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        nonfinite_ += visit_pixel_type(source.type, [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            index_t count = 0;
+            for (index_t z = 0; z < source.shape.z; ++z)
+                for (index_t y = 0; y < source.shape.y; ++y)
+                    count += count_row(static_cast<const T*>(source.at(z, y, 0)), source.shape.x,
+                                       source.strides.x);
+            return count;
+        });
+        sink_.write_box(t, c, box, source);
+    }
+    index_t nonfinite() const { return nonfinite_; }
+
+  private:
+    template <class T>
+    static index_t count_row(const T* row, index_t count, index_t stride) {
+        // The difference of what is no number, or too large for one, and itself is NaN.
+        index_t found = 0;
+        for (index_t x = 0; x < count; ++x) {
+            const T difference = row[x * stride] - row[x * stride];
+            found += difference != difference;
+        }
+        return found;
+    }
+
+    ImageSink& sink_;
+    std::atomic<index_t> nonfinite_{0};
+};
 
 /// Boxes of about so many bytes that divide the volumes of a file: rows of a plane, or whole
 /// planes. Of the file they are whole pieces, if those are not larger.
@@ -204,19 +240,24 @@ index_t scaled_box_bytes(index_t host_limit_bytes) {
     return std::clamp<index_t>(host_limit_bytes / 16, index_t{64} << 10, index_t{8} << 20);
 }
 
-std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const ResultPlan& plan,
-                                              const io::CreateOptions& create,
-                                              io::ImageMetadata& metadata,
-                                              const ExecutionContext& context,
-                                              const std::function<void(ImageSink&)>& compute) {
+WrittenResult write_result(const std::string& path, const ResultPlan& plan,
+                           const io::CreateOptions& create, io::ImageMetadata& metadata,
+                           const ExecutionContext& context,
+                           const std::function<void(ImageSink&)>& compute) {
     const auto create_writer = [&] {
         const PhaseTimer timer(context.timeline, Phase::open);
         return io::create_image(path, metadata, create);
     };
     if (!plan.scaled) {
-        auto writer = create_writer();
-        compute(*writer);
-        return writer;
+        WrittenResult result{create_writer()};
+        if (is_integer(metadata.type)) {
+            compute(*result.writer);
+        } else {
+            CheckedImage sink(*result.writer);
+            compute(sink);
+            result.nonfinite = sink.nonfinite();
+        }
+        return result;
     }
     metadata.scaling.emplace();
     static_cast<void>(io::create_image(path, metadata, create));
@@ -231,11 +272,24 @@ std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const Res
     metadata.scaling = scaling_of(sink.range().least, sink.range().most, metadata.type);
     auto writer = create_writer();
     write_scaled(result, *metadata.scaling, plan.box_bytes, context, *writer);
-    return writer;
+    return {std::move(writer)};
 }
 
-void warn_of_scaled_input(const Console& console, const std::string& path,
-                          const io::ImageMetadata& image) {
+void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type) {
+    if (samples == 0) return;
+    const bool widest = type == PixelType::float64 || type == PixelType::complex128;
+    console.warning(message(samples, " values of the result are NaN or infinite: they are beyond ",
+                            to_string(type),
+                            widest ? "; scale the image or the kernel"
+                                   : "; scale the image or the kernel, or choose --precision "
+                                     "float64 and --output-type float64"));
+}
+
+void warn_of_input(const Console& console, const std::string& path,
+                   const io::ImageMetadata& image) {
+    if (image.images > 1)
+        console.warning(
+            message("\"", path, "\" holds ", image.images, " images, of which the first is read"));
     if (image.scaling)
         console.warning(message("\"", path, "\" scales its values (", scaling_text(*image.scaling),
                                 "), but they are read as stored, without that"));

@@ -38,17 +38,24 @@ struct ResultPlan {
 /// Bytes to scale at a time, of a run with that memory limit.
 index_t scaled_box_bytes(index_t host_limit_bytes);
 
+/// A file that is complete, but not yet committed.
+struct WrittenResult {
+    std::unique_ptr<io::ImageWriter> writer;
+    index_t nonfinite = 0;  ///< samples that are NaN or infinite
+};
+
 /// Has `compute` give a result to a sink of type `plan.computed`, and writes it to `path`. The file
 /// is created first, or where the result is scaled, tried first, so that what is wrong with it is
-/// said at once. `metadata` gets the scaling. Returns the complete file, not yet committed.
-std::unique_ptr<io::ImageWriter> write_result(const std::string& path, const ResultPlan& plan,
-                                              const io::CreateOptions& create,
-                                              io::ImageMetadata& metadata,
-                                              const ExecutionContext& context,
-                                              const std::function<void(ImageSink&)>& compute);
+/// said at once. `metadata` gets the scaling.
+WrittenResult write_result(const std::string& path, const ResultPlan& plan,
+                           const io::CreateOptions& create, io::ImageMetadata& metadata,
+                           const ExecutionContext& context,
+                           const std::function<void(ImageSink&)>& compute);
 
-/// Inputs are read as they are stored: says so where a file scales its values.
-void warn_of_scaled_input(const Console& console, const std::string& path,
-                          const io::ImageMetadata& image);
+/// Numbers that are too large for the result's type become infinities: says so.
+void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type);
+
+/// Says what is not read of an input: how it scales its values, and further images.
+void warn_of_input(const Console& console, const std::string& path, const io::ImageMetadata& image);
 
 }  // namespace convolume::cli

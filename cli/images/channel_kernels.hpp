@@ -43,8 +43,9 @@ class ChannelKernels {
 
     explicit ChannelKernels(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
 
-    /// Loads what the cache does not have, after it has let go what `image` does not need.
-    void load(const ImageRequest& request, const io::ImageMetadata& image,
+    /// Loads what the cache does not have, after it has let go what `image` does not need. All
+    /// kernels together take at most `most_bytes`.
+    void load(const ImageRequest& request, const io::ImageMetadata& image, index_t most_bytes,
               const ExecutionContext& context) {
         const std::vector<KernelSource> sources = kernel_of_each_channel(request, image);
         ExpectedVolumes here;
@@ -58,7 +59,8 @@ class ChannelKernels {
             auto& ready = cache_->ready[problem];
             if (!ready) {
                 auto loaded = std::make_shared<Ready>();
-                loaded->file = load(request, source, image, context);
+                loaded->file = load(request, source, image, most_bytes, context);
+                most_bytes -= loaded->file.values.bytes();
                 const auto all = cache_->expected.find(problem);
                 loaded->volumes = all != cache_->expected.end() ? all->second : here.at(problem);
                 ready = std::move(loaded);
@@ -131,13 +133,15 @@ class ChannelKernels {
 
   private:
     static KernelFile load(const ImageRequest& request, const KernelSource& source,
-                           const io::ImageMetadata& image, const ExecutionContext& context) {
-        if (!source.psf)
-            return load_kernel(source.path, image, request.kernel_options, *context.timeline);
+                           const io::ImageMetadata& image, index_t most_bytes,
+                           const ExecutionContext& context) {
+        KernelOptions options = request.kernel_options;
+        options.most_bytes = most_bytes;
+        if (!source.psf) return load_kernel(source.path, image, options, *context.timeline);
         PsfOptions psf = source.psf->options;
         psf.threads = request.engines.threads;
-        KernelFile kernel = make_kernel(std::move(psf), request.made_psf.capture, image,
-                                        request.kernel_options, context);
+        KernelFile kernel =
+            make_kernel(std::move(psf), request.made_psf.capture, image, options, context);
         kernel.from_image = source.psf->from_image;
         return kernel;
     }

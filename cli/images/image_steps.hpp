@@ -20,6 +20,7 @@ class ImageSteps : public RunSteps {
 
     std::unique_ptr<io::ImageReader> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
+    index_t nonfinite_ = 0;  ///< samples of the result
     io::ImageMetadata input_;
     io::ImageMetadata output_;
 };

@@ -50,8 +50,8 @@ std::vector<char> Canvas::png() const {
     png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
     std::vector<char> bytes(size);
     if (png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels_.data(), 0, nullptr) == 0)
-        throw InternalError(message("libpng refused a picture of ", width_, "×", height_,
-                                    " pixels: ", image.message));
+        throw OutOfMemory(message("libpng could not make a picture of ", width_, "×", height_,
+                                  " pixels: ", image.message));
     bytes.resize(size);
     return bytes;
 }

@@ -3,10 +3,12 @@
 
 #include <png.h>
 
+#include <array>
 #include <bit>
 #include <cctype>
 #include <cmath>
 #include <csetjmp>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <utility>
@@ -25,12 +27,13 @@ constexpr index_t longest_png_side = 1000000;  // libpng's own limit
 
 struct Encoded {
     std::vector<char> bytes;
-    std::string error;
+    std::array<char, 100> error{};
 };
 
 // libpng leaves by longjmp, past which no destructor runs: the functions below own nothing.
 void on_error(png_structp png, png_const_charp text) {
-    static_cast<Encoded*>(png_get_error_ptr(png))->error = text;
+    auto& error = static_cast<Encoded*>(png_get_error_ptr(png))->error;
+    std::snprintf(error.data(), error.size(), "%s", text);
     png_longjmp(png, 1);
 }
 
@@ -148,8 +151,9 @@ void GrayPng::commit() {
     }
     Encoded encoded;
     if (!encode(as_it_is ? plane : std::as_const(scaled).view(), encoded))
-        throw InternalError(message("libpng refused a picture of ", metadata_.shape.x, "×",
-                                    metadata_.shape.y, " pixels: ", encoded.error));
+        // The picture was checked: what is left is memory.
+        throw OutOfMemory(message("libpng could not make a picture of ", metadata_.shape.x, "×",
+                                  metadata_.shape.y, " pixels: ", encoded.error.data()));
     write_whole_file(path_, encoded.bytes);
 }
 

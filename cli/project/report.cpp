@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 
 void ProjectSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
-    warn_of_scaled_input(console, request_.image, input_);
+    warn_of_input(console, request_.image, input_);
     console.fact("along", message(axis_name(request_.axis), ": ", to_string(request_.by)));
 }
 

@@ -192,7 +192,8 @@ Json read_psf_parameters(const std::string& file) {
     if (!in)
         throw InputNotFound(message("cannot open \"", file, "\" (", std::strerror(errno),
                                     "); name the JSON file written beside a PSF"));
-    std::string text(1 << 20, '\0');  // side files have a thousandth of that
+    // Side files have a sixtieth of that. Reading an object takes the square of its length.
+    std::string text(1 << 16, '\0');
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(in.gcount()));
     // Brackets without end would exhaust the stack where values are copied.

@@ -53,6 +53,8 @@ io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::Im
                                     const Shape3& shape) {
     io::ImageMetadata output = input;
     output.scaling.reset();
+    output.images = 1;
+    io::drop_display_ranges(output);
     output.shape = shape;
     output.type = request.camera.bits <= 8 ? PixelType::uint8 : PixelType::uint16;
     if (request.step_um) output.voxel_size_um[0] = request.step_um;
@@ -65,7 +67,7 @@ io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::Im
 void SimulateSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, context);
+    kernels_.load(request_, input_, host_limit_bytes(request_.options.max_host_bytes), context);
     check_light(request_, input_.type, kernels_.type());
     grid_ = grid_of(request_, input_);
     output_ = recorded_metadata(request_, input_, grid_->shape());

@@ -44,12 +44,12 @@ ordered_json camera_json(const Camera& camera) {
 
 void SimulateSteps::report_plan(const Console& console) const {
     console.fact("phantom", message(request_.image, ": ", one_line(input_)));
-    warn_of_scaled_input(console, request_.image, input_);
+    warn_of_input(console, request_.image, input_);
     kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
         report_kernel(console, kernel.file, ", normalized to sum 1");
         if (const index_t negative = kernel.file.negative_samples; negative > 0)
             console.warning(message(negative, " negative samples of the PSF were set to 0"));
-        warn_of_scaled_input(console, kernel.file.path, kernel.file.metadata);
+        warn_of_input(console, kernel.file.path, kernel.file.metadata);
     });
     const Camera& camera = request_.camera;
     console.fact("camera", message("z,y,x ", to_string(output_.shape), ", ",

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -91,7 +92,11 @@ class CONVOLUME_API PhaseTimer {
     ~PhaseTimer() {
         if (!timeline_) return;
         event_.end_s = timeline_->now_s();
-        timeline_->record(event_);
+        try {
+            timeline_->record(event_);
+        } catch (const std::bad_alloc&) {
+            // An event less; what failed for the same reason is on its way to the caller.
+        }
     }
     PhaseTimer(const PhaseTimer&) = delete;
     PhaseTimer& operator=(const PhaseTimer&) = delete;

@@ -53,6 +53,7 @@ struct CONVOLUME_API ImageMetadata {
     std::array<std::optional<double>, 3> voxel_size_um;
     std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
     std::optional<double> frame_interval_s;
+    index_t images = 1;                      ///< in an OME-TIFF, of which this is the first
     std::vector<std::string> channel_names;  ///< empty or one per channel
     /// Colors that channels are shown in, 0xRRGGBB: those of OME, ImageJ and Imaris. Empty or one
     /// per channel.
@@ -78,6 +79,9 @@ struct CONVOLUME_API ImageMetadata {
 /// notes).
 CONVOLUME_API void keep_lookup_tables(ImageMetadata& metadata,
                                       const std::vector<index_t>& channels);
+
+/// For images of other values: drops the display ranges of ImageJ's metadata.
+CONVOLUME_API void drop_display_ranges(ImageMetadata& metadata);
 
 /// What people want to know of a file, one "name: value" a line: format, type, shape, voxel size, …
 CONVOLUME_API std::string to_string(const ImageMetadata& metadata);
@@ -162,6 +166,15 @@ struct PathSpec {
     std::string dataset;
 };
 CONVOLUME_API PathSpec parse_path(const std::string& path);
+
+/// Whether HDF5 files are opened in a forked copy of the process first, within limits of time and
+/// memory. The HDF5 library can crash or hang on damaged files; then open_image() and open_signal()
+/// throw BadData instead. It holds for the process, from the next file on. Without it, the
+/// default, such a file can end the process. The convolume command asks for it. Programs may that
+/// may fork at any time; other threads may run, but should not use HDF5 on their own meanwhile.
+/// Reads go through copies, too, where HDF5 itself decodes or converts the samples; filters of
+/// HDF5's plug-ins run in the process.
+CONVOLUME_API void contain_damage(bool on);
 
 /// Removes all outputs of the process that are not committed; async-signal-safe (for Ctrl-C).
 CONVOLUME_API void remove_uncommitted_outputs() noexcept;

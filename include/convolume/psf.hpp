@@ -185,6 +185,10 @@ struct ResampledKernel {
     Index3 center;  ///< the voxel whose middle is where the middle of the kernel's center was
 };
 
+/// Bytes that resample_kernel() takes at the most, its result included. Throws InvalidArgument.
+CONVOLUME_API index_t resampling_bytes(const Shape3& kernel, PixelType type, const Index3& center,
+                                       const VoxelSize& from, const VoxelSize& to);
+
 /// What `kernel`, whose voxels are `from`, would be on voxels `to`, for real kernels. A sample is
 /// what falls into its voxel: the result covers the kernel whole, and its sum is the same. Between
 /// the edges of voxels the running sum is interpolated by a cubic spline (de Boor, A Practical

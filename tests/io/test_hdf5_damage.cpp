@@ -53,7 +53,8 @@ TEST_CASE("HDF5's compression limits and dataset names are checked", "[io][hdf5]
     CHECK(refusal<BadData>(folder / "a.h5").empty());
 }
 
-// Only the chunks: HDF5 1.10 itself can crash on a damaged heap or object header, whoever calls it.
+// Only the chunks: HDF5 itself can crash on a damaged heap or object header (contain_damage(), and
+// tests/campaign/check_damaged_hdf5.py).
 TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
     const TempFolder folder;
     const std::string path = folder / "a.h5";

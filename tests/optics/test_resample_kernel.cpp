@@ -47,6 +47,25 @@ double sum_of(const Volume& volume) {
     return sum;
 }
 
+TEST_CASE("resampling a kernel takes the memory that it says", "[optics][kernel]") {
+    struct Case {
+        Shape3 shape;
+        PixelType type;
+        VoxelSize from, to;
+    };
+    for (const Case& c : {Case{{9, 40, 40}, PixelType::float32, {1, 1, 1}, {0.3, 0.4, 0.25}},
+                          Case{{40, 60, 60}, PixelType::float64, {1, 1, 1}, {2, 1, 3}},
+                          Case{{5, 64, 64}, PixelType::uint16, {1, 1, 1}, {1, 0.2, 1}}}) {
+        const Volume kernel(c.shape, c.type);
+        const Index3 center{c.shape.z / 2, c.shape.y / 2, c.shape.x / 2};
+        const index_t before = memory_use().current_bytes;
+        reset_memory_peak();
+        const ResampledKernel result = resample_kernel(kernel.view(), center, c.from, c.to);
+        CHECK(memory_use().peak_bytes - before ==
+              resampling_bytes(c.shape, c.type, center, c.from, c.to));
+    }
+}
+
 }  // namespace
 
 TEST_CASE("a resampled Gaussian is the Gaussian of the other voxels") {

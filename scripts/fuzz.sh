@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Gives random files and texts to the readers, with Clang's libFuzzer and its sanitizers, and prints
+# how many were tried. Inputs that do harm are left in build/fuzz/findings.
+#   scripts/fuzz.sh [HOURS [TARGET...]]
+# HOURS: for each target, default 0.05. TARGET: tiff, hdf5, npy, wav, raw, text; default all.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+hours=${1:-0.05}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- tiff hdf5 npy wav raw text
+build=build/fuzz
+python=${CONVOLUME_PYTHON:-/usr/bin/python3}
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="${CXX:-clang++}" \
+    -DCMAKE_C_COMPILER="${CC:-clang}" -DCONVOLUME_WITH_CUDA=OFF -DCONVOLUME_BUILD_TESTS=ON -DCONVOLUME_FUZZ=ON \
+    -DCONVOLUME_SANITIZE=address,undefined,fuzzer-no-link "-DCONVOLUME_PYTHON=$python" >/dev/null
+targets=
+for target in "$@"; do targets="$targets fuzz_$target"; done
+# shellcheck disable=SC2086
+cmake --build "$build" --target $targets
+"$python" tests/campaign/fuzz/make_corpus.py "$build/corpus"
+mkdir -p "$build/findings"
+seconds=$(awk "BEGIN { print int($hours * 3600) }")
+harm=0
+for target in "$@"; do
+    log=$build/$target.log
+    if ! "$build/tests/campaign/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=65536 -timeout=30 \
+        -rss_limit_mb=4096 -artifact_prefix="$build/findings/$target-" -print_final_stats=1 "$build/corpus/$target" \
+        >"$log" 2>&1; then
+        harm=1
+        echo "fuzz.sh: $target found something, see $log"
+    fi
+    tried=$(awk '/number_of_executed_units/ { print $2 }' "$log")
+    echo "fuzz.sh: $target: ${tried:-?} inputs in $seconds s"
+done
+exit "$harm"

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of a run stays within --max-host-mem, or the run is refused with exit code 3.
+check_memory_limit.py CONVOLUME.
+
+Ends with 77 (skipped) where a module is missing."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import tifffile
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+command = os.path.abspath(sys.argv[1])
+program_mib = 48  # the program, its libraries, and tables that no plan counts
+failures, checked = [], 0
+
+
+def peak_mib(arguments):
+    """Exit code, error and the largest resident memory, which a process of its own asks for."""
+    code = ("import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], capture_output=True, text=True); "
+            "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); "
+            "sys.stderr.write(done.stderr)")
+    done = subprocess.run([sys.executable, "-c", code, command, *arguments], capture_output=True, text=True)
+    exit_code, kib = map(int, done.stdout.split())
+    return exit_code, done.stderr, kib / 1024
+
+
+folder = tempfile.mkdtemp()
+os.chdir(folder)
+rng = np.random.default_rng(3)
+voxels = {"imagej": True, "resolution": (1, 1), "metadata": {"spacing": 1.0, "unit": "um", "axes": "ZYX"}}
+tifffile.imwrite("image.tif", rng.integers(1, 100, (64, 256, 256)).astype(np.uint16), **voxels)
+tifffile.imwrite("kernel.tif", rng.random((9, 15, 15)).astype(np.float32), **voxels)
+# Of larger voxels than the image's: 8 x 8 x 8 as many samples.
+voxels = {"imagej": True, "resolution": (1 / 8, 1 / 8), "metadata": {"spacing": 8.0, "unit": "um", "axes": "ZYX"}}
+tifffile.imwrite("coarse.tif", rng.random((41, 61, 61)).astype(np.float32), **voxels)
+for arguments in (["convolve", "image.tif", "kernel.tif"], ["convolve", "image.tif", "kernel.tif", "--method", "tiled"],
+                  ["convolve", "image.tif", "kernel.tif", "--op", "adjoint"],
+                  ["convolve", "image.tif", "kernel.tif", "--scale-output", "--output-type", "uint16"],
+                  ["convolve", "image.tif", "kernel.tif", "--compression", "deflate"],
+                  ["convolve", "image.tif", "coarse.tif"],
+                  ["deconvolve", "image.tif", "coarse.tif", "--iterations", "1"],
+                  ["deconvolve", "image.tif", "kernel.tif", "--iterations", "1"],
+                  ["simulate", "image.tif", "coarse.tif"], ["simulate", "image.tif", "kernel.tif"]):
+    for limit in (60, 100, 200):
+        checked += 1
+        arguments_of_run = [*arguments, "-o", "out.ome.tif", "--overwrite", "-q", "--max-host-mem", f"{limit}M"]
+        code, error, mib = peak_mib(arguments_of_run)
+        where = f"{' '.join(arguments)}, {limit} MB"
+        if code not in (0, 3):
+            failures.append(f"{where}: exit code {code}: {error}")
+        if mib > limit + program_mib:
+            failures.append(f"{where}: {mib:.0f} MiB")
+        print(f"{where}: exit code {code}, {mib:.0f} MiB")
+os.chdir("/")
+shutil.rmtree(folder)
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{checked} runs, {len(failures)} failures")
+sys.exit(1 if failures else 0)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file of any bytes is read, or refused by a typed error. CONVOLUME_FUZZ_SIGNAL: as signals;
+// CONVOLUME_FUZZ_NAME: the name that the file has.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
+#include "convolume/signal_file.hpp"
+#include "convolume/volume.hpp"
+
+namespace {
+
+constexpr convolume::index_t most_bytes = convolume::index_t{1} << 26;
+
+/// In a folder of its own, in memory where the system has that.
+const std::string& file_name() {
+    static const std::string name = [] {
+        std::string folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/var/tmp";
+        folder += "/convolume_fuzz." + std::to_string(getpid());
+        mkdir(folder.c_str(), 0700);
+        convolume::io::contain_damage(true);
+        return folder + "/" + CONVOLUME_FUZZ_NAME;
+    }();
+    return name;
+}
+
+void write_file(const std::uint8_t* data, std::size_t size) {
+    std::FILE* const file = std::fopen(file_name().c_str(), "wb");
+    if (file == nullptr || std::fwrite(data, 1, size, file) != size || std::fclose(file) != 0)
+        std::abort();
+}
+
+void read_image() {
+    const auto reader = convolume::io::open_image(file_name());
+    const convolume::io::ImageMetadata& metadata = reader->metadata();
+    static_cast<void>(to_string(metadata));
+    if (metadata.bytes() > most_bytes) return;
+    convolume::Volume volume(metadata.shape, metadata.type);
+    reader->read(metadata.frames - 1, metadata.channels - 1, volume.view());
+}
+
+[[maybe_unused]] void read_signal() {
+    const auto reader = convolume::io::open_signal(file_name());
+    const convolume::io::SignalInfo& info = reader->info();
+    if (info.samples() > most_bytes / 16) return;
+    convolume::Volume samples({1, 1, info.samples()}, info.type);
+    reader->read(info.signals() - 1, 0, info.samples(), samples.view().data);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    write_file(data, size);
+    try {
+#ifdef CONVOLUME_FUZZ_SIGNAL
+        read_signal();
+#else
+        read_image();
+#endif
+    } catch (const convolume::Error&) {
+    }
+    return 0;
+}
