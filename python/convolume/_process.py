@@ -242,7 +242,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     with ExitStack() as stack:
         sharing, patience = 1, 600.0
         if client is None and dask is not None:
-            client, sharing = stack.enter_context(cluster_of(dask))
+            client, sharing = stack.enter_context(cluster_of(dask, device != "cpu"))
             patience = 20.0 if dask.startswith("local") else patience
         say = _teller(log)
         if client is not None:

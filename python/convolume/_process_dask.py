@@ -190,9 +190,9 @@ def _resources(client: Any) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def cluster_of(address: str) -> Generator[tuple[Any, int]]:
-    """A client of the scheduler at an address, or of workers on this machine ("local:4"), and how many workers share a
-    machine."""
+def cluster_of(address: str, uses_gpus: bool = True) -> Generator[tuple[Any, int]]:
+    """A client of the scheduler at an address, or of workers on this machine ("local:4"), each with a GPU of its own
+    if they use them, and how many workers share a machine."""
     module = distributed()
     kind, colon, rest = address.partition(":")
     with ExitStack() as stack:
@@ -207,10 +207,11 @@ def cluster_of(address: str) -> Generator[tuple[Any, int]]:
             return
         if colon and not (rest.isdigit() and int(rest) > 0):
             raise InvalidArgument(f"'{address}' is neither a scheduler's address nor local:N")
-        gpus = [gpu.number for gpu in gpu_devices() if gpu.usable]
+        gpus = [gpu.number for gpu in gpu_devices() if gpu.usable] if uses_gpus else []
         count = int(rest) if rest else max(1, len(gpus))
         if gpus and count > len(gpus):
-            raise InvalidArgument(f"{count} workers are asked for and there are {len(gpus)} GPUs: one process uses one")
+            raise InvalidArgument(f"{count} workers are asked for and there are {len(gpus)} GPUs: one process uses one "
+                                  "(on CPUs, pass device='cpu')")
         cluster = stack.enter_context(_local_cluster(module, count, gpus))
         client = stack.enter_context(module.Client(cluster))
         yield client, count

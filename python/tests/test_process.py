@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -485,6 +486,29 @@ def test_a_gpu_that_fails(tmp_path, source, image):
     report = convolume.process(source, tmp_path / "b.zarr", fails_once, halo=(0, 0, 0), dask="local:1", **GRID)
     assert report.finished and report.failed == 0 and len(os.listdir(marks)) == 2
     np.testing.assert_array_equal(np.asarray(convolume.open(tmp_path / "b.zarr")), image * 2)
+
+
+def test_workers_and_gpus(monkeypatch):
+    pytest.importorskip("distributed")
+    from convolume import _process_dask
+
+    one_gpu = SimpleNamespace(number=0, usable=True)
+    asked = []
+
+    def made(module, count, gpus):
+        asked.append((count, gpus))
+        raise InterruptedError
+
+    monkeypatch.setattr(_process_dask, "gpu_devices", lambda: [one_gpu])
+    monkeypatch.setattr(_process_dask, "_local_cluster", made)
+    with pytest.raises(ValueError, match="2 workers .* 1 GPUs"), _process_dask.cluster_of("local:2"):
+        pass
+    for uses_gpus in (True, False):
+        with pytest.raises(InterruptedError), _process_dask.cluster_of("local:1", uses_gpus):
+            pass
+    with pytest.raises(InterruptedError), _process_dask.cluster_of("local:2", uses_gpus=False):
+        pass
+    assert asked == [(1, [0]), (1, []), (2, [])]
 
 
 def test_all_workers_gone(tmp_path, source, image, monkeypatch):
