@@ -137,9 +137,10 @@ int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, v
         found.remove_prefix(name.size() + 2);
     while (!found.empty() && (found.back() == '.' || found.back() == '\n')) found.remove_suffix(1);
     // What a file asks for beyond largest_allocation_bytes was never asked of the system.
-    constexpr std::string_view refusals[] = {"Failed to allocate", "No space for",
-                                             "Out of memory",      "out of memory",
-                                             "ot enough memory",   "Insertion in tif_map"};
+    constexpr std::string_view refusals[] = {
+        "ailed to allocate", "Cannot allocate",  "Unable to allocate",
+        "malloc(",           "No space for",     "Out of memory",
+        "out of memory",     "ot enough memory", "Insertion in tif_map"};
     const bool asked = std::string_view(h.error_.data()).find("is beyond the") == found.npos;
     for (const std::string_view refusal : refusals)
         if (asked && found.find(refusal) != found.npos) h.memory_refused_ = true;
