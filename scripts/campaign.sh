@@ -6,23 +6,23 @@
 # BUILD: such as build/release. SCALE: multiplies the counts, default 1; 0.01 is a quick look.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-build=$1
+build=$(CDPATH='' cd -- "$1" && pwd)  # the checks work in folders of their own
 scale=${2:-1}
 python=${CONVOLUME_PYTHON:-/usr/bin/python3}
 checks=$root/tests/campaign
 faults=$build/tests/campaign
 command=$build/cli/convolume
-times() { awk "BEGIN { n = int($1 * $scale); print n < 1 ? 1 : n }"; }
+scaled() { awk "BEGIN { n = int($1 * $scale); print n < 1 ? 1 : n }"; }
 harm=0
 check() {
     echo "campaign.sh: $*"
     "$python" "$@" || harm=1
 }
-check "$checks/check_damaged_hdf5.py" "$command" "$(times 10000)" "$(date +%s)" "$build/damaged"
+check "$checks/check_damaged_hdf5.py" "$command" "$(scaled 10000)" "$(date +%s)" "$build/damaged"
 check "$checks/check_read_faults.py" "$command" "$faults/libconvolume_read_faults.so" ON ON
-check "$checks/check_allocations.py" "$command" "$faults/libconvolume_allocation_faults.so" ON ON "$(times 2000)"
-check "$checks/check_write_faults.py" "$command" "$faults/libconvolume_write_faults.so" ON ON "$(times 20)"
-check "$checks/check_kills.py" "$command" ON ON "$(times 1000)" "$(times 500)" "$(date +%s)"
+check "$checks/check_allocations.py" "$command" "$faults/libconvolume_allocation_faults.so" ON ON "$(scaled 2000)"
+check "$checks/check_write_faults.py" "$command" "$faults/libconvolume_write_faults.so" ON ON "$(scaled 20)"
+check "$checks/check_kills.py" "$command" ON ON "$(scaled 1000)" "$(scaled 500)" "$(date +%s)"
 check "$checks/check_small_files.py" "$command" ON ON
 check "$checks/check_memory_limit.py" "$command"
 check "$checks/check_silent_losses.py" "$command" ON
