@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times iterations of Richardson-Lucy on GPUs: in the memory of one, in slabs on two, and by walks along z with 8 GiB
-of a GPU; where CuPy is installed, the same iteration of CuPy beside. Run it on a quiet machine, from anywhere:
+of a GPU; where CuPy is installed, the same iteration of CuPy beside; and every method in each of these ways. Run it on
+a quiet machine, from anywhere:
 
-    bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|slabs] [--json FILE]
+    bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|slabs|methods] [--json FILE]
 
 Images and PSFs (17 GiB in all) are made in FOLDER, and are kept there for another run.
 """
@@ -24,6 +25,8 @@ from deconvolve import make_peer
 RESIDENT = [((96, 256, 256), (33, 65, 65)), ((256, 512, 512), (63, 127, 127)), ((512, 1024, 1024), (64, 64, 64))]
 WALK = (256, 2048, 2048), (33, 127, 127)
 SLABS = (512, 2048, 2048), (33, 127, 127)
+METHODS = (256, 1024, 1024), (33, 65, 65)
+METHODS_BYTES = 3 << 30
 WALK_BYTES = 8 << 30
 SHORT_BYTES = 22  # a voxel: less than the arrays and two spectra take
 
@@ -80,13 +83,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "convolume_deconvolve_gpu")
-    parser.add_argument("--only", choices=["data", "resident", "walks", "slabs"])
+    parser.add_argument("--only", choices=["data", "resident", "walks", "slabs", "methods"])
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
-    wanted = {arguments.only} if arguments.only else {"resident", "walks", "slabs"}
+    wanted = {arguments.only} if arguments.only else {"resident", "walks", "slabs", "methods"}
 
     if arguments.only == "data":
-        for case in [*RESIDENT, WALK, SLABS]:
+        for case in [*RESIDENT, WALK, SLABS, METHODS]:
             case_folder(arguments.folder, *case)
     rows = []
     if "resident" in wanted:
@@ -104,6 +107,11 @@ def main():
     if "slabs" in wanted:
         for gpus in ("0", "0,1"):
             rows.append(run(arguments, *SLABS, gpus=gpus, edges="zero", iterations=8))
+    if "methods" in wanted:
+        for method in ("rl", "shb", "rl-tv", "wb", "rlgc", "wiener"):
+            for choice in ({"gpus": 0}, {"gpus": "0,1"}, {"gpus": 0, "max_gpu_bytes": METHODS_BYTES}):
+                rows.append(run(arguments, *METHODS, **choice, edges="zero", method=method, acceleration="none",
+                                iterations=8))
     if arguments.json:
         report = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "rows": rows}
         Path(arguments.json).write_text(report_text(report), encoding="utf-8")

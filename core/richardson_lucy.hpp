@@ -68,16 +68,28 @@ struct AlikePlanes {
     }
 };
 
-/// A step from `point`: times the correction, over the weight, which is what a voxel's light sends
-/// into the image, and the slope of a penalty. Voxels of less than `least_weight` cannot be told
-/// from the image: 0.
+/// What a step divides by: the weight, which is what a voxel's light sends into the image, and the
+/// slope of a penalty. A strong penalty may make that negative: the step then is long, not
+/// backwards.
+CONVOLUME_DEVICE float divisor(float weight, float slope) {
+    const float least = 0.1F * weight;
+    return weight + slope > least ? weight + slope : least;
+}
+
+/// A step from `point`: times the correction, over the divisor. Voxels of less than `least_weight`
+/// cannot be told from the image: 0.
 CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight,
                             float slope = 0) {
-    // A strong penalty may make the divisor negative: the step then is long, not backwards.
-    const float least = 0.1F * weight;
-    const float divisor = weight + slope > least ? weight + slope : least;
     const float factor = correction > 0 ? correction : 0;
-    return weight < least_weight ? 0 : quotient(point * factor, divisor);
+    return weight < least_weight ? 0 : quotient(point * factor, divisor(weight, slope));
+}
+
+/// A step with an unmatched back projector, whose correction is of the ratio less 1: at least a
+/// tenth of the point.
+CONVOLUME_DEVICE float unmatched_step(float point, float correction, float weight,
+                                      float least_weight) {
+    const float factor = correction > -0.9F ? 1 + correction : 0.1F;
+    return weight < least_weight ? 0 : point * factor;
 }
 
 /// A point ahead of the newest estimate, along the way from the one before, but at least

@@ -21,18 +21,6 @@
 
 namespace convolume::deconvolve {
 
-inline Variation variation_of(const Problem& problem, double mean) {
-    Variation variation;
-    const VoxelSize& size = problem.options.voxel;
-    const double least = std::min({size.z_um, size.y_um, size.x_um});
-    for (int axis = 0; axis < 3; ++axis) {
-        variation.extent[axis] = problem.object[axis];
-        variation.per_step[axis] = static_cast<float>(least / size[axis]);
-    }
-    variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
-    return variation;
-}
-
 template <class Arrays>
 class ArraySteps final : public Steps {
   public:
@@ -41,10 +29,8 @@ class ArraySteps final : public Steps {
         : arrays_(arrays),
           problem_(problem),
           momentum_(momentum_of(problem.options)),
-          unmatched_(problem.has_unmatched() ? problem.options.unmatched : 0),
-          tv_weight_(problem.options.method == DeconvolveMethod::richardson_lucy_tv
-                         ? static_cast<float>(problem.options.tv_weight)
-                         : 0) {
+          unmatched_(unmatched_steps(problem)),
+          tv_weight_(tv_weight_of(problem)) {
         if (problem.options.hold_out) held_ = arrays.image(2);
     }
 

@@ -42,9 +42,14 @@ struct DeviceChoice {
     std::optional<index_t> max_bytes;
 };
 
+/// On how many GPUs slabs of planes are worth it: on all that are named.
+index_t wanted_parts(const Problem& problem, const DeviceChoice& choice);
 /// The iteration as passes over spectra, in slabs of planes on one GPU or several; null where the
 /// method or the lengths have none. Throws OutOfMemory where they do not fit.
 std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceChoice& choice);
+/// Iterations of any method over arrays in slabs on several GPUs; null where the edges or the
+/// lengths have no passes, or the GPUs share no addresses. Throws OutOfMemory.
+std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const DeviceChoice& choice);
 /// The same with the arrays in host memory; null where the method or the lengths have no passes, or
 /// where memory of either kind is too small.
 std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceChoice& choice,

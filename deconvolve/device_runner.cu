@@ -67,15 +67,30 @@ class DeviceRunner final : public GpuRunner {
     std::optional<DeviceConvolver> unmatched_;
 };
 
+// In the memory of GPUs, of one where that is enough.
+std::unique_ptr<Runner> make_resident_runner(const Problem& problem, const DeviceChoice& choice) {
+    if (auto by_passes = make_pass_runner(problem, choice)) return by_passes;
+    const bool several = choice.devices.size() > 1;
+    if (several && wanted_parts(problem, choice) > 1)
+        if (auto in_slabs = make_array_slab_runner(problem, choice)) return in_slabs;
+    try {
+        return std::make_unique<DeviceRunner>(problem, choice);
+    } catch (const OutOfMemory&) {
+        if (several)
+            if (auto in_slabs = make_array_slab_runner(problem, choice)) return in_slabs;
+        throw;
+    }
+}
+
 std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {
     const DeviceChoice on_device(choice);
     try {
-        if (auto by_passes = make_pass_runner(problem, on_device)) return by_passes;
+        if (auto resident = make_resident_runner(problem, on_device)) return resident;
     } catch (const OutOfMemory& error) {
         if (auto by_walks = make_walk_runner(problem, on_device, error.what())) return by_walks;
         throw;
     }
-    return std::make_unique<DeviceRunner>(problem, on_device);
+    throw InternalError("there is no way to deconvolve on a GPU");
 }
 
 }  // namespace

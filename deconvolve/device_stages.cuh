@@ -20,19 +20,26 @@ constexpr unsigned most_blocks = 1024;
 
 // What one thread does: elements a grid of threads apart, or a warp's share of rows.
 template <class Visit>
-__device__ void visit_own(index_t count, const Visit& visit) {
-    for (index_t i = blockIdx.x * index_t{stage_threads} + threadIdx.x; i < count;
+__device__ void visit_own(const IndexRange& range, const Visit& visit) {
+    for (index_t i = range.begin + blockIdx.x * index_t{stage_threads} + threadIdx.x; i < range.end;
          i += index_t{gridDim.x} * stage_threads)
         visit(i);
 }
 template <class Visit>
-__device__ void visit_own(const Grid& grid, const Visit& visit) {
+__device__ void visit_own(index_t count, const Visit& visit) {
+    visit_own(IndexRange{0, count}, visit);
+}
+template <class Visit>
+__device__ void visit_own(const GridRows& grid, const Visit& visit) {
     constexpr int warps = stage_threads / warp;
-    const index_t rows = grid.rows();
-    for (index_t row = blockIdx.x * index_t{warps} + threadIdx.x / warp; row < rows;
-         row += index_t{gridDim.x} * warps)
+    for (index_t row = grid.own.begin + blockIdx.x * index_t{warps} + threadIdx.x / warp;
+         row < grid.own.end; row += index_t{gridDim.x} * warps)
         for (index_t x = threadIdx.x % warp; x < grid.extent[2]; x += warp)
             visit(row * grid.extent[2] + x, grid.around(row, x));
+}
+template <class Visit>
+__device__ void visit_own(const Grid& grid, const Visit& visit) {
+    visit_own(GridRows{grid, {0, grid.rows()}}, visit);
 }
 
 template <class Extent, class Stage>
@@ -55,6 +62,30 @@ __global__ void sum_kernel(Extent extent, Stage stage, Sum* sums) {
     if (threadIdx.x == 0) sums[blockIdx.x] = of_threads[0];
 }
 
+// Blocks for an extent.
+inline unsigned stage_blocks(index_t count) {
+    return static_cast<unsigned>(
+        std::clamp<index_t>(ceil_div(count, stage_threads), 1, most_blocks));
+}
+inline unsigned stage_blocks(const IndexRange& range) {
+    return stage_blocks(range.count());
+}
+inline unsigned stage_blocks(const Grid& grid) {
+    return stage_blocks(checked_multiply(grid.rows(), index_t{warp}));
+}
+inline unsigned stage_blocks(const GridRows& grid) {
+    return stage_blocks(checked_multiply(grid.row_count(), index_t{warp}));
+}
+
+/// Enqueues sums of all blocks; returns how many there are.
+template <class Sum, class Extent, class Stage>
+unsigned start_sums(const Extent& extent, const Stage& stage, Sum* sums, cudaStream_t stream) {
+    const unsigned used = stage_blocks(extent);
+    sum_kernel<<<used, stage_threads, 0, stream>>>(extent, stage, sums);
+    gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
+    return used;
+}
+
 class DeviceStages {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
@@ -68,17 +99,26 @@ class DeviceStages {
 
     template <class Extent, class Stage>
     void for_each(const Extent& extent, const Stage& stage) const {
-        stage_kernel<<<blocks(extent), stage_threads, 0, stream_>>>(extent, stage);
+        stage_kernel<<<stage_blocks(extent), stage_threads, 0, stream_>>>(extent, stage);
         gpu::check(cudaGetLastError(), "starting a stage of the deconvolution");
     }
 
     template <class Extent, class Stage>
     auto sum(const Extent& extent, const Stage& stage) const {
         using Sum = decltype(result_of(stage, extent));
+        return finish_sum<Sum>(start_sum(extent, stage));
+    }
+
+    /// The same in two parts, so that others work meanwhile: the number that the first returns is
+    /// for the second.
+    template <class Extent, class Stage>
+    unsigned start_sum(const Extent& extent, const Stage& stage) const {
+        using Sum = decltype(result_of(stage, extent));
         static_assert(sizeof(Sum) <= most_sum_bytes);
-        const unsigned used = blocks(extent);
-        sum_kernel<<<used, stage_threads, 0, stream_>>>(extent, stage, sums_.as<Sum>());
-        gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
+        return start_sums(extent, stage, sums_.as<Sum>(), stream_);
+    }
+    template <class Sum>
+    Sum finish_sum(unsigned used) const {
         std::vector<Sum> of_blocks(used);
         gpu::check(cudaMemcpyAsync(of_blocks.data(), sums_.as<Sum>(), used * sizeof(Sum),
                                    cudaMemcpyDeviceToHost, stream_),
@@ -110,14 +150,6 @@ class DeviceStages {
 
   private:
     static constexpr index_t most_sum_bytes = 16;
-
-    static unsigned blocks(index_t count) {
-        return static_cast<unsigned>(
-            std::clamp<index_t>(ceil_div(count, stage_threads), 1, most_blocks));
-    }
-    static unsigned blocks(const Grid& grid) {
-        return blocks(checked_multiply(grid.rows(), index_t{warp}));
-    }
 
     int threads_;
     gpu::DeviceMemory sums_;

@@ -6,6 +6,7 @@
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/shape.hpp"
+#include "core/pair_axis.hpp"
 
 namespace convolume::deconvolve {
 
@@ -38,9 +39,17 @@ struct Grid {
     }
 };
 
+/// Some rows of a grid.
+struct GridRows : Grid {
+    IndexRange own;
+    CONVOLUME_DEVICE index_t row_count() const { return own.end - own.begin; }
+};
+
 /// What a stage gives for an element of an array, or for a voxel of a grid. Not defined.
 template <class Stage>
 std::invoke_result_t<Stage, index_t> result_of(const Stage&, index_t);
+template <class Stage>
+std::invoke_result_t<Stage, index_t> result_of(const Stage&, const IndexRange&);
 template <class Stage>
 std::invoke_result_t<Stage, index_t, Neighbors> result_of(const Stage&, const Grid&);
 

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "deconvolve/device_stages.cuh"
-#include "deconvolve/plane_parts.hpp"
+#include "deconvolve/slab_passes.hpp"
 #include "deconvolve/steps.hpp"
 #include "deconvolve/thinning.hpp"
 #include "gpu/runtime/device.hpp"
-#include "gpu/volumes/plane_passes.hpp"
 
 namespace convolume::deconvolve {
 
@@ -54,16 +53,12 @@ class PassPart : public DeviceStages {
 
     /// On `device`, which is current, within `limit_bytes`.
     PassPart(int device, const Problem& problem, const gpu::PairAxes& axes, const PlanePart& part,
-             const ConstImageView& taps, int threads, index_t limit_bytes)
-        : DeviceStages(device, threads),
-          device_(device),
-          z_(axes[0]),
-          part_(part),
-          layout_(problem, axes[0], part) {
+             const std::vector<ConstImageView>& kernels, int threads, index_t limit_bytes)
+        : DeviceStages(device, threads), device_(device), layout_(problem, axes[0], part) {
         if (layout_.bytes() >= limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
                                       format_bytes(limit_bytes), " that a GPU may hold"));
-        passes_.emplace(device, axes, part.slots(), taps, limit_bytes - layout_.bytes());
+        passes_.emplace(device, axes, part, kernels, limit_bytes - layout_.bytes());
         arrays_ = gpu::DeviceMemory(device, layout_.bytes(), "the arrays of a deconvolution");
         index_t at = 0;
         const auto place = [&](bool wanted, index_t samples) -> float* {
@@ -84,10 +79,10 @@ class PassPart : public DeviceStages {
     }
 
     int device() const { return device_; }
-    const PlanePart& planes() const { return part_; }
+    const PlanePart& planes() const { return passes_->planes(); }
     const PartLayout& layout() const { return layout_; }
     index_t bytes() const { return layout_.bytes() + passes_->bytes(); }
-    const gpu::PlanePasses& passes() const { return *passes_; }
+    const SlabPasses& passes() const { return *passes_; }
     using DeviceStages::stream;
 
     float* newest() const { return newest_; }
@@ -101,13 +96,12 @@ class PassPart : public DeviceStages {
         gpu::RowStage ones;
         ones.kind = gpu::RowStage::Kind::ones;
         if (!all) ones.data = data();
-        if (part_.image.count() == 0) return;
-        passes_->forward(Side::image, ones,
-                         {part_.image.begin - part_.light.begin, part_.image.count()}, stream());
+        if (planes().image.count() == 0) return;
+        passes_->forward(Side::image, ones, passes_->image_slots(), stream());
     }
     /// Projects them and their neighbors' back.
     void find_weights() {
-        project_back();
+        passes_->back(stream());
         const auto [first, last] = layout_.alike;
         passes_->inverse(Side::object, {0, first + 1}, weights_, stream());
         if (last + 1 < layout_.object.z)
@@ -118,35 +112,34 @@ class PassPart : public DeviceStages {
     /// Spectra of the points of its own object planes, in the slots of what its image planes see.
     void load_point(const Origin& origin) {
         passes_->forward(Side::object, stage_of(gpu::RowStage::Kind::point, origin),
-                         {part_.object.begin - part_.seen.begin, part_.object.count()}, stream());
+                         passes_->object_slots(), stream());
     }
-    /// Blurs them with their neighbors, makes the ratio of the image, and spectra of that.
-    void compare(const richardson_lucy::Model& model, float held_share) {
-        const gpu::Range from = z_.seen_by(part_.image);
-        const index_t slots = passes_->slots();
-        const index_t at = part_.image.begin - part_.light.begin;
+    /// Blurs them with their neighbors, makes the ratio of the image, `less` something, and spectra
+    /// of that.
+    void compare(const richardson_lucy::Model& model, float held_share, float less) {
         compared_ = 0;
-        if (part_.image.count() == 0) return;
-        passes_->along_z(z_.object_map(from, from.begin - part_.seen.begin, slots),
-                         z_.image_map(part_.image, at, slots), false, stream());
+        if (planes().image.count() == 0) return;
+        passes_->blur(stream());
         gpu::RowStage stage;
         stage.kind = gpu::RowStage::Kind::ratio;
         stage.data = data();
         stage.held = held_share > 0 ? held() : nullptr;
         stage.held_share = held_share;
         stage.model = model;
-        compared_ = passes_->inverse(Side::image, stage, {at, part_.image.count()},
-                                     sums_.as<double>(), stream());
+        stage.less = less;
+        compared_ = passes_->inverse(Side::image, stage, passes_->image_slots(), sums_.as<double>(),
+                                     stream());
     }
     /// Projects the ratio back and takes the step.
-    void step(const Origin& origin) {
-        project_back();
+    void step(const Origin& origin, bool unmatched) {
+        passes_->back(stream(), unmatched ? 1 : 0);
         gpu::RowStage stage = stage_of(gpu::RowStage::Kind::step, origin);
         stage.change = change_;
         stage.weight = weights_;
         stage.alike = layout_.alike;
         stage.least_weight = least_weight;
-        stepped_ = passes_->inverse(Side::object, stage, {0, part_.object.count()},
+        stage.unmatched = unmatched;
+        stepped_ = passes_->inverse(Side::object, stage, passes_->back_slots(),
                                     sums_.as<double>() + most_sums_, stream());
         if (layout_.has_before) std::swap(newest_, before_);
     }
@@ -157,13 +150,6 @@ class PassPart : public DeviceStages {
     SumPair stepped() const { return fetch(sums_.as<SumPair>() + most_sums_ / 2, stepped_); }
 
   private:
-    void project_back() {
-        const gpu::Range from = z_.lit_by(part_.object);
-        const index_t slots = passes_->slots();
-        passes_->along_z(z_.image_map(from, from.begin - part_.light.begin, slots),
-                         z_.object_map(part_.object, 0, slots), true, stream());
-    }
-
     gpu::RowStage stage_of(gpu::RowStage::Kind kind, const Origin& origin) const {
         gpu::RowStage stage;
         stage.kind = kind;
@@ -186,10 +172,8 @@ class PassPart : public DeviceStages {
     }
 
     int device_;
-    gpu::PairAxis z_;
-    PlanePart part_;
     PartLayout layout_;
-    std::optional<gpu::PlanePasses> passes_;
+    std::optional<SlabPasses> passes_;
     gpu::DeviceMemory arrays_, sums_;
     float *newest_, *before_, *change_, *data_, *held_, *weights_;  ///< null: there is none
     index_t most_sums_ = 0;

@@ -5,10 +5,15 @@
 
 namespace convolume::deconvolve {
 
+bool has_pass_steps(const Problem& problem) {
+    return goes_by_passes(problem) ||
+           problem.options.method == DeconvolveMethod::wiener_butterworth;
+}
+
 // Samples are moved two at a time where the image begins at an even sample of the grid: taps along
 // x may get a 0 before them.
-std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device) {
-    if (!goes_by_passes(problem)) return {};
+std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device, index_t least_taps_z) {
+    if (!has_passes(problem)) return {};
     Shape3 taps = problem.psf.shape();
     Index3 shift = problem.options.center.index;
     if (!problem.options.boundary)
@@ -17,9 +22,13 @@ std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device) {
         ++taps.x;
         ++shift.x;
     }
+    taps.z = std::max(taps.z, std::min(least_taps_z, problem.object.z));
     return gpu::pair_axes(device, problem.object, problem.image, taps, shift);
 }
 
+namespace {
+
+// In the last of `width` taps along x.
 Volume normalized_taps(const Volume& psf, index_t width) {
     const auto* samples = static_cast<const double*>(psf.view().data);
     const double sum = sum_of_taps(psf);
@@ -30,6 +39,20 @@ Volume normalized_taps(const Volume& psf, index_t width) {
         std::transform(samples, samples + shape.x, row + (width - shape.x),
                        [&](double sample) { return static_cast<float>(sample / sum); });
     return taps;
+}
+
+}  // namespace
+
+PassKernels::PassKernels(const Problem& problem, const gpu::PairAxes& axes) {
+    kernels_.push_back(normalized_taps(problem.psf, axes[2].taps));
+    if (problem.has_unmatched())
+        kernels_.push_back(normalized_taps(problem.unmatched, axes[2].taps));
+}
+
+std::vector<ConstImageView> PassKernels::views() const {
+    std::vector<ConstImageView> all;
+    for (const Volume& kernel : kernels_) all.push_back(kernel.view());
+    return all;
 }
 
 }  // namespace convolume::deconvolve

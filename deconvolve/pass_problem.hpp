@@ -3,6 +3,7 @@
 // Which deconvolutions go by passes, and what passes need to know of them.
 
 #include <optional>
+#include <vector>
 
 #include "convolume/volume.hpp"
 #include "deconvolve/problem.hpp"
@@ -10,10 +11,24 @@
 
 namespace convolume::deconvolve {
 
-/// Axes with grids along y and x; nothing where the method or the lengths have no passes.
-std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device);
+/// Whether the method has steps that are passes (pass_steps.cuh): all but one look at one voxel
+/// at a time.
+bool has_pass_steps(const Problem& problem);
 
-/// The PSF as float32 with a sum of 1, in the last of `width` taps along x.
-Volume normalized_taps(const Volume& psf, index_t width);
+/// Axes with grids along y and x; nothing where the edges or the lengths have no passes. With at
+/// least so many taps along z, as far as the object has planes: those added are 0.
+std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device,
+                                       index_t least_taps_z = 1);
+
+/// The PSF and, where there is one, the taps of the unmatched back projector, as float32 with a sum
+/// of 1.
+class PassKernels {
+  public:
+    PassKernels(const Problem& problem, const gpu::PairAxes& axes);
+    std::vector<ConstImageView> views() const;
+
+  private:
+    std::vector<Volume> kernels_;
+};
 
 }  // namespace convolume::deconvolve

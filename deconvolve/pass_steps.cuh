@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Iterations as passes, in slabs of planes on one GPU or several. Before each of its two
-// convolutions a slab fetches what it needs of its neighbors' spectra, from GPU to GPU where these
-// reach one another, else through the host.
+// convolutions a slab fetches what it needs of its neighbors' spectra (plane_exchange.cuh).
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,7 +14,7 @@ class PassSteps final : public Steps {
   public:
     /// `devices` and their limits: one for each part.
     PassSteps(const Problem& problem, const gpu::PairAxes& axes,
-              const std::vector<PlanePart>& parts, const ConstImageView& taps,
+              const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
               const std::vector<int>& devices, const std::vector<index_t>& limits, int threads);
     ~PassSteps() override;
 
@@ -36,13 +34,10 @@ class PassSteps final : public Steps {
 
   private:
     struct Part;
-    void on_each(const std::function<void(Part&)>& work) const;
-    /// The slots that `needed` takes in a part's memory get what other parts have of it.
-    void exchange(gpu::Range PlanePart::*own, gpu::Range PlanePart::*needed) const;
-
     std::vector<std::unique_ptr<Part>> parts_;
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
+    int unmatched_;  ///< steps with the other back projector
     bool has_weights_ = false;
     bool compares_all_;  ///< no pixel is left out
     int threads_;

@@ -145,12 +145,16 @@ double sum_of_taps(const Volume& psf) {
     return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
 }
 
+bool has_passes(const Problem& problem) {
+    const std::optional<Boundary>& boundary = problem.options.boundary;
+    return (!boundary || boundary->kind == BoundaryKind::zero) && sum_of_taps(problem.psf) > 0;
+}
+
 bool goes_by_passes(const Problem& problem) {
-    const DeconvolveOptions& options = problem.options;
-    const bool plain = options.method == DeconvolveMethod::richardson_lucy ||
-                       options.method == DeconvolveMethod::scaled_heavy_ball;
-    return plain && (!options.boundary || options.boundary->kind == BoundaryKind::zero) &&
-           sum_of_taps(problem.psf) > 0;
+    const DeconvolveMethod method = problem.options.method;
+    return (method == DeconvolveMethod::richardson_lucy ||
+            method == DeconvolveMethod::scaled_heavy_ball) &&
+           has_passes(problem);
 }
 
 richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,

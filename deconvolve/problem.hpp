@@ -31,8 +31,9 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
                         const DeconvolveOptions& options, int threads = 0);
 
 double sum_of_taps(const Volume& psf);
-/// Steps of Richardson and Lucy that look at one voxel at a time, of an object that ends in
-/// darkness, and a PSF that has light: these go by passes over spectra.
+/// An object that ends in darkness, and a PSF that has light: passes over spectra convolve these.
+bool has_passes(const Problem& problem);
+/// Steps of Richardson and Lucy with such passes that look at one voxel at a time, all alike.
 bool goes_by_passes(const Problem& problem);
 
 /// Of the object planes `own`, from the first of them on: those whose light meets the image with

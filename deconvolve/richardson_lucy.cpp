@@ -57,7 +57,7 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
                 IterationProgress& progress, int iterations) {
     const DeconvolveOptions& options = problem.options;
     const double pixels = static_cast<double>(element_count(problem.image));
-    const int unmatched = problem.has_unmatched() ? options.unmatched : 0;
+    const int unmatched = unmatched_steps(problem);
     Outcome outcome;
     DeconvolveReport& report = outcome.report;
     Extrapolation extrapolation(momentum_of(options));

@@ -8,6 +8,16 @@
 
 namespace convolume::deconvolve {
 
+struct SumPair {
+    double first = 0;
+    double second = 0;
+    CONVOLUME_DEVICE SumPair& operator+=(const SumPair& other) {
+        first += other.first;
+        second += other.second;
+        return *this;
+    }
+};
+
 struct Fill {
     float* target;
     float value;
@@ -87,16 +97,15 @@ struct Step {
     }
 };
 
-/// A step with an unmatched back projector: correction <- point (1 + correction), at least a tenth
-/// of the point.
+/// correction <- point (1 + correction): a step with an unmatched back projector.
 struct UnmatchedStep {
     const float* point;
     float* correction;
     const float* weight;
     float least_weight;
     CONVOLUME_DEVICE void operator()(index_t i) const {
-        const float factor = correction[i] > -0.9F ? 1 + correction[i] : 0.1F;
-        correction[i] = weight[i] < least_weight ? 0 : point[i] * factor;
+        correction[i] =
+            richardson_lucy::unmatched_step(point[i], correction[i], weight[i], least_weight);
     }
 };
 
@@ -119,6 +128,29 @@ struct TotalVariation {
     CONVOLUME_DEVICE double operator()(index_t i) const { return (*this)(i, variation.around(i)); }
 };
 
+/// For steps with a total variation over planes whose points and weights begin with voxel `first`:
+/// divisor <- what SmoothStep divides by, infinite where there is no light, so that a step that
+/// knows of no total variation becomes that one. The sum is the total variation. `point` has a
+/// plane more on either side where there is one.
+struct SmoothDivisor {
+    const float* point;
+    const float* weight;
+    index_t weight_period;  ///< voxels after which weights repeat
+    float* divisor;
+    index_t first;
+    float least_weight;
+    Variation variation;
+    float tv_weight;
+    CONVOLUME_DEVICE SumPair operator()(index_t i, const Neighbors& near) const {
+        const index_t at = i - first;
+        const float w = weight[at % weight_period];
+        divisor[at] = w < least_weight ? HUGE_VALF
+                                       : richardson_lucy::divisor(
+                                             w, tv_weight * variation.derivative(point, at, near));
+        return {static_cast<double>(variation.magnitude(point, at, near)), 0};
+    }
+};
+
 /// previous <- the point ahead of the estimate.
 struct Extrapolate {
     const float* estimate;
@@ -126,16 +158,6 @@ struct Extrapolate {
     richardson_lucy::Ahead ahead;
     CONVOLUME_DEVICE void operator()(index_t i) const {
         previous[i] = ahead(estimate[i], previous[i]);
-    }
-};
-
-struct SumPair {
-    double first = 0;
-    double second = 0;
-    CONVOLUME_DEVICE SumPair& operator+=(const SumPair& other) {
-        first += other.first;
-        second += other.second;
-        return *this;
     }
 };
 

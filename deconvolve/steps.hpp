@@ -3,6 +3,7 @@
 // Image and estimate of a deconvolution, wherever they lie, and an iteration on them. What an
 // iteration begins with, and when iterations end, is decided elsewhere (richardson_lucy.hpp).
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -28,6 +29,17 @@ struct Origin {
     /// An objective above this refuses the step.
     double most = std::numeric_limits<double>::infinity();
 };
+
+/// Steps with the other back projector, which come first.
+inline int unmatched_steps(const Problem& problem) {
+    return problem.has_unmatched() ? problem.options.unmatched : 0;
+}
+/// These tell nothing of the way ahead, and the first step after them knows none before.
+inline Origin without_memory_of_unmatched(const Origin& asked, int unmatched) {
+    Origin origin = asked;
+    if (unmatched > 0 && origin.iteration <= unmatched + 1) origin.restart = true;
+    return origin;
+}
 
 /// What is known of a point and of the step from it.
 struct Taken {
@@ -80,6 +92,13 @@ inline bool fits_uint16(PixelType type) {
     return type == PixelType::uint8 || type == PixelType::uint16;
 }
 
+/// The weight of the total variation; 0: the method has none.
+inline float tv_weight_of(const Problem& problem) {
+    return problem.options.method == DeconvolveMethod::richardson_lucy_tv
+               ? static_cast<float>(problem.options.tv_weight)
+               : 0;
+}
+
 /// What every voxel begins with.
 inline float start_of(const LoadedImage& image) {
     return static_cast<float>(std::max(image.mean - image.background, 1e-3 * image.mean));
@@ -88,6 +107,21 @@ inline float start_of(const LoadedImage& image) {
 inline richardson_lucy::Model model_of(const LoadedImage& image) {
     return {static_cast<float>(image.background),
             static_cast<float>(std::max(1e-6 * image.mean, 1e-30))};
+}
+/// The total variation of objects, its ε by the image's mean.
+inline void set_mean(Variation& variation, double mean) {
+    variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
+}
+inline Variation variation_of(const Problem& problem, double mean) {
+    Variation variation;
+    const VoxelSize& size = problem.options.voxel;
+    const double least = std::min({size.z_um, size.y_um, size.x_um});
+    for (int axis = 0; axis < 3; ++axis) {
+        variation.extent[axis] = problem.object[axis];
+        variation.per_step[axis] = static_cast<float>(least / size[axis]);
+    }
+    set_mean(variation, mean);
+    return variation;
 }
 /// The image loses the photons that are held out, and its model with them.
 inline LoadedImage without_held_out(const LoadedImage& image, float share) {

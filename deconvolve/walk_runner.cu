@@ -27,7 +27,8 @@ WalkDepth deepest_walk(const Problem& problem, gpu::PairAxes axes, index_t limit
         z.grid = gpu::pair_grid_z(device, PlaneWalk::least_grid(z, depth));
         if (z.grid == 0) continue;
         const index_t rings = WalkerRings(problem, z, depth).bytes();
-        const index_t passes = gpu::PlanePasses::least_bytes(axes, PlaneWalk::ring(z, depth));
+        const index_t passes = gpu::PlanePasses::least_bytes(axes, PlaneWalk::ring(z, depth),
+                                                             problem.has_unmatched() ? 2 : 1);
         if (checked_add(rings, passes) <= limit) return {axes, depth};
     }
     return {axes, 0};
@@ -39,7 +40,7 @@ class WalkRunner final : public GpuRunner {
                const std::vector<index_t>& limits, const std::string& why_not_resident)
         : GpuRunner(problem, choice.devices.front()),
           walk_(depth_of_walk),
-          taps_(normalized_taps(problem.psf, depth_of_walk.axes[2].taps)),
+          kernels_(problem, depth_of_walk.axes),
           threads_(choice.threads) {
         const gpu::PairAxis& z = walk_.axes[0];
         const auto parts =
@@ -62,7 +63,8 @@ class WalkRunner final : public GpuRunner {
         plan_.array_bytes = WalkArrays::bytes(problem, z);
         plan_.device_bytes =
             WalkerRings(problem, z, walk_.depth).bytes() +
-            gpu::PlanePasses::least_bytes(walk_.axes, PlaneWalk::ring(z, walk_.depth));
+            gpu::PlanePasses::least_bytes(walk_.axes, PlaneWalk::ring(z, walk_.depth),
+                                          kernels_.views().size());
         plan_.host_bytes += plan_.array_bytes;
     }
     ~WalkRunner() override { free_on_device(steps_); }
@@ -75,13 +77,13 @@ class WalkRunner final : public GpuRunner {
             fits_uint16(images.type()) && !problem.options.hold_out && !problem.options.saturation;
         if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
-            steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, taps_.view(), places_, narrow,
-                                                 threads_);
+            steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, kernels_.views(), places_,
+                                                 narrow, threads_);
         return run(*steps_, problem, images, context, along);
     }
 
     WalkDepth walk_;
-    Volume taps_;
+    PassKernels kernels_;
     int threads_;
     std::vector<Walker::Place> places_;
     std::unique_ptr<WalkSteps> steps_;
@@ -93,7 +95,10 @@ std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceCho
                                          const std::string& why_not_resident) {
     const int device = choice.devices.front();
     const gpu::DeviceScope scope(device);
-    const auto axes = pass_axes(problem, device);
+    // A total variation looks at the plane behind each.
+    const bool smooth = problem.options.method == DeconvolveMethod::richardson_lucy_tv;
+    if (!smooth && !has_pass_steps(problem)) return nullptr;
+    const auto axes = pass_axes(problem, device, smooth ? 2 : 1);
     if (!axes) return nullptr;
     std::vector<index_t> limits;
     for (const int each : choice.devices) {

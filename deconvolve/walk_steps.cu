@@ -8,16 +8,20 @@
 
 namespace convolume::deconvolve {
 
-WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes, const ConstImageView& taps,
+WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
+                     const std::vector<ConstImageView>& kernels,
                      const std::vector<Walker::Place>& places, bool narrow, int threads)
     : voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
       arrays_(problem, axes[0], narrow, threads),
+      unmatched_(unmatched_steps(problem)),
+      tv_weight_(tv_weight_of(problem)),
+      variation_(variation_of(problem, 0)),
       compares_all_(!problem.options.saturation) {
     for (const Walker::Place& place : places) {
         const gpu::DeviceScope scope(place.device);
-        walkers_.push_back(std::make_unique<Walker>(place, problem, axes, taps, arrays_));
+        walkers_.push_back(std::make_unique<Walker>(place, problem, axes, kernels, arrays_));
     }
 }
 
@@ -63,6 +67,7 @@ void WalkSteps::put_back() {
 void WalkSteps::begin(const LoadedImage& image, float held_share) {
     model_ = model_of(image);
     held_share_ = held_share;
+    set_mean(variation_, image.mean);
     if (!has_weights_) {
         WalkTask task;
         task.kind = WalkTask::Kind::weights;
@@ -77,7 +82,7 @@ void WalkSteps::begin(const LoadedImage& image, float held_share) {
         for_each(voxels_, Fill{arrays_.newest.data(), start_of(image)});
 }
 
-std::array<SumPair, 2> WalkSteps::walk(const WalkTask& task, const IterationProgress* progress) {
+WalkSums WalkSteps::walk(const WalkTask& task, const IterationProgress* progress) {
     index_t steps = 0;
     for (const auto& walker : walkers_) {
         if (walkers_.size() > 1) walker->keep_borders(threads_);
@@ -99,7 +104,7 @@ std::array<SumPair, 2> WalkSteps::walk(const WalkTask& task, const IterationProg
         }
         if (progress != nullptr) progress->at(static_cast<double>(k) / static_cast<double>(steps));
     }
-    std::array<SumPair, 2> sums;
+    WalkSums sums;
     for (const auto& walker : walkers_) {
         const gpu::DeviceScope scope(walker->device());
         const auto of_one = walker->finish();
@@ -108,15 +113,20 @@ std::array<SumPair, 2> WalkSteps::walk(const WalkTask& task, const IterationProg
     return sums;
 }
 
-Taken WalkSteps::take(const Origin& origin, const IterationProgress& progress) {
+Taken WalkSteps::take(const Origin& asked, const IterationProgress& progress) {
+    const Origin origin = without_memory_of_unmatched(asked, unmatched_);
     WalkTask task;
     task.origin = origin;
+    task.unmatched = origin.iteration <= unmatched_;
+    task.tv_weight = tv_weight_;
+    task.variation = variation_;
     task.model = model_;
     task.held_share = held_share_;
-    const auto [compared, products] = walk(task, &progress);
+    const auto [compared, products, variation] = walk(task, &progress);
     Taken taken;
     taken.misfit = compared.first;
     taken.held_out = compared.second;
+    taken.penalty = static_cast<double>(tv_weight_) * variation.first;
     taken.products = products;
     // The step has been taken in the place of the estimate before.
     taken.refused = taken.objective() > origin.most;

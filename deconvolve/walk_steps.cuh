@@ -15,8 +15,9 @@ class WalkSteps final : public Steps {
   public:
     /// `places`: one for each GPU, with planes of the object and of the image one after another.
     /// The image is kept as uint16 if it is `narrow`: those that are written then hold such values.
-    WalkSteps(const Problem& problem, const gpu::PairAxes& axes, const ConstImageView& taps,
-              const std::vector<Walker::Place>& places, bool narrow, int threads);
+    WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
+              const std::vector<ConstImageView>& kernels, const std::vector<Walker::Place>& places,
+              bool narrow, int threads);
     ~WalkSteps() override;
 
     bool narrow() const { return arrays_.narrow_data; }
@@ -34,7 +35,7 @@ class WalkSteps final : public Steps {
     Taken take(const Origin& origin, const IterationProgress& progress) override;
 
   private:
-    std::array<SumPair, 2> walk(const WalkTask& task, const IterationProgress* progress);
+    WalkSums walk(const WalkTask& task, const IterationProgress* progress);
     /// stage(i) for every i below `count`.
     template <class Stage>
     void for_each(index_t count, const Stage& stage) const;
@@ -45,6 +46,9 @@ class WalkSteps final : public Steps {
     std::vector<std::unique_ptr<Walker>> walkers_;
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
+    int unmatched_;  ///< steps with the other back projector
+    float tv_weight_;
+    Variation variation_;
     bool has_weights_ = false;
     bool compares_all_;
 };

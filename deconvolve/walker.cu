@@ -3,6 +3,7 @@
 
 #include "convolume/error.hpp"
 #include "core/thread_team.hpp"
+#include "deconvolve/device_stages.cuh"
 #include "deconvolve/walker.cuh"
 
 namespace convolume::deconvolve {
@@ -57,18 +58,19 @@ WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t
     weights =
         ring(planes_alike.first > 0 || planes_alike.last + 1 < z.object, 2 * depth, object_plane);
     alike = ring(true, 1, object_plane);
+    const bool smooth = tv_weight_of(problem) > 0;
+    divisors = ring(smooth, depth, object_plane);
+    neighborhood = ring(smooth, depth + 2, object_plane);
 }
 
 index_t WalkerRings::bytes() const {
     index_t sum = 0;
-    for (const PlaneRing* ring :
-         {&newest, &before, &points, &changes, &data, &held, &weights, &alike})
-        sum = checked_add(sum, ring->bytes());
+    for (const PlaneRing* ring : all()) sum = checked_add(sum, ring->bytes());
     return sum;
 }
 
 Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
-               const ConstImageView& taps, WalkArrays& arrays)
+               const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
     : place_(place),
       walk_(axes[0], place.object, place.depth),
       z_(axes[0]),
@@ -78,13 +80,14 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
         throw OutOfMemory(message("planes of the arrays take ", format_bytes(rings_.bytes()),
                                   " of the ", format_bytes(place.limit_bytes),
                                   " that a GPU may hold"));
-    passes_.emplace(place.device, axes, walk_.ring(), taps, place.limit_bytes - rings_.bytes());
-    for (PlaneRing* ring : {&rings_.newest, &rings_.before, &rings_.points, &rings_.changes,
-                            &rings_.data, &rings_.held, &rings_.weights, &rings_.alike})
-        ring->allocate(place.device);
-    most_blocks_ = walk_.steps() * most_launches_a_step * passes_->most_sums() / 2;
-    sums_ = gpu::DeviceMemory(place.device, 2 * most_blocks_ * index_t{sizeof(SumPair)},
-                              "sums of a deconvolution");
+    passes_.emplace(place.device, axes, walk_.ring(), kernels, place.limit_bytes - rings_.bytes());
+    for (PlaneRing* ring : rings_.all()) ring->allocate(place.device);
+    most_blocks_ = walk_.steps() * most_launches_a_step *
+                   std::max(passes_->most_sums() / 2, index_t{most_blocks});
+    sums_ = gpu::DeviceMemory(
+        place.device,
+        static_cast<index_t>(blocks_.size()) * most_blocks_ * index_t{sizeof(SumPair)},
+        "sums of a deconvolution");
     const gpu::Range loaded = walk_.loaded();
     lower_ = {loaded.begin, place.object.begin};
     upper_ = {place.object.end, loaded.end};
@@ -131,7 +134,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     const auto event = [&](const std::array<gpu::Event, 4>& events, index_t of) -> const auto& {
         return events[static_cast<std::size_t>(of) % events.size()];
     };
-    if (k == 0) blocks_ = {0, 0};
+    if (k == 0) blocks_ = {};
     // What this step's planes take the places of is done with.
     if (k >= 4) event(downloaded_, k - 4).wait();
     if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
@@ -185,8 +188,8 @@ void Walker::load_points(const WalkStep& step, const Origin& origin) {
     });
 }
 
-double* Walker::place_for_sums(std::size_t which) const {
-    return sums_.as<double>() + 2 * (static_cast<index_t>(which) * most_blocks_ + blocks_[which]);
+SumPair* Walker::place_for_sums(std::size_t which) const {
+    return sums_.as<SumPair>() + static_cast<index_t>(which) * most_blocks_ + blocks_[which];
 }
 
 void Walker::compare(const WalkStep& step, const WalkTask& task) {
@@ -215,7 +218,8 @@ void Walker::compare(const WalkStep& step, const WalkTask& task) {
             if (task.held_share > 0) stage.held = rings_.held.at(z);
             stage.held_share = task.held_share;
             stage.model = task.model;
-            double* const sums = counted ? place_for_sums(0) : nullptr;
+            stage.less = task.unmatched ? 1 : 0;
+            double* const sums = counted ? &place_for_sums(0)->first : nullptr;
             const index_t blocks =
                 passes_->inverse(Side::image, stage, {walk_.of_image(z), count}, sums, work_);
             if (counted) blocks_[0] += blocks;
@@ -226,35 +230,77 @@ void Walker::compare(const WalkStep& step, const WalkTask& task) {
 void Walker::update(const WalkStep& step, const WalkTask& task) {
     passes_->along_z(z_.image_map(step.light, walk_.of_image(step.light.begin), walk_.ring()),
                      z_.object_map(step.update, walk_.of_update(step.update.begin), walk_.ring()),
-                     true, work_);
+                     true, work_, task.unmatched ? 1 : 0);
     if (task.kind == WalkTask::Kind::weights) {
         for_runs(step.update, {&rings_.points}, [&](index_t z, index_t count) {
             passes_->inverse(Side::object, {walk_.of_update(z), count}, rings_.points.at(z), work_);
         });
         return;
     }
-    const auto take = [&](const gpu::Range& planes, bool alike) {
-        for_runs(
-            planes, {&rings_.points, &rings_.changes, alike ? &rings_.points : &rings_.weights},
-            [&](index_t z, index_t count) {
-                gpu::RowStage stage;
-                stage.kind = Kind::step;
-                stage.newest = rings_.points.at(z);
-                stage.restart = task.origin.restart;
-                if (arrays_.change) stage.change = rings_.changes.at(z);
-                stage.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
-                if (alike) stage.alike = {0, count};
-                stage.least_weight = least_weight;
-                double* const sums = arrays_.change ? place_for_sums(1) : nullptr;
-                const index_t blocks =
-                    passes_->inverse(Side::object, stage, {walk_.of_update(z), count}, sums, work_);
-                if (sums != nullptr) blocks_[1] += blocks;
-            });
-    };
+    if (task.tv_weight > 0) find_divisors(step.update, task);
+    for_updates(step.update, [&](index_t z, index_t count, bool alike) {
+        gpu::RowStage stage;
+        stage.kind = Kind::step;
+        stage.newest = rings_.points.at(z);
+        stage.restart = task.origin.restart;
+        if (arrays_.change) stage.change = rings_.changes.at(z);
+        if (task.tv_weight > 0) {
+            stage.weight = rings_.divisors.at(z);
+        } else {
+            stage.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
+            if (alike) stage.alike = {0, count};
+            stage.least_weight = least_weight;
+        }
+        stage.unmatched = task.unmatched;
+        double* const sums = arrays_.change ? &place_for_sums(1)->first : nullptr;
+        const index_t blocks =
+            passes_->inverse(Side::object, stage, {walk_.of_update(z), count}, sums, work_);
+        if (sums != nullptr) blocks_[1] += blocks;
+    });
+}
+
+template <class Work>
+void Walker::for_updates(const gpu::Range& planes, const Work& work) {
     const auto [first, last] = arrays_.alike;
-    take(step.update.within({0, first}), false);
-    take(step.update.within({first, last + 1}), true);
-    take(step.update.within({last + 1, step.update.end}), false);
+    const auto for_part = [&](const gpu::Range& part, bool alike) {
+        for_runs(part,
+                 {&rings_.points, &rings_.changes, &rings_.divisors,
+                  alike ? &rings_.points : &rings_.weights},
+                 [&](index_t z, index_t count) { work(z, count, alike); });
+    };
+    for_part(planes.within({0, first}), false);
+    for_part(planes.within({first, last + 1}), true);
+    for_part(planes.within({last + 1, planes.end}), false);
+}
+
+// Updates overwrite points: the last one of a step stays for the next step, as its first neighbor.
+void Walker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
+    const index_t plane_bytes = rings_.points.plane_bytes;
+    const auto place_of = [&](index_t z) { return rings_.neighborhood.at(z - planes.begin + 1); };
+    const auto keep = [&](float* place, const float* from) {
+        copy(place, from, plane_bytes, work_);
+    };
+    const index_t below = planes.begin - 1;
+    // Nobody has updated what is not this walk's own.
+    if (below >= 0 && below < walk_.own().begin) keep(place_of(below), rings_.points.at(below));
+    const index_t end = std::min(planes.end + 1, z_.object);
+    for (index_t z = planes.begin; z < end; ++z) keep(place_of(z), rings_.points.at(z));
+
+    const index_t plane = arrays_.object_plane;
+    const Grid grid{task.variation};
+    for_updates(planes, [&](index_t z, index_t count, bool alike) {
+        const SmoothDivisor stage{place_of(z),
+                                  alike ? rings_.alike.at(0) : rings_.weights.at(z),
+                                  alike ? plane : count * plane,
+                                  rings_.divisors.at(z),
+                                  z * plane,
+                                  least_weight,
+                                  task.variation,
+                                  task.tv_weight};
+        const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
+        blocks_[2] += start_sums(rows, stage, place_for_sums(2), work_);
+    });
+    keep(place_of(below), place_of(planes.end - 1));
 }
 
 void Walker::download(const WalkStep& step, const WalkTask& task) {
@@ -270,13 +316,13 @@ void Walker::download(const WalkStep& step, const WalkTask& task) {
     }
 }
 
-std::array<SumPair, 2> Walker::finish() {
+WalkSums Walker::finish() {
     work_.wait();
     downloads_.wait();
-    std::array<SumPair, 2> totals;
+    WalkSums totals;
     for (std::size_t which = 0; which < totals.size(); ++which) {
         std::vector<SumPair> sums(static_cast<std::size_t>(blocks_[which]));
-        gpu::check(cudaMemcpyAsync(sums.data(), place_for_sums(which) - 2 * blocks_[which],
+        gpu::check(cudaMemcpyAsync(sums.data(), place_for_sums(which) - blocks_[which],
                                    sums.size() * sizeof(SumPair), cudaMemcpyDeviceToHost, work_),
                    "fetching a sum");
         work_.wait();

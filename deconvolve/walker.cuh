@@ -38,6 +38,17 @@ struct WalkerRings {
     /// Estimates that points are made from; points that wait for their update; the last changes;
     /// image planes; weights, and the plane of those that are alike.
     PlaneRing newest, before, points, changes, data, held, weights, alike;
+    /// Of a total variation: a step's divisors; its points between those of the planes beside it.
+    PlaneRing divisors, neighborhood;
+
+    std::array<PlaneRing*, 10> all() {
+        return {&newest, &before,  &points, &changes,  &data,
+                &held,   &weights, &alike,  &divisors, &neighborhood};
+    }
+    std::array<const PlaneRing*, 10> all() const {
+        return {&newest, &before,  &points, &changes,  &data,
+                &held,   &weights, &alike,  &divisors, &neighborhood};
+    }
 };
 
 /// What an iteration does.
@@ -51,7 +62,13 @@ struct WalkTask {
     richardson_lucy::Model model{0, 0};
     float held_share = 0;
     bool compares_all = true;  ///< no pixel is left out
+    bool unmatched = false;    ///< a step with the other back projector
+    float tv_weight = 0;       ///< of the total variation
+    Variation variation;
 };
+
+/// Sums of a walk: over comparisons, over updates, and the total variation.
+using WalkSums = std::array<SumPair, 3>;
 
 class Walker {
   public:
@@ -63,7 +80,7 @@ class Walker {
     };
     /// `axes`: with a grid along z for the depth.
     Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
-           const ConstImageView& taps, WalkArrays& arrays);
+           const std::vector<ConstImageView>& kernels, WalkArrays& arrays);
 
     int device() const { return place_.device; }
     index_t steps() const { return walk_.steps(); }
@@ -73,8 +90,8 @@ class Walker {
     void keep_borders(int threads);
     /// Enqueues step k; waits for one that is long enough ago.
     void enqueue(index_t k, const WalkTask& task);
-    /// Waits for the walk's end; sums of comparisons, and of updates.
-    std::array<SumPair, 2> finish();
+    /// Waits for the walk's end.
+    WalkSums finish();
     /// Waits, whatever has happened.
     void drain() noexcept;
 
@@ -86,11 +103,16 @@ class Walker {
     void load_points(const WalkStep& step, const Origin& origin);
     void compare(const WalkStep& step, const WalkTask& task);
     void update(const WalkStep& step, const WalkTask& task);
+    void find_divisors(const gpu::Range& planes, const WalkTask& task);
+    /// Calls work(first plane, how many, whether their weights are alike) for runs of planes that
+    /// lie one after another in all rings that a step uses.
+    template <class Work>
+    void for_updates(const gpu::Range& planes, const Work& work);
     void download(const WalkStep& step, const WalkTask& task);
     void copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
     void copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
     const char* source(const PlaneArray& array, index_t z) const;
-    double* place_for_sums(std::size_t which) const;
+    SumPair* place_for_sums(std::size_t which) const;
 
     Place place_;
     PlaneWalk walk_;
@@ -102,8 +124,8 @@ class Walker {
     gpu::Stream uploads_, work_, downloads_;
     std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
     PlaneArray borders_;
-    gpu::Range lower_, upper_;             ///< planes of the borders
-    std::array<index_t, 2> blocks_{0, 0};  ///< of comparisons and of updates: with sums so far
+    gpu::Range lower_, upper_;         ///< planes of the borders
+    std::array<index_t, 3> blocks_{};  ///< with sums so far, of each kind
     index_t most_blocks_ = 0;
 };
 

@@ -108,11 +108,13 @@ struct RowStage {
     const float* held = nullptr;  ///< null: none
     float held_share = 0;
     richardson_lucy::Model model{0, 0};
+    float less = 0;  ///< is subtracted from ratios
     // step
     float* change = nullptr;  ///< null: none
     const float* weight = nullptr;
     richardson_lucy::AlikePlanes alike;  ///< of the weight
     float least_weight = 0;
+    bool unmatched = false;  ///< a step with an unmatched back projector
 };
 
 /// Planes of half (or, of complex data, full) spectra: sample (plane, y, k) is data[((first_plane +

@@ -113,10 +113,9 @@ struct StageSamples {
                 if (has_old()) old[i] = read(change_of_step, change(), 0);
             });
             each([&](int sample, int i, int x) {
-                const Complex<float> next{richardson_lucy::step(point[i].re, scale * v[sample].re,
-                                                                divisor[i].re, stage.least_weight),
-                                          richardson_lucy::step(point[i].im, -scale * v[sample].im,
-                                                                divisor[i].im, stage.least_weight)};
+                const Complex<float> next{
+                    stepped(point[i].re, scale * v[sample].re, divisor[i].re),
+                    stepped(point[i].im, -scale * v[sample].im, divisor[i].im)};
                 store_step(x, next, next - point[i], old[i]);
             });
         }
@@ -157,7 +156,7 @@ struct StageSamples {
         const float m = stage.model.expected(blurred);
         const float ratio = richardson_lucy::quotient(recorded, m);
         sums.re += richardson_lucy::misfit(recorded, m, ratio);
-        return ratio;
+        return ratio - stage.less;
     }
 
     CONVOLUME_DEVICE void add_held_out(const Held& v, float scale) {
@@ -174,6 +173,12 @@ struct StageSamples {
             add(values.re, scale * v[sample].re, row.holds(x));
             add(values.im, -scale * v[sample].im, row.holds(x + 1));
         });
+    }
+
+    CONVOLUME_DEVICE float stepped(float point, float correction, float weight) const {
+        return stage.unmatched
+                   ? richardson_lucy::unmatched_step(point, correction, weight, stage.least_weight)
+                   : richardson_lucy::step(point, correction, weight, stage.least_weight);
     }
 
     CONVOLUME_DEVICE void store_step(int x, Complex<float> next, Complex<float> made,

@@ -41,35 +41,38 @@ index_t pair_grid_z(int device, index_t least) {
 namespace {
 
 struct PassBytes {
-    PassBytes(const PairAxes& axes, index_t slots)
+    PassBytes(const PairAxes& axes, index_t slots, std::size_t count)
         : pitch(round_up(axes[2].grid / 2 + 1, tile_columns<float>)),
           plane(checked_multiply(axes[1].grid, pitch)),
           spectrum(checked_multiply(slots, plane * sample_bytes)),
-          kernel(checked_multiply(axes[0].grid, plane * sample_bytes)),
-          compact(checked_multiply(axes[0].taps, plane * sample_bytes)) {}
+          kernels(
+              checked_multiply(axes[0].grid * static_cast<index_t>(count), plane * sample_bytes)),
+          compact(
+              checked_multiply(axes[0].taps * static_cast<index_t>(count), plane * sample_bytes)) {}
     index_t batch(index_t columns, index_t length) const { return columns * length * sample_bytes; }
 
-    index_t pitch, plane, spectrum, kernel, compact;
+    index_t pitch, plane, spectrum;
+    index_t kernels, compact;  ///< of all kernels, transformed along z or not
 };
 
 }  // namespace
 
-index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots) {
-    const PassBytes bytes(axes, slots);
+index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels) {
+    const PassBytes bytes(axes, slots, kernels);
     const index_t batch = bytes.batch(tile_columns<float>, axes[0].grid);
-    return checked_add(bytes.spectrum, std::min(bytes.kernel, bytes.compact + batch));
+    return checked_add(bytes.spectrum, std::min(bytes.kernels, bytes.compact + batch));
 }
 
 PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
-                         const ConstImageView& taps, index_t limit_bytes)
+                         const std::vector<ConstImageView>& kernels, index_t limit_bytes)
     : axes_(axes),
       slots_(slots),
       scale_(1 / (static_cast<double>(axes[0].grid) * static_cast<double>(axes[1].grid) *
                   static_cast<double>(axes[2].grid))) {
-    const PassBytes bytes(axes, slots);
+    const PassBytes bytes(axes, slots, kernels.size());
     pitch_ = bytes.pitch;
     plane_ = bytes.plane;
-    keeps_spectrum_ = checked_add(bytes.spectrum, bytes.kernel) <= limit_bytes;
+    keeps_spectrum_ = checked_add(bytes.spectrum, bytes.kernels) <= limit_bytes;
     constexpr index_t tile = tile_columns<float>;
     const index_t left = std::min(most_batch_bytes, limit_bytes - bytes.spectrum - bytes.compact);
     batch_columns_ = std::clamp(left / (axes[0].grid * sample_bytes) / tile * tile, tile, plane_);
@@ -79,24 +82,32 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
         throw OutOfMemory(message("transforms take ", format_bytes(all), ", but ",
                                   format_bytes(limit_bytes), " of the GPU are left"));
     spectrum_ = DeviceMemory(device, bytes.spectrum, "the spectra of a deconvolution");
-    kernel_ = DeviceMemory(device, keeps_spectrum_ ? bytes.kernel : bytes.compact,
-                           "the spectrum of a PSF");
     if (!keeps_spectrum_) batch_ = DeviceMemory(device, batch, "the spectrum of a PSF");
-    prepare(taps);
+    for (const DeviceMemory* memory : {&spectrum_, &batch_}) memory->clear();
+    const index_t planes_of_kernel = keeps_spectrum_ ? axes[0].grid : axes[0].taps;
+    for (const ConstImageView& taps : kernels)
+        prepare(taps, kernels_.emplace_back(device, planes_of_kernel * plane_ * sample_bytes,
+                                            "the spectrum of a PSF"));
+}
+
+index_t PlanePasses::bytes() const {
+    index_t sum = spectrum_.bytes() + batch_.bytes();
+    for (const DeviceMemory& kernel : kernels_) sum += kernel.bytes();
+    return sum;
 }
 
 index_t PlanePasses::most_sums() const {
     return 2 * most_stage_blocks(axes_[2].grid);
 }
 
-void PlanePasses::prepare(const ConstImageView& taps) {
+void PlanePasses::prepare(const ConstImageView& taps, const DeviceMemory& kernel) {
     const Shape3 shape = taps.shape;
     const auto bytes = static_cast<index_t>(size_of(taps.type)) * element_count(shape);
     int device = 0;
     check(cudaGetDevice(&device), "asking for the current device");
     const DeviceMemory there(device, bytes);
     const Stream stream;
-    for (const DeviceMemory* memory : {&spectrum_, &kernel_, &batch_}) memory->clear();
+    kernel.clear();
     check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
                           cudaMemcpyHostToDevice, stream),
           "copying the PSF");
@@ -105,14 +116,14 @@ void PlanePasses::prepare(const ConstImageView& taps) {
     source.planes = shape.z;
     source.loaded_y = shape.y;
     source.loaded_x = shape.x;
-    forward_rows<float>(axes_[2].grid, false, source, planes(kernel_), stream);
+    forward_rows<float>(axes_[2].grid, false, source, planes(kernel), stream);
     const index_t rows = axes_[1].grid, length = axes_[0].grid;
-    const Columns<float> in_planes = rows_of_planes(kernel_, {0, shape.z});
+    const Columns<float> in_planes = rows_of_planes(kernel, {0, shape.z});
     transform_columns<float>(rows, Direction::forward, in_planes, {0, shape.y, 0, rows}, in_planes,
                              {0, rows, 0, rows}, stream);
     if (keeps_spectrum_)
-        transform_columns<float>(length, Direction::forward, columns(kernel_),
-                                 {0, shape.z, 0, length}, columns(kernel_), {0, length, 0, length},
+        transform_columns<float>(length, Direction::forward, columns(kernel),
+                                 {0, shape.z, 0, length}, columns(kernel), {0, length, 0, length},
                                  stream);
     stream.wait();
 }
@@ -173,10 +184,11 @@ void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
 }
 
 void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                          cudaStream_t stream) const {
+                          cudaStream_t stream, std::size_t kernel) const {
     const index_t length = axes_[0].grid;
+    const DeviceMemory& of_kernel = kernels_[kernel];
     if (keeps_spectrum_) {
-        convolve_columns<float>(length, columns(spectrum_), load, store, columns(kernel_), stream,
+        convolve_columns<float>(length, columns(spectrum_), load, store, columns(of_kernel), stream,
                                 adjoint);
         return;
     }
@@ -189,7 +201,7 @@ void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, boo
             return batch;
         };
         const Columns<float> spectra{batch_.as<std::complex<float>>(), count, count, 1, 0};
-        transform_columns<float>(length, Direction::forward, batch_of(kernel_),
+        transform_columns<float>(length, Direction::forward, batch_of(of_kernel),
                                  {0, axes_[0].taps, 0, axes_[0].taps}, spectra,
                                  {0, length, 0, length}, stream);
         convolve_columns<float>(length, batch_of(spectrum_), load, store, spectra, stream, adjoint);

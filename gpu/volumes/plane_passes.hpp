@@ -10,6 +10,7 @@
 
 #include <array>
 #include <optional>
+#include <vector>
 
 #include "convolume/image_view.hpp"
 #include "gpu/fft/passes.hpp"
@@ -35,15 +36,15 @@ class PlanePasses {
         index_t first = 0, count = 0;
     };
 
-    /// `taps`: real, C order, in host memory. Throws OutOfMemory where it does not fit
-    /// `limit_bytes`: with less memory the kernel's spectrum along z is made anew for each
-    /// convolution.
-    PlanePasses(int device, const PairAxes& axes, index_t slots, const ConstImageView& taps,
-                index_t limit_bytes);
-    /// What it takes at least.
-    static index_t least_bytes(const PairAxes& axes, index_t slots);
+    /// Taps of one kernel or of several: real, C order, in host memory. Throws OutOfMemory where it
+    /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew for
+    /// each convolution.
+    PlanePasses(int device, const PairAxes& axes, index_t slots,
+                const std::vector<ConstImageView>& kernels, index_t limit_bytes);
+    /// What it takes at least, with so many kernels.
+    static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels);
 
-    index_t bytes() const { return spectrum_.bytes() + kernel_.bytes() + batch_.bytes(); }
+    index_t bytes() const;
     /// Sums that a stage may have, two a block.
     index_t most_sums() const;
 
@@ -58,9 +59,9 @@ class PlanePasses {
 
     /// Samples that a stage makes become spectra along y and x.
     void forward(Side side, const RowStage& stage, const Slots& slots, cudaStream_t stream) const;
-    /// Along z: forward, times the kernel or its conjugate, and back.
+    /// Along z: forward, times a kernel or its conjugate, and back.
     void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                 cudaStream_t stream) const;
+                 cudaStream_t stream, std::size_t kernel = 0) const;
     /// Spectra become samples, for a stage. Samples of a ratio become spectra again. `sums` as in
     /// stage_rows(); returns the number of blocks.
     index_t inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
@@ -78,7 +79,7 @@ class PlanePasses {
     SpectrumPlanes<float> planes(const DeviceMemory& memory, index_t first = 0) const;
     Columns<float> rows_of_planes(const DeviceMemory& memory, const Slots& slots) const;
     Columns<float> columns(const DeviceMemory& memory) const;
-    void prepare(const ConstImageView& taps);
+    void prepare(const ConstImageView& taps, const DeviceMemory& kernel);
     void transform_y(const Box& box, Direction direction, const Slots& slots,
                      cudaStream_t stream) const;
 
@@ -87,7 +88,8 @@ class PlanePasses {
     bool keeps_spectrum_ = true;
     index_t batch_columns_ = 0;
     double scale_ = 1;
-    DeviceMemory spectrum_, kernel_, batch_;
+    DeviceMemory spectrum_, batch_;
+    std::vector<DeviceMemory> kernels_;
 };
 
 }  // namespace convolume::gpu

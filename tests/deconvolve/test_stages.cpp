@@ -119,3 +119,51 @@ TEST_CASE("deconvolve: a step and what it changes, beside the last change") {
     CHECK(std::abs(sums.first - product) < 1e-6 * square);
     CHECK(std::abs(sums.second / square - 1) < 1e-12);
 }
+
+// A walk holds a few planes, with the points of those beside them; the reference holds all.
+TEST_CASE("deconvolve: divisors of some planes are those of the step with a total variation") {
+    Random random(test_seed("divisors"));
+    const Shape3 shape{6, 5, 7};
+    const index_t plane = shape.y * shape.x, count = element_count(shape);
+    std::vector<float> point(static_cast<std::size_t>(count)), weight = point, correction = point;
+    for (std::size_t i = 0; i < point.size(); ++i) {
+        point[i] = static_cast<float>(random.uniform() + 0.5);
+        weight[i] = static_cast<float>(random.uniform());
+        correction[i] = static_cast<float>(random.uniform());
+    }
+    deconvolve::Variation variation;
+    for (int a = 0; a < 3; ++a) variation.extent[a] = shape[a];
+    variation.per_step[0] = 0.4F;
+    variation.smallest = 1e-2F;
+    constexpr float least = 0.1F, tv_weight = 0.05F;
+    std::vector<float> whole = correction;
+    const deconvolve::SmoothStep reference{
+        {point.data(), whole.data(), weight.data(), least}, variation, tv_weight};
+    double total = 0, total_of_parts = 0;
+    for (index_t i = 0; i < count; ++i) {
+        reference(i, variation.around(i));
+        total += static_cast<double>(variation.magnitude(point.data(), i, variation.around(i)));
+    }
+    for (const auto& [begin, end] : {std::pair{0, 1}, {1, 4}, {4, 6}}) {
+        const index_t before = begin > 0 ? 1 : 0, after = end < shape.z ? 1 : 0;
+        const std::vector<float> near(point.begin() + (begin - before) * plane,
+                                      point.begin() + (end + after) * plane);
+        std::vector<float> divisor(static_cast<std::size_t>((end - begin) * plane));
+        const deconvolve::SmoothDivisor stage{near.data() + before * plane,
+                                              weight.data() + begin * plane,
+                                              (end - begin) * plane,
+                                              divisor.data(),
+                                              begin * plane,
+                                              least,
+                                              variation,
+                                              tv_weight};
+        for (index_t i = begin * plane; i < end * plane; ++i) {
+            total_of_parts += stage(i, variation.around(i)).first;
+            const auto at = static_cast<std::size_t>(i);
+            const float next = richardson_lucy::step(
+                point[at], correction[at], divisor[static_cast<std::size_t>(i - begin * plane)], 0);
+            CHECK(next == whole[at]);
+        }
+    }
+    CHECK(total_of_parts == Approx(total).epsilon(1e-12));
+}

@@ -138,7 +138,7 @@ void check_point(int begin, int end) {
 }
 
 template <int N>
-void check_ratio(int begin, int end, bool holds_out, bool narrow = false) {
+void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float less = 0) {
     StageCheck<N> check(begin, end);
     const auto models = check.fill();
     auto data = check.light(3), held = check.light(4);
@@ -153,6 +153,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false) {
     stage.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
     stage.narrow_data = narrow;
     stage.model = {0.5F, 2};
+    stage.less = less;
     if (holds_out) {
         stage.held = held.data();
         stage.held_share = 0.25F;
@@ -168,7 +169,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false) {
                                            [static_cast<std::size_t>(begin + x)]
                                                .real();
                 const double m = std::max(model + 0.5, 2.0), d = data[i];
-                wanted[i] = d / m;
+                wanted[i] = d / m - less;
                 misfit += m - d + (d > 0 ? d * std::log(d / m) : 0);
                 squares += (held[i] - 0.25 * m) * (held[i] - 0.25 * m);
             }
@@ -182,7 +183,8 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false) {
 
 // The planes of the weight between the second and the third are alike.
 template <int N>
-void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
+void check_step(int begin, int end, bool ahead, bool restart, bool changes,
+                bool unmatched = false) {
     StageCheck<N> check(begin, end);
     const auto corrections = check.fill();
     const auto spectrum = check.spectrum;
@@ -199,6 +201,7 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
     stage.weight = weight.data();
     stage.alike = {1, 2};
     stage.least_weight = 1e-2F;
+    stage.unmatched = unmatched;
     check.template run<StageWork::step>(stage);
     double products = 0, squares = 0;
     index_t wrong = 0;
@@ -214,7 +217,8 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes) {
                 const double point = ahead && !restart
                                          ? std::max(value + 0.5 * (value - before_was[i]), 0.0)
                                          : value;
-                const double next = w < 1e-2 ? 0 : point * c / w;
+                const double factor = unmatched ? std::max(1 + c, 0.1) : c / w;
+                const double next = w < 1e-2 ? 0 : point * factor;
                 const double got = ahead ? before[i] : newest[i];
                 wrong += !(std::abs(got - next) <= 3e-5 * (1 + std::abs(next)));
                 const double made = next - point, old = restart ? 0 : change_was[i];
@@ -242,10 +246,13 @@ void check_stages() {
     check_ratio<N>(0, end, true);
     check_ratio<N>(0, 2 * N, false, true);
     check_ratio<N>(begin, end, false, true);
+    check_ratio<N>(begin, end, true, false, 1);
     check_step<N>(0, end, false, true, false);
     check_step<N>(0, 2 * N, true, true, true);
     check_step<N>(begin, end, true, false, true);
     check_step<N>(begin, end, true, false, false);
+    check_step<N>(begin, end, false, true, false, true);
+    check_step<N>(0, 2 * N, true, true, true, true);
 }
 
 }  // namespace

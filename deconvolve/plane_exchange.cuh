@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What slabs on several GPUs fetch of one another: from GPU to GPU where these reach one another,
+// else through the host. A slab has device(), stream(), passes() (SlabPasses) and the events
+// `ready` and `fetched`.
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "deconvolve/slab_passes.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/stream.hpp"
+
+namespace convolume::deconvolve {
+
+/// Calls work(slab) with each slab's device current.
+template <class Slab, class Work>
+void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) {
+    for (const auto& slab : slabs) {
+        const gpu::DeviceScope scope(slab->device());
+        work(*slab);
+    }
+}
+
+/// Copies between GPUs then take the shortest way. Where these do not reach one another, copies go
+/// through the host all the same.
+inline void let_reach(const std::vector<int>& devices) {
+    static std::mutex mutex;
+    static std::set<std::pair<int, int>> seen;  // asked once in a process
+    const std::lock_guard lock(mutex);
+    for (const int from : devices)
+        for (const int to : devices) {
+            if (from == to || !seen.insert({from, to}).second) continue;
+            int possible = 0;
+            gpu::check(cudaDeviceCanAccessPeer(&possible, from, to),
+                       "asking whether GPUs reach another");
+            if (possible == 0) continue;
+            const gpu::DeviceScope scope(from);
+            const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+            if (status == cudaErrorPeerAccessAlreadyEnabled)  // by the program around the library
+                static_cast<void>(cudaGetLastError());
+            else
+                gpu::check(status, "letting GPUs reach another");
+        }
+}
+
+/// All later work of any slab waits for all that was enqueued so far.
+template <class Slab>
+void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
+    if (slabs.size() == 1) return;
+    on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
+    on_each(slabs, [&](Slab& slab) {
+        for (const auto& other : slabs)
+            if (other.get() != &slab) other->ready.hold_back(slab.stream());
+    });
+}
+
+/// The slots that `needed` takes in a slab's memory get what other slabs have of it.
+template <class Slab>
+void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, gpu::Range PlanePart::*own,
+              gpu::Range PlanePart::*needed) {
+    if (slabs.size() == 1) return;
+    on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
+    on_each(slabs, [&](Slab& slab) {
+        const SlabPasses& to = slab.passes();
+        const gpu::Range mine = to.planes().*needed;
+        for (const auto& other : slabs) {
+            const SlabPasses& from = other->passes();
+            const gpu::Range theirs = mine.within(from.planes().*own);
+            if (other.get() == &slab || theirs.count() == 0) continue;
+            other->ready.hold_back(slab.stream());
+            gpu::check(
+                cudaMemcpyPeerAsync(
+                    to.slot(theirs.begin - mine.begin), slab.device(),
+                    from.slot(theirs.begin - (from.planes().*needed).begin), other->device(),
+                    static_cast<std::size_t>(theirs.count() * to.slot_bytes()), slab.stream()),
+                "copying from GPU to GPU");
+        }
+        slab.fetched.record(slab.stream());
+    });
+    // Nobody overwrites what another still fetches.
+    on_each(slabs, [&](Slab& slab) {
+        for (const auto& other : slabs)
+            if (other.get() != &slab) other->fetched.hold_back(slab.stream());
+    });
+}
+
+}  // namespace convolume::deconvolve
