@@ -36,6 +36,18 @@ struct DeviceChoice {
         return std::min(free_bytes, max_bytes.value_or(free_bytes));
     }
 
+    /// Of the first devices, in proportion: passes and sums wait for memory.
+    std::vector<double> speeds(index_t count) const {
+        std::vector<double> found;
+        for (index_t i = 0; i < count; ++i)
+            found.push_back(
+                gpu::device_facts(devices[static_cast<std::size_t>(i)]).memory_bytes_per_s);
+        // Where a driver does not tell, all are alike.
+        if (std::any_of(found.begin(), found.end(), [](double speed) { return !(speed > 0); }))
+            std::fill(found.begin(), found.end(), 1.0);
+        return found;
+    }
+
     std::vector<int> devices;
     bool named;  ///< by the caller: all of them are to be used
     int threads;

@@ -23,9 +23,9 @@ struct Division {
     index_t grid = 0;  ///< along z; 0: no such length
 };
 
-Division divide(const gpu::PairAxis& z, index_t parts, int device) {
+Division divide(const gpu::PairAxis& z, const std::vector<double>& speeds, int device) {
     Division division;
-    division.parts = divide_planes(z, parts);
+    division.parts = divide_planes(z, speeds);
     division.grid = gpu::pair_grid_z(device, least_grid(z, division.parts));
     return division;
 }
@@ -82,7 +82,7 @@ std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& cho
     std::string why;
     bool any = false;
     for (; parts <= most_parts(problem, choice); ++parts) {
-        const Division division = divide(axes[0], parts, choice.devices.front());
+        const Division division = divide(axes[0], choice.speeds(parts), choice.devices.front());
         if (division.grid == 0) continue;
         any = true;
         try {

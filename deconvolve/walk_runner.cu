@@ -43,8 +43,8 @@ class WalkRunner final : public GpuRunner {
           kernels_(problem, depth_of_walk.axes),
           threads_(choice.threads) {
         const gpu::PairAxis& z = walk_.axes[0];
-        const auto parts =
-            divide_planes(z, std::min(static_cast<index_t>(choice.devices.size()), z.object));
+        const auto parts = divide_planes(
+            z, choice.speeds(std::min(static_cast<index_t>(choice.devices.size()), z.object)));
         plan_.on_device = false;
         plan_.by_walks = true;
         plan_.why_not_on_device = why_not_resident;

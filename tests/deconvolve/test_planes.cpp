@@ -97,6 +97,14 @@ void check_equal(const Samples& got, const Samples& want) {
         REQUIRE(std::abs(got[i] - want[i]) <= 1e-12 * want[i]);
 }
 
+// Of some devices, some of them alike.
+std::vector<double> random_speeds(Random& random, index_t count) {
+    std::vector<double> speeds;
+    for (index_t i = 0; i < count; ++i)
+        speeds.push_back(static_cast<double>(random.pick({1, 1, 1, 3, 40})));
+    return speeds;
+}
+
 }  // namespace
 
 TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
@@ -105,7 +113,7 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
         gpu::PairAxis axis = random_axis(random);
         const Direct direct(axis, random);
         const index_t count = random.integer(1, std::min<index_t>(axis.object, 6));
-        const std::vector<PlanePart> parts = divide_planes(axis, count);
+        const std::vector<PlanePart> parts = divide_planes(axis, random_speeds(random, count));
         axis.grid = least_grid(axis, parts) + random.integer(0, 3);
         INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
                          << axis.shift << ", parts " << count);
@@ -156,8 +164,8 @@ TEST_CASE("deconvolve: a walk along z is an iteration") {
         const Direct direct(axis, random);
         const index_t depth = random.integer(1, 12);
         axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
-        const std::vector<PlanePart> parts =
-            divide_planes(axis, random.integer(1, std::min<index_t>(axis.object, 3)));
+        const std::vector<PlanePart> parts = divide_planes(
+            axis, random_speeds(random, random.integer(1, std::min<index_t>(axis.object, 3))));
         INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
                          << axis.shift << ", depth " << depth << ", walks " << parts.size());
         Samples back(at(axis.object));
@@ -193,4 +201,29 @@ TEST_CASE("deconvolve: a walk along z is an iteration") {
         REQUIRE(updates == std::vector<int>(updates.size(), 1));
         check_equal(back, direct.back);
     }
+}
+
+TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least one") {
+    gpu::PairAxis axis;
+    axis.object = axis.image = 100;
+    const auto planes = [&](const std::vector<double>& speeds) {
+        std::vector<index_t> counts;
+        for (const PlanePart& part : divide_planes(axis, speeds))
+            counts.push_back(part.object.count());
+        return counts;
+    };
+    CHECK(planes({1, 1, 1, 1}) == std::vector<index_t>{25, 25, 25, 25});
+    CHECK(planes({4.8e12, 1.2e12, 2.4e12, 1.6e12}) == std::vector<index_t>{48, 12, 24, 16});
+    CHECK(planes({1, 1e-9, 1, 1e-9}) == std::vector<index_t>{50, 1, 48, 1});
+    // Eight of unequal speed: by the time of the slowest, none waits for more than 5 %.
+    axis.object = axis.image = 2048;
+    const std::vector<double> speeds{1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3};
+    const std::vector<index_t> counts = planes(speeds);
+    double least = 1e9, most = 0;
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+        const double time = static_cast<double>(counts[i]) / speeds[i];
+        least = std::min(least, time);
+        most = std::max(most, time);
+    }
+    CHECK(least > 0.95 * most);
 }
