@@ -45,7 +45,9 @@ def write_texts(target, texts):
             file.write(text)
 
 
-write_texts("description", [tifffile.TiffFile(path("tiff", f"{number}.tif")).pages[0].description for number in (0, 1, 7)] + [
+descriptions = [tifffile.TiffFile(path("tiff", f"{number}.tif")).pages[0].description for number in (0, 1, 7)]
+write_texts("description", [
+    *descriptions,
     'ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\nunit=micron\nspacing=0.3\n'
     'finterval=1.5\ncf=0\nc0=-32768.0\nc1=1.0\n',
     '{"shape": [2, 6, 6, 5], "axes": "CZYX", "spacing": 0.3, "unit": "um"}'])
@@ -54,9 +56,9 @@ write_texts("bdv", ["""<?xml version="1.0" encoding="UTF-8"?>
 <size>5 6 2</size><voxelSize><unit>um</unit><size>0.1 0.1 0.3</size></voxelSize></ViewSetup></ViewSetups>
 </SequenceDescription></SpimData>"""])
 # The first letter chooses the parser: see fuzz_text.cpp.
-write_texts("text", ("a8G", "a1.5GiB", "breflect", "bconstant:3", "ccenter", "c3,4,5", "duint16", "eci16", "fa.h5:/data",
-                     "g1.5um", "h200,65,65nm", "h0.2um,65nm,65nm", "i0.52um", "i520", "j64,256,256", "kpeak:7",
-                     "l10:200", "mcausal", "nmicron", "o\\u00B5m"))
+write_texts("text", ("a8G", "a1.5GiB", "breflect", "bconstant:3", "ccenter", "c3,4,5", "duint16", "eci16",
+                     "fa.h5:/data", "g1.5um", "h200,65,65nm", "h0.2um,65nm,65nm", "i0.52um", "i520",
+                     "j64,256,256", "kpeak:7", "l10:200", "mcausal", "nmicron", "o\\u00B5m"))
 psf = {"model": "gibson-lanni", "modality": "confocal", "na": 1.2, "wavelength_um": 0.52, "excitation_um": 0.488,
        "pinhole_au": 1, "ni": 1.33, "ni0": 1.33, "ng": 1.5, "ng0": 1.5, "ns": 1.33, "ti0_um": 150, "tg_um": 170,
        "tg0_um": 170, "depth_um": 5, "voxel_um": [0.2, 0.1, 0.1], "size": [9, 9, 9], "oversampling": 2, "focus_um": 0.4}
