@@ -66,6 +66,20 @@ std::string software_name() {
     return std::string("convolume ") + version;
 }
 
+void add_commands(CLI::App& app, Action& action) {
+    app.set_version_flag("--version", software_name());
+    app.require_subcommand(0, 1);
+#define CONVOLUME_ADD(name) add_##name##_command(app, action);
+    CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
+#undef CONVOLUME_ADD
+}
+
+void parse_command_line(CLI::App& app, int argc, const char* const* argv) {
+    refuse_unknown_command(app, argc, argv);
+    refuse_zarr(argc, argv);
+    app.parse(argc, argv);
+}
+
 namespace {
 
 int run_command(int argc, const char* const* argv) {
@@ -74,21 +88,15 @@ int run_command(int argc, const char* const* argv) {
         "Convolves and deconvolves 3D images and filters 1D signals, also ones larger than a "
         "device's memory.",
         "convolume");
-    app.set_version_flag("--version", software_name());
-    app.require_subcommand(0, 1);
     Action action;
-#define CONVOLUME_ADD(name) add_##name##_command(app, action);
-    CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
-#undef CONVOLUME_ADD
+    add_commands(app, action);
     const HasOption has_option = [&app](std::string_view name) {
         for (const CLI::App* command : app.get_subcommands())
             if (command->get_option_no_throw(std::string(name)) != nullptr) return true;
         return false;
     };
     try {
-        refuse_unknown_command(app, argc, argv);
-        refuse_zarr(argc, argv);
-        app.parse(argc, argv);
+        parse_command_line(app, argc, argv);
         if (!action)
             throw InvalidArgument(message("no subcommand was named; give one of ",
                                           names_of_subcommands(app), ", or --help"));

@@ -42,4 +42,10 @@ using Action = std::function<void()>;
 CONVOLUME_SUBCOMMANDS(CONVOLUME_DECLARE)
 #undef CONVOLUME_DECLARE
 
+/// Adds the subcommands to `app`; parsing sets `action` to what the chosen one does.
+void add_commands(CLI::App& app, Action& action);
+
+/// Parses, and runs nothing. Throws CLI::ParseError or InvalidArgument.
+void parse_command_line(CLI::App& app, int argc, const char* const* argv);
+
 }  // namespace convolume::cli

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "core/stop_scope.hpp"
+
 namespace convolume {
 
 namespace {
@@ -15,11 +17,13 @@ void for_each_sample(const ConstImageView& kernel, F f) {
     visit_pixel_type(kernel.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (requires(T value) { static_cast<double>(value); }) {
-            for (index_t z = 0; z < kernel.shape.z; ++z)
+            for (index_t z = 0; z < kernel.shape.z; ++z) {
+                throw_if_stopped();
                 for (index_t y = 0; y < kernel.shape.y; ++y)
                     for (index_t x = 0; x < kernel.shape.x; ++x)
                         f(static_cast<double>(*static_cast<const T*>(kernel.at(z, y, x))),
                           Index3{z, y, x});
+            }
         } else {
             throw InternalError("rank 1 is asked of real kernels only");
         }

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/stop_scope.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -132,6 +133,8 @@ class Job {
 
     void run_range(index_t begin, index_t end, int thread) {
         try {
+            const AdoptedStopScope adopted(scope_);
+            throw_if_stopped();
             function_(work_, begin, end, thread);
         } catch (...) {
             if (!failed_.exchange(true)) error_ = std::current_exception();
@@ -157,6 +160,7 @@ class Job {
     const int threads_;
     const detail::RangeFunction function_;
     const void* const work_;
+    const StopScope* const scope_ = current_stop_scope();
     std::atomic<index_t> next_{0};
     std::atomic<bool> failed_{false};
     std::exception_ptr error_;
@@ -326,12 +330,22 @@ ThreadTeam& team() {
     return *current_team;
 }
 
+// In pieces only where somebody may stop it between them.
+void run_alone(index_t count, detail::RangeFunction function, const void* work) {
+    constexpr index_t pieces = 64;
+    const index_t step = current_stop_scope() == nullptr ? count : ceil_div(count, pieces);
+    for (index_t begin = 0; begin < count; begin += step) {
+        throw_if_stopped();
+        function(work, begin, std::min(begin + step, count), 0);
+    }
+}
+
 }  // namespace
 
 void detail::run_shared(index_t count, int threads, RangeFunction function, const void* work) {
     if (count <= 0) return;
     if (threads > count) threads = static_cast<int>(count);
-    if (threads <= 1) return function(work, 0, count, 0);
+    if (threads <= 1) return run_alone(count, function, work);
     team().run(count, threads, function, work);
 }
 

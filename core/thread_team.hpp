@@ -24,7 +24,7 @@ void run_shared(index_t count, int threads, RangeFunction function, const void* 
 ///
 /// Calls may be nested, and several threads may call at the same time: they share the threads of
 /// the team. If `work` throws, ranges that have not begun are left out, and the first exception is
-/// thrown to the caller.
+/// thrown to the caller. Cancelled is thrown where a stop was requested in the caller's StopScope.
 template <class Work>
 void parallel_ranges(index_t count, int threads, const Work& work) {
     detail::run_shared(

@@ -9,6 +9,7 @@
 
 #include "convolume/error.hpp"
 #include "core/cache_folder.hpp"
+#include "core/stop_scope.hpp"
 
 // Functions that FFTW 3.3.6 and later export for their library of threads; the header does not name
 // them. Libraries that offer FFTW's interface without them need no lock.
@@ -75,10 +76,31 @@ void save_wisdom() {
         fs::remove(partial, ignored);
 }
 
+// Measuring long rows takes seconds. It ends when the time is over, of which there is none left
+// after a stop: FFTW looks now and then.
+template <class Real, class Make>
+auto measure_until_stopped(const Make& make) {
+    constexpr double very_long_s = 1e9;  // without any limit FFTW does not look
+    FftwApi<Real>::set_time_limit(very_long_s);
+    auto plan = [&] {
+        const OnStop on_stop([] { FftwApi<Real>::set_time_limit(0); });
+        return make();
+    }();
+    FftwApi<Real>::set_time_limit(FFTW_NO_TIMELIMIT);
+    const StopScope* const scope = current_stop_scope();
+    if (scope != nullptr && scope->stop_requested()) {
+        if (plan) FftwApi<Real>::destroy_plan(plan);
+        throw_if_stopped();
+    }
+    return plan;
+}
+
 // Calls `make` with the lengths and FFTW's flags, the planner locked and wisdom loaded.
 template <class Real, class Make>
 auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
+    throw_if_stopped();
     const PlannerLock lock;
+    throw_if_stopped();  // others may have planned for long
     [[maybe_unused]] static const bool loaded = (load_wisdom<Real>(), true);
     const typename FftwApi<Real>::Dimension length{transforms.length, transforms.in_stride,
                                                    transforms.out_stride};
@@ -87,7 +109,8 @@ auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
 
     auto plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE | FFTW_WISDOM_ONLY);
     if (!plan && effort == Effort::measured) {
-        plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE);
+        plan = measure_until_stopped<Real>(
+            [&] { return make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE); });
         save_wisdom<Real>();
     }
     if (!plan) plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_ESTIMATE);

@@ -72,6 +72,7 @@ struct FftwApi<float> {
     static constexpr auto destroy_plan = fftwf_destroy_plan;
     static constexpr auto import_wisdom = fftwf_import_wisdom_from_filename;
     static constexpr auto export_wisdom = fftwf_export_wisdom_to_filename;
+    static constexpr auto set_time_limit = fftwf_set_timelimit;
     static constexpr const char* wisdom_name = "fftw-float.wisdom";
 };
 
@@ -89,6 +90,7 @@ struct FftwApi<double> {
     static constexpr auto destroy_plan = fftw_destroy_plan;
     static constexpr auto import_wisdom = fftw_import_wisdom_from_filename;
     static constexpr auto export_wisdom = fftw_export_wisdom_to_filename;
+    static constexpr auto set_time_limit = fftw_set_timelimit;
     static constexpr const char* wisdom_name = "fftw-double.wisdom";
 };
 

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "convolume/error.hpp"
+#include "convolume/stop_scope.hpp"
 #include "deconvolve/device_deconvolution.hpp"
 
 namespace convolume {
@@ -86,6 +87,7 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
     if (image.data == nullptr || result.data == nullptr)
         throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
                                       " points to no memory (null): allocate it first"));
+    const StopScope scope(context.stop);
     deconvolve::check_start(impl_->problem, run.start);
     // The loop's arrays serve one execution at a time.
     const std::lock_guard lock(impl_->execution_mutex);

@@ -5,10 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <pugixml.hpp>
-#include <sstream>
 
+#include "io/bdv_xml.hpp"
 #include "io/hdf5_series.hpp"
-#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
@@ -53,24 +52,13 @@ void read_voxel_size(const Hdf5Source& source, const BdvName& name, ImageMetadat
     const std::string path =
         std::filesystem::path(source.file.path()).replace_extension(".xml").string();
     if (!document.load_file(path.c_str())) return;
-    for (const pugi::xml_node& setup : document.child("SpimData")
-                                           .child("SequenceDescription")
-                                           .child("ViewSetups")
-                                           .children("ViewSetup")) {
-        if (setup.child("id").text().as_int(-1) != name.setup) continue;
-        const pugi::xml_node voxel = setup.child("voxelSize");
-        const auto micrometers = micrometers_per(voxel.child_value("unit"));
-        std::istringstream sizes(voxel.child_value("size"));
-        std::array<std::string, 3> words;
-        sizes >> words[0] >> words[1] >> words[2];
-        if (!micrometers) return;
-        const std::array<double, 3> factors = level_factors(source.id, name.setup, name.level);
-        metadata.unit = voxel.child_value("unit");
-        for (std::size_t i = 0; i < 3; ++i)
-            if (const auto size = parse_number(words[i]); size && *size > 0 && factors[i] > 0)
-                metadata.voxel_size_um[2 - i] = *size * *micrometers * factors[i];
-        return;
-    }
+    const auto voxel = bdv_voxel(document, name.setup);
+    if (!voxel) return;
+    const std::array<double, 3> factors = level_factors(source.id, name.setup, name.level);
+    metadata.unit = voxel->unit;
+    for (std::size_t i = 0; i < 3; ++i)
+        if (voxel->size_um[i] > 0 && factors[i] > 0)
+            metadata.voxel_size_um[2 - i] = voxel->size_um[i] * factors[i];
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ scaled() { awk "BEGIN { n = int($1 * $scale); print n < 1 ? 1 : n }"; }
 harm=0
 check() {
     echo "campaign.sh: $*"
-    "$python" "$@" || harm=1
+    "$python" "$@" || [ $? -eq 77 ] || harm=1
 }
 check "$checks/check_damaged_hdf5.py" "$command" "$(scaled 10000)" "$(date +%s)" "$build/damaged"
 check "$checks/check_read_faults.py" "$command" "$faults/libconvolume_read_faults.so" ON ON
@@ -26,4 +26,12 @@ check "$checks/check_kills.py" "$command" ON ON "$(scaled 1000)" "$(scaled 500)"
 check "$checks/check_small_files.py" "$command" ON ON
 check "$checks/check_memory_limit.py" "$command"
 check "$checks/check_silent_losses.py" "$command" ON
+check "$checks/check_cancel.py" "$command" "$(scaled 50)"
+check "$checks/check_soak.py" "$command" ON "$(scaled 1000 | awk '{ print $1 < 60 ? 60 : $1 }')"
+# With a GPU, and CUDA's runtime as a shared library (-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared).
+if [ -e "$faults/libconvolume_device_faults.so" ]; then
+    check "$checks/check_device_faults.py" "$command" "$faults/libconvolume_device_faults.so" "$(scaled 3600)"
+    check "$checks/check_device_sharing.py" "$command" "$faults/convolume_device_soak" "$(scaled 100)"
+    "$faults/convolume_device_soak" "$(scaled 100000)" || [ $? -eq 77 ] || harm=1
+fi
 exit "$harm"

@@ -3,13 +3,17 @@
 # Gives random files and texts to the readers, with Clang's libFuzzer and its sanitizers, and prints
 # how many were tried. Inputs that do harm are left in build/fuzz/findings.
 #   scripts/fuzz.sh [HOURS [TARGET...]]
-# HOURS: for each target, default 0.05. TARGET: tiff, hdf5, npy, wav, raw, text; default all.
+# HOURS: for each target, default 0.05. TARGET: those below; default all but command, for which the
+# whole library is built.
+#   tiff hdf5 npy wav raw  files
+#   description bdv        what TIFF files say in text; XML beside HDF5 files of BigDataViewer
+#   text psf command       options; parameters of a PSF; whole command lines, which are not run
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 hours=${1:-0.05}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- tiff hdf5 npy wav raw text
+[ $# -gt 0 ] || set -- tiff hdf5 npy wav raw description bdv text psf
 build=build/fuzz
 python=${CONVOLUME_PYTHON:-/usr/bin/python3}
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="${CXX:-clang++}" \
@@ -24,9 +28,14 @@ mkdir -p "$build/findings"
 seconds=$(awk "BEGIN { print int($hours * 3600) }")
 harm=0
 for target in "$@"; do
+    case $target in
+        text) longest=64 ;;
+        psf | bdv | command) longest=1024 ;;
+        *) longest=65536 ;;
+    esac
     log=$build/$target.log
-    if ! "$build/tests/campaign/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=65536 -timeout=30 \
-        -rss_limit_mb=4096 -artifact_prefix="$build/findings/$target-" -print_final_stats=1 "$build/corpus/$target" \
+    if ! "$build/tests/campaign/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len="$longest" -timeout=30 \
+        -rss_limit_mb=4096 -artifact_prefix="$build/findings/$target-" -print_final_stats=1 -print_funcs=0 "$build/corpus/$target" \
         >"$log" 2>&1; then
         harm=1
         echo "fuzz.sh: $target found something, see $log"

@@ -1,11 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds all tests with sanitizers of addresses and undefined behavior, and runs them.
-#   scripts/sanitize.sh [CTEST_OPTION...]
+# Builds tests with sanitizers and runs them.
+#   scripts/sanitize.sh [KIND [TEST...]]
+# KIND: address (and undefined behavior; default) or thread (with Clang, where it is there and CXX
+# says nothing else). TEST: test programs, such as test_core, which alone are built; default all.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-cmake --preset asan-ubsan -DCONVOLUME_WITH_CUDA=OFF -DCONVOLUME_BUILD_BENCH=OFF \
+kind=${1:-address}
+[ $# -eq 0 ] || shift
+case $kind in
+    address) preset=asan-ubsan ;;
+    thread)
+        preset=tsan
+        if [ -z "${CXX:-}" ] && command -v clang++ >/dev/null; then export CC=clang CXX=clang++; fi
+        ;;
+    *)
+        echo "sanitize.sh: $kind is neither address nor thread; give one of them" >&2
+        exit 2
+        ;;
+esac
+cmake --preset "$preset" -DCONVOLUME_WITH_CUDA=OFF -DCONVOLUME_BUILD_BENCH=OFF \
     "-DCONVOLUME_PYTHON=${CONVOLUME_PYTHON:-/usr/bin/python3}"
-cmake --build --preset asan-ubsan
-exec ctest --test-dir build/asan-ubsan --output-on-failure -j "$(nproc)" "$@"
+if [ $# -eq 0 ]; then
+    cmake --build --preset "$preset"
+    exec ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)"
+fi
+cmake --build --preset "$preset" --target "$@"
+names=$(echo "$*" | tr ' ' '|')
+exec ctest --test-dir "build/$preset" --output-on-failure -R "^($names)\$"

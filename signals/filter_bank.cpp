@@ -6,6 +6,7 @@
 
 #include "convolume/error.hpp"
 #include "core/result_chunks.hpp"
+#include "core/stop_scope.hpp"
 #include "core/thread_team.hpp"
 #include "engines/engines.hpp"
 #include "signals/convert.hpp"
@@ -177,6 +178,7 @@ struct FilterBank::Impl {
 
     ExecutionReport execute(const ConstImageView& signals, const ImageView& results,
                             index_t* positions, const ExecutionContext& context) const {
+        const StopScope scope(context.stop);
         check(signals, results, positions);
         throw_if_stopped(context);
         const index_t count = shape.signals * problem.work.filters * problem.stored();
@@ -205,6 +207,7 @@ struct FilterBank::Impl {
 
     ExecutionReport stream(SignalSource& source, ResultSink& sink,
                            const ExecutionContext& context) const {
+        const StopScope scope(context.stop);
         check_type(source.type());
         const index_t limit = stream_limit(options);
         const StreamLayout layout = stream_layout(problem, shape, choice, limit);

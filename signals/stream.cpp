@@ -168,9 +168,11 @@ class Stream {
                                 (wanted.begin - before.begin) * sample_bytes_,
                             static_cast<std::size_t>(known * sample_bytes_));
             }
-            for (index_t s = 0; s < now.signals; ++s)
+            for (index_t s = 0; s < now.signals; ++s) {
+                throw_if_stopped(context_);
                 read(now.first_signal + s, {wanted.begin + known, wanted.end},
                      to + (s * wanted.count() + known) * sample_bytes_);
+            }
             if (job_.shape.samples == unknown_samples && length_known_) clip(now);
             before = now.samples;
             last = now.last;
@@ -288,6 +290,7 @@ class Stream {
         if (at.stored == 0) return;
         for (index_t s = 0; s < now.signals; ++s)
             for (index_t f = 0; f < work_.filters; ++f) {
+                throw_if_stopped(context_);
                 const index_t from = (s * work_.filters + f) * at.stored;
                 sink_.write(now.first_signal + s, f, at.first_stored, at.stored,
                             results.values.as<char>() + from * result_bytes_);

@@ -5,6 +5,7 @@
 
 #include "convolume/error.hpp"
 #include "core/rank1.hpp"
+#include "core/stop_scope.hpp"
 #include "engines/engines.hpp"
 #include "volumes/convolver_factory.hpp"
 #include "volumes/convolver_impl.hpp"
@@ -68,6 +69,7 @@ bool Convolver::Impl::may_end_before_gpus_start(const EngineChoice& choice) {
 }
 
 std::shared_ptr<const PlanRunner> Convolver::Impl::make_runner() const {
+    throw_if_stopped();
     TaskPlan plan = make_plan(resolved.problem, options, engines);
     EngineList chosen;
     for (const int index : plan.engine_indices)
@@ -114,6 +116,7 @@ void Convolver::Impl::check_shapes_and_types(const Shape3& input, PixelType inpu
 
 ExecutionReport Convolver::Impl::execute(const ConstImageView& input, const ImageView& output,
                                          const ExecutionContext& context) const {
+    const StopScope scope(context.stop);
     const auto start = std::chrono::steady_clock::now();
     check_shapes_and_types(input.shape, input.type, output.shape, output.type);
     check_memory(input, output);

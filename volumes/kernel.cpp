@@ -6,6 +6,7 @@
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
+#include "core/stop_scope.hpp"
 
 namespace convolume {
 
@@ -29,10 +30,12 @@ template <class F>
 void for_each_sample(const ConstImageView& view, F f) {
     visit_pixel_type(view.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        for (index_t z = 0; z < view.shape.z; ++z)
+        for (index_t z = 0; z < view.shape.z; ++z) {
+            throw_if_stopped();
             for (index_t y = 0; y < view.shape.y; ++y)
                 for (index_t x = 0; x < view.shape.x; ++x)
                     f(as_complex(*static_cast<const T*>(view.at(z, y, x))), Index3{z, y, x});
+        }
     });
 }
 

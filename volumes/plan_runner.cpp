@@ -5,6 +5,7 @@
 #include <exception>
 #include <thread>
 
+#include "core/stop_scope.hpp"
 #include "decompose/split.hpp"
 #include "volumes/report_sum.hpp"
 #include "volumes/scheduler.hpp"
@@ -257,7 +258,10 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
     };
     std::jthread splitter;
     if (plan_.chosen.on_gpu)
-        splitter = std::jthread([&] { front.guard(split); });
+        splitter = std::jthread([&, scope = current_stop_scope()] {
+            const AdoptedStopScope adopted(scope);
+            front.guard(split);
+        });
     else
         split();
     if (context.progress) context.progress(0.1);

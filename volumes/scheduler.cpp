@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "core/stop_scope.hpp"
+
 namespace convolume {
 
 void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
@@ -16,7 +18,9 @@ void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
     std::mutex error_mutex;
     std::exception_ptr first_error;
 
+    const StopScope* const scope = current_stop_scope();
     const auto work = [&](int engine) {
+        const AdoptedStopScope adopted(scope);
         try {
             while (!failed) {
                 throw_if_stopped(context);

@@ -7,6 +7,7 @@
 
 #include "core/pixels/rows.hpp"
 #include "core/scratch_file.hpp"
+#include "core/stop_scope.hpp"
 #include "volumes/convolver_impl.hpp"
 #include "volumes/fold.hpp"
 #include "volumes/packed_box.hpp"
@@ -106,6 +107,7 @@ ClampCount fold_planes(ScratchVolume& extended, const std::array<std::vector<ind
 
 ExecutionReport Convolver::Impl::execute(ImageSource& source, ImageSink& sink,
                                          const ExecutionContext& context) const {
+    const StopScope scope(context.stop);
     const auto start = std::chrono::steady_clock::now();
     const StackFormat from = source.format(), to = sink.format();
     check_shapes_and_types(from.shape, from.type, to.shape, to.type);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/files/metadata_json.hpp"
+#include "convolume/stop_scope.hpp"
 
 namespace convolume::cli {
 
@@ -33,6 +34,7 @@ StagedRun::StagedRun(RunSteps& steps, std::stop_token stop, double started_s)
 }
 
 void StagedRun::plan() {
+    const StopScope scope(context_.stop);
     const double open_s = timeline_.now_s();
     steps_.open(context_);
     timeline_.record_rest(Phase::open, open_s);
@@ -44,6 +46,7 @@ void StagedRun::plan() {
 
 void StagedRun::execute(const Console& console, ProgressMeter& meter,
                         const std::function<void(double)>& progress) {
+    const StopScope scope(context_.stop);
     context_.progress = progress;
     steps_.execute(console, meter, context_);
     throw_if_stopped(context_);

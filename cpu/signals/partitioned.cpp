@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "core/stop_scope.hpp"
 #include "cpu/fftw.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/tiles.hpp"
@@ -46,6 +47,7 @@ class Partitioned : public CpuFilters {
         plan(in, spectrum.as<Complex>());
         for (index_t f = 0; f < work.filters; ++f)
             for (index_t p = 0; p < partitions_; ++p) {
+                throw_if_stopped();
                 const index_t count =
                     std::min(partition_length_, work.taps - p * partition_length_);
                 const Sample* const from = taps + f * work.taps + p * partition_length_;

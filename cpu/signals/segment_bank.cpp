@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/signals/segment_bank.hpp"
 
+#include "core/stop_scope.hpp"
 #include "cpu/signals/vector_loops.hpp"
 
 namespace convolume::cpu {
@@ -23,6 +24,7 @@ SegmentBank<Sample>::SegmentBank(const FilterWork& work, const Sample* taps)
     forward_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::forward, Effort::quick);
     inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::inverse, Effort::quick);
     for (index_t f = 0; f < work.filters; ++f) {
+        throw_if_stopped();
         std::fill(in, in + length_, Complex{});
         for (index_t k = 0; k < work.taps; ++k)
             in[k] = taps[f * work.taps + k] / static_cast<Real>(length_);

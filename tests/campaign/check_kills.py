@@ -26,6 +26,15 @@ folder = tempfile.mkdtemp()
 os.chdir(folder)
 runs = Runs(command, sys.argv[2] == "ON", sys.argv[3] == "ON", shape=(24, 120, 120))
 failures, ends = [], collections.Counter()
+
+
+def catches(process, number):
+    """Whether the process has a handler for that signal, or blocks it: not yet while its libraries are loaded."""
+    with open(f"/proc/{process.pid}/status") as status:
+        masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigCgt", "SigBlk"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
 wanted, seconds = {}, {}
 for name in runs.arguments:
     begin = time.monotonic()
@@ -46,11 +55,16 @@ for sent, count in counts.items():
             old = runs.contents(name)
         process = runs.start(name)
         time.sleep(chance.random() * 1.1 * seconds[name])
+        caught = catches(process, sent)
         process.send_signal(sent)
         _, error = process.communicate(timeout=120)
         where = f"{sent.name} {number} of seed {seed}, {name}"
-        ends[f"{sent.name}: {process.returncode}"] += 1
-        allowed = (-sent, 0) if sent == signal.SIGKILL else (0, 130, -sent)
+        early = sent == signal.SIGINT and process.returncode == -sent and not caught
+        ends[f"{sent.name}: {process.returncode}{' before main' if early else ''}"] += 1
+        if sent == signal.SIGKILL:
+            allowed = (-sent, 0)
+        else:  # by the signal only while the system loads the program, which has begun nothing then
+            allowed = (0, 130) if caught else (0, 130, -sent)
         if process.returncode not in allowed:
             failures.append(f"{where}: exit code {process.returncode}: {error[:300]}")
         for file, found in runs.contents(name).items():

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 try:
+    import h5py
     import numpy as np
     import tifffile
 except ImportError as error:
@@ -40,6 +41,17 @@ tifffile.imwrite("kernel.tif", rng.random((9, 15, 15)).astype(np.float32), **vox
 # Of larger voxels than the image's: 8 x 8 x 8 as many samples.
 voxels = {"imagej": True, "resolution": (1 / 8, 1 / 8), "metadata": {"spacing": 8.0, "unit": "um", "axes": "ZYX"}}
 tifffile.imwrite("coarse.tif", rng.random((41, 61, 61)).astype(np.float32), **voxels)
+image, kernel = tifffile.imread("image.tif"), tifffile.imread("kernel.tif")
+np.save("image.npy", image)
+np.save("kernel.npy", kernel)
+tifffile.imwrite("coded.tif", image, compression="zlib", rowsperstrip=256, **voxels)
+with h5py.File("image.h5", "w") as file:
+    file["data"] = image
+    file.create_dataset("chunks", data=image, chunks=(16, 64, 64), compression=1)
+np.save("signal.npy", rng.random(1 << 23).astype(np.float32))
+np.save("taps.npy", rng.random((2, 255)).astype(np.float32))
+np.save("long.npy", rng.random((2, 1 << 16)).astype(np.float32))
+convolve = ["convolve", "image.npy", "kernel.npy"]
 for arguments in (["convolve", "image.tif", "kernel.tif"], ["convolve", "image.tif", "kernel.tif", "--method", "tiled"],
                   ["convolve", "image.tif", "kernel.tif", "--op", "adjoint"],
                   ["convolve", "image.tif", "kernel.tif", "--scale-output", "--output-type", "uint16"],
@@ -47,10 +59,26 @@ for arguments in (["convolve", "image.tif", "kernel.tif"], ["convolve", "image.t
                   ["convolve", "image.tif", "coarse.tif"],
                   ["deconvolve", "image.tif", "coarse.tif", "--iterations", "1"],
                   ["deconvolve", "image.tif", "kernel.tif", "--iterations", "1"],
-                  ["simulate", "image.tif", "coarse.tif"], ["simulate", "image.tif", "kernel.tif"]):
+                  ["simulate", "image.tif", "coarse.tif"], ["simulate", "image.tif", "kernel.tif"],
+                  [*convolve, "-o", "out.npy"], [*convolve, "-o", "out.h5"], [*convolve, "-o", "out.tif"],
+                  [*convolve, "-o", "out.h5", "--compression", "deflate"],
+                  [*convolve, "--boundary", "wrap", "--mode", "full", "-o", "out.npy"],
+                  [*convolve, "--method", "dif", "--parts", "4", "-o", "out.npy"],
+                  [*convolve, "--method", "direct", "-o", "out.npy"],
+                  [*convolve, "--precision", "float64", "-o", "out.npy"],
+                  [*convolve, "--op", "adjoint", "--boundary", "reflect", "-o", "out.npy"],
+                  ["convolve", "image.h5:/data", "kernel.npy", "-o", "out.npy"],
+                  ["convolve", "image.h5:/chunks", "kernel.npy", "-o", "out.tif"],
+                  ["convolve", "coded.tif", "kernel.npy", "--compression", "deflate", "-o", "out.tif"],
+                  ["deconvolve", "image.npy", "kernel.npy", "--iterations", "1", "-o", "out.npy"],
+                  ["filter", "signal.npy", "taps.npy", "-o", "out.npy"],
+                  ["filter", "signal.npy", "long.npy", "-o", "out.npy"],
+                  ["filter", "signal.npy", "taps.npy", "-o", "out.h5"],
+                  ["filter", "signal.npy", "taps.npy", "-o", "out.f32"]):
     for limit in (60, 100, 200):
         checked += 1
-        arguments_of_run = [*arguments, "-o", "out.ome.tif", "--overwrite", "-q", "--max-host-mem", f"{limit}M"]
+        output = [] if "-o" in arguments else ["-o", "out.ome.tif"]
+        arguments_of_run = [*arguments, *output, "--overwrite", "-q", "--max-host-mem", f"{limit}M"]
         code, error, mib = peak_mib(arguments_of_run)
         where = f"{' '.join(arguments)}, {limit} MB"
         if code not in (0, 3):

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -50,6 +51,7 @@ class MemorySink : public ResultSink {
     void write(index_t signal, index_t filter, index_t begin, index_t count,
                const void* from) override {
         if (writes++ == fail_at) throw IoError("the disk is full");
+        if (before_write) before_write();
         std::memcpy(results.view().at(signal, filter, begin), from,
                     static_cast<std::size_t>(count) * size_of(results.type()));
     }
@@ -62,6 +64,7 @@ class MemorySink : public ResultSink {
     Volume results;
     std::vector<index_t> positions;
     index_t writes = 0;
+    std::function<void()> before_write;
     index_t fail_at = -1;
 };
 
@@ -165,6 +168,24 @@ class GrowingSink : public ResultSink {
 };
 
 }  // namespace
+
+TEST_CASE("a stop ends the writing between two results of a chunk") {
+    constexpr index_t filters = 40;
+    Volume taps({1, filters, 9}, PixelType::float32);
+    std::fill_n(taps.elements<float>(), filters * 9, 1.0F);
+    EngineChoice cpu;
+    cpu.device = EngineChoice::Device::cpu;
+    const FilterBank bank({1, 500}, {taps.view()}, {}, cpu);
+    const Volume signal({1, 1, 500}, PixelType::float32);
+    MemorySource source(signal);
+    MemorySink sink(bank);
+    std::stop_source stop;
+    sink.before_write = [&] { stop.request_stop(); };
+    ExecutionContext context;
+    context.stop = stop.get_token();
+    CHECK_THROWS_AS(bank.execute(source, sink, context), Cancelled);
+    CHECK(sink.writes == 1);
+}
 
 TEST_CASE("a signal of unknown length gives what one of known length does") {
     const std::uint64_t seed = test_seed("unknown length");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of any bytes is read, or refused by a typed error. CONVOLUME_FUZZ_SIGNAL: as signals;
-// CONVOLUME_FUZZ_NAME: the name that the file has.
+// CONVOLUME_FUZZ_NAME: the name that the file has. CONVOLUME_FUZZ_BEGINS: what files of the format
+// begin with, one of two, of four bytes; others would be taken for those of another format.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "convolume/error.hpp"
@@ -30,6 +32,14 @@ const std::string& file_name() {
     }();
     return name;
 }
+
+#ifdef CONVOLUME_FUZZ_BEGINS
+bool is_of_the_format(const std::uint8_t* data, std::size_t size) {
+    constexpr const char beginnings[] = CONVOLUME_FUZZ_BEGINS;
+    return size >= 4 &&
+           (std::memcmp(data, beginnings, 4) == 0 || std::memcmp(data, beginnings + 4, 4) == 0);
+}
+#endif
 
 void write_file(const std::uint8_t* data, std::size_t size) {
     std::FILE* const file = std::fopen(file_name().c_str(), "wb");
@@ -57,6 +67,9 @@ void read_image() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+#ifdef CONVOLUME_FUZZ_BEGINS
+    if (!is_of_the_format(data, size)) return -1;
+#endif
     write_file(data, size);
     try {
 #ifdef CONVOLUME_FUZZ_SIGNAL

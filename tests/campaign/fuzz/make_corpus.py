@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small whole files that fuzzing begins with. make_corpus.py FOLDER: a folder in it for each target."""
+import json
 import os
 import sys
 import wave
@@ -9,7 +10,7 @@ import numpy as np
 import tifffile
 
 root = sys.argv[1]
-for target in ("tiff", "hdf5", "npy", "wav", "raw", "text"):
+for target in ("tiff", "hdf5", "npy", "wav", "raw", "description", "bdv", "text", "psf", "command"):
     os.makedirs(os.path.join(root, target), exist_ok=True)
 
 
@@ -36,7 +37,40 @@ for width in (1, 2, 3):
         file.setparams((2, width, 48000, 0, "NONE", ""))
         file.writeframes(bytes(60 * width))
 samples.tofile(path("raw", "a.ci16"))
-for number, text in enumerate(("200,65,65nm", "1.5um", "64,256,256", "8G", "reflect", "constant:3", "a.h5:/data",
-                               '{"na": 1.2, "wavelength_um": 0.52, "voxel_um": [0.2, 0.1, 0.1], "size": [9, 9, 9]}')):
-    with open(path("text", str(number)), "w") as file:
-        file.write(text)
+
+
+def write_texts(target, texts):
+    for number, text in enumerate(texts):
+        with open(path(target, str(number)), "w") as file:
+            file.write(text)
+
+
+descriptions = [tifffile.TiffFile(path("tiff", f"{number}.tif")).pages[0].description for number in (0, 1, 7)]
+write_texts("description", [
+    *descriptions,
+    'ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\nunit=micron\nspacing=0.3\n'
+    'finterval=1.5\ncf=0\nc0=-32768.0\nc1=1.0\n',
+    '{"shape": [2, 6, 6, 5], "axes": "CZYX", "spacing": 0.3, "unit": "um"}'])
+write_texts("bdv", ["""<?xml version="1.0" encoding="UTF-8"?>
+<SpimData version="0.2"><BasePath type="relative">.</BasePath><SequenceDescription><ViewSetups><ViewSetup><id>0</id>
+<size>5 6 2</size><voxelSize><unit>um</unit><size>0.1 0.1 0.3</size></voxelSize></ViewSetup></ViewSetups>
+</SequenceDescription></SpimData>"""])
+# The first letter chooses the parser: see fuzz_text.cpp.
+write_texts("text", ("a8G", "a1.5GiB", "breflect", "bconstant:3", "ccenter", "c3,4,5", "duint16", "eci16",
+                     "fa.h5:/data", "g1.5um", "h200,65,65nm", "h0.2um,65nm,65nm", "i0.52um", "i520",
+                     "j64,256,256", "kpeak:7", "l10:200", "mcausal", "nmicron", "o\\u00B5m"))
+psf = {"model": "gibson-lanni", "modality": "confocal", "na": 1.2, "wavelength_um": 0.52, "excitation_um": 0.488,
+       "pinhole_au": 1, "ni": 1.33, "ni0": 1.33, "ng": 1.5, "ng0": 1.5, "ns": 1.33, "ti0_um": 150, "tg_um": 170,
+       "tg0_um": 170, "depth_um": 5, "voxel_um": [0.2, 0.1, 0.1], "size": [9, 9, 9], "oversampling": 2, "focus_um": 0.4}
+write_texts("psf", [json.dumps(psf), json.dumps({key: psf[key] for key in ("na", "wavelength_um", "voxel_um", "size")}),
+                    json.dumps({**psf, "modality": "light-sheet", "sheet_fwhm_um": 2})])
+write_texts("command", ["\n".join(words.split()) for words in (
+    "convolve a.tif k.tif -o b.tif --mode same --boundary constant:3 --method tiled --max-host-mem 8G --overwrite -q",
+    "convolve a.tif b.tif --kernel k.tif --output-dir out --device gpu:0,1 --tiles 1,2,2 --json",
+    "deconvolve a.tif k.tif -o b.tif --iterations 10 --background auto --tv 0.002",
+    "filter x.npy h.npy -o y.npy --post power --window peak:100 --range 10:200 --raw-type ci16",
+    "psf --na 1.4 --wavelength 520nm --voxel 200,65,65nm --size 9,33,33 -o p.tif --model gibson-lanni",
+    "phantom --size 12,40,36 --count 3 --seed 1 -o p.tif",
+    "simulate p.tif k.tif --voxel 200,100,100nm -o s.tif --seed 5",
+    "info a.tif --stats --json", "preview a.tif -o b.png", "project a.tif -o b.tif", "doctor --json",
+    "compare a.tif k.tif --repeat 3 -o report", "process a.zarr k.tif -o b.zarr", "convolve --help")])

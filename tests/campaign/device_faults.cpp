@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaded before a program that uses CUDA's shared runtime (LD_PRELOAD), makes its calls fail.
+// CONVOLUME_DEVICE_FAULT names the fault, CONVOLUME_DEVICE_FAULT_AFTER the number n of the call,
+// from 0:
+//   malloc   the n-th allocation on the device is refused
+//   host     the n-th allocation of page-locked memory is refused
+//   call     the n-th launch, copy or synchronisation fails, and all later calls with it, as those
+//            of a device that is lost
+//   hang     the n-th synchronisation takes CONVOLUME_DEVICE_FAULT_SECONDS longer
+//   none     there is no device
+// Where the fault took place the file CONVOLUME_DEVICE_FAULT_FILE is made.
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+constexpr cudaError_t lost_error = cudaErrorIllegalAddress;
+
+std::atomic<bool> lost{false};
+std::atomic<bool> refused{false};  // until the program asks for the last error
+
+const char* setting(const char* name) {
+    const char* const value = std::getenv(name);
+    return value ? value : "";
+}
+
+bool is(const char* fault) {
+    return std::strcmp(setting("CONVOLUME_DEVICE_FAULT"), fault) == 0;
+}
+
+/// Whether this call, one of those that `fault` counts, is the one.
+bool is_due(const char* fault) {
+    static std::atomic<int> left{std::atoi(setting("CONVOLUME_DEVICE_FAULT_AFTER"))};
+    if (!is(fault) || left.fetch_sub(1) != 0) return false;
+    const int file = ::open(setting("CONVOLUME_DEVICE_FAULT_FILE"), O_CREAT | O_WRONLY, 0600);
+    if (file >= 0) ::close(file);
+    return true;
+}
+
+bool is_lost() {
+    if (is_due("call")) lost = true;
+    return lost;
+}
+
+bool is_refused(const char* fault) {
+    if (!is_due(fault)) return false;
+    refused = true;
+    return true;
+}
+
+void hang() {
+    if (is_due("hang"))
+        ::sleep(static_cast<unsigned>(std::atoi(setting("CONVOLUME_DEVICE_FAULT_SECONDS"))));
+}
+
+template <class Function>
+Function next(const char* name) {
+    return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+// The function of that name in the runtime; `before` may return instead.
+#define CONVOLUME_CALL(name, parameters, arguments, before)                         \
+    extern "C" __attribute__((visibility("default"))) cudaError_t name parameters { \
+        static const auto real = next<cudaError_t(*) parameters>(#name);            \
+        before;                                                                     \
+        return real arguments;                                                      \
+    }
+#define CONVOLUME_MAY_BE_LOST \
+    if (is_lost()) return lost_error
+#define CONVOLUME_MAY_BE_REFUSED(fault) \
+    if (lost) return lost_error;        \
+    if (is_refused(fault)) return cudaErrorMemoryAllocation
+
+CONVOLUME_CALL(cudaMalloc, (void** to, size_t bytes), (to, bytes),
+               CONVOLUME_MAY_BE_REFUSED("malloc"))
+CONVOLUME_CALL(cudaHostAlloc, (void** to, size_t bytes, unsigned flags), (to, bytes, flags),
+               CONVOLUME_MAY_BE_REFUSED("host"))
+CONVOLUME_CALL(cudaHostRegister, (void* at, size_t bytes, unsigned flags), (at, bytes, flags),
+               CONVOLUME_MAY_BE_REFUSED("host"))
+CONVOLUME_CALL(cudaMemcpy, (void* to, const void* from, size_t bytes, cudaMemcpyKind kind),
+               (to, from, bytes, kind), CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaMemcpyAsync,
+               (void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream),
+               (to, from, bytes, kind, stream), CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaMemcpy2DAsync,
+               (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                size_t height, cudaMemcpyKind kind, cudaStream_t stream),
+               (to, to_pitch, from, from_pitch, width, height, kind, stream), CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaMemsetAsync, (void* at, int value, size_t bytes, cudaStream_t stream),
+               (at, value, bytes, stream), CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaLaunchKernel,
+               (const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                cudaStream_t stream),
+               (kernel, grid, block, arguments, shared, stream), CONVOLUME_MAY_BE_LOST)
+// What nvcc 13 makes of kernel<<<…>>>(…).
+CONVOLUME_CALL(__cudaLaunchKernel,
+               (cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                cudaStream_t stream),
+               (kernel, grid, block, arguments, shared, stream), CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaStreamSynchronize, (cudaStream_t stream), (stream), hang();
+               CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaEventSynchronize, (cudaEvent_t event), (event), hang(); CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaDeviceSynchronize, (), (), hang(); CONVOLUME_MAY_BE_LOST)
+CONVOLUME_CALL(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream),
+               if (lost) return lost_error)
+CONVOLUME_CALL(cudaFree, (void* at), (at), if (lost) return lost_error)
+CONVOLUME_CALL(cudaMemGetInfo, (size_t * free, size_t* total), (free, total),
+               if (lost) return lost_error)
+CONVOLUME_CALL(
+    cudaGetLastError, (), (), if (lost) return lost_error; if (refused.exchange(false)) {
+        static_cast<void>(real());
+        return cudaErrorMemoryAllocation;
+    })
+CONVOLUME_CALL(
+    cudaGetDeviceCount, (int* count), (count), if (is("none")) {
+        *count = 0;
+        return cudaErrorNoDevice;
+    })

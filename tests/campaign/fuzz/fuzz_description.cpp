@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs write into TIFF's description (OME-XML, ImageJ, tifffile's shape) and beside HDF5
+// files (BigDataViewer's XML) is understood, or refused by a typed error.
+
+#include <cstdint>
+#include <pugixml.hpp>
+#include <string>
+
+#include "convolume/error.hpp"
+#include "io/bdv_xml.hpp"
+#include "io/imagej_text.hpp"
+#include "io/ome_xml.hpp"
+#include "io/shaped_text.hpp"
+
+namespace {
+
+using namespace convolume;
+using io::ImageMetadata;
+
+constexpr index_t pages = 12;
+
+[[maybe_unused]] void read_tiff_description(const std::string& text) {
+    ImageMetadata metadata;
+    io::TiffPage page;
+    page.width = 5;
+    page.height = 6;
+    static_cast<void>(io::shaped_stack(text, page, {1, 1}, metadata));
+    if (io::is_ome_description(text)) {
+        metadata.ome_xml = text;
+        static_cast<void>(io::read_ome_xml(text, "a.ome.tif", pages, 1, metadata));
+        metadata.shape = {3, 6, 5};
+        static_cast<void>(io::ome_xml(metadata, "a program"));
+    }
+    if (io::is_imagej_description(text)) {
+        metadata.imagej_description = text;
+        static_cast<void>(io::imagej_stack(text));
+        io::read_imagej_calibration(text, {1, 1}, metadata);
+        static_cast<void>(io::imagej_description(metadata));
+    }
+}
+
+[[maybe_unused]] void read_bdv(const std::string& text) {
+    pugi::xml_document document;
+    if (document.load_buffer(text.data(), text.size()))
+        static_cast<void>(io::bdv_voxel(document, 0));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    try {
+#ifdef CONVOLUME_FUZZ_BDV
+        read_bdv(text);
+#else
+        read_tiff_description(text);
+#endif
+    } catch (const Error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "convolume/stop_scope.hpp"
+#include "cpu/fftw.hpp"
+#include "tests/catch.hpp"
+
+using namespace convolume;
+using namespace convolume::cpu;
+using Clock = std::chrono::steady_clock;
+
+TEMPLATE_TEST_CASE("a stop ends the measuring of transforms", "", float, double) {
+    // Takes FFTW seconds. An unusual distance: not in anybody's wisdom.
+    constexpr index_t length = 98304, count = 16, distance = length + 34;
+    std::vector<TestType> rows(count * distance);
+    std::vector<std::complex<TestType>> spectra(count * distance);
+    const Transforms transforms{length, count, 1, distance, 1, distance};
+    std::stop_source source;
+    const StopScope scope(source.get_token());
+    Clock::time_point asked;
+    const std::jthread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        asked = Clock::now();
+        source.request_stop();
+    });
+    CHECK_THROWS_AS(FftPlan<TestType>(transforms, rows.data(), spectra.data(), Effort::measured),
+                    Cancelled);
+    const std::chrono::duration<double> took = Clock::now() - asked;
+    INFO("it went on for " << took.count() << " s");
+    CHECK(took.count() < 1);
+}
+
+TEST_CASE("planning in a scope that was stopped does not begin") {
+    std::stop_source source;
+    const StopScope scope(source.get_token());
+    source.request_stop();
+    std::vector<float> row(66);
+    std::vector<std::complex<float>> spectrum(34);
+    CHECK_THROWS_AS(
+        FftPlan<float>({64, 1, 1, 66, 1, 34}, row.data(), spectrum.data(), Effort::quick),
+        Cancelled);
+}
