@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine of one process: lanes of a device each, which read, compute and write blocks side by side."""
 
+import copy
+import dataclasses
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,10 +14,13 @@ import numpy as np
 
 from ._block_worker import FATAL, BlockReport, Job, Worker
 from ._blocks import Block
+from ._errors import DeviceFailure
 from ._write_process import WriteProcess, can_start
 
 ALONE_SECONDS = 3.0
 """A run that lasts longer gets a process that writes."""
+_MOST_WRITERS = 100
+"""Those that end at once are not started for ever."""
 
 
 def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]],
@@ -27,46 +33,83 @@ def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]],
     source = _Shared(iter(numbers))
     with ThreadPoolExecutor(len(lanes)) as pool:
         reports: list[BlockReport] = []
-        more = threading.Condition()
+        lost: list[DeviceFailure] = []
+        lock = threading.Lock()
 
         def work(lane: Mapping[str, Any]) -> None:
-            for report in _Lane(job, lane, started).run(source):
-                with more:
-                    reports.append(report)
-                    more.notify()
+            mine = source.taker()
+            try:
+                for report in _Lane(job, lane, started).run(mine):
+                    with lock:
+                        reports.append(report)
+                        mine.taken.discard(report.number)
+            except DeviceFailure as error:  # the other devices take its blocks
+                lost.append(error)
+                source.put_back(mine.taken)
 
         running: set[Future[None]] = {pool.submit(work, lane) for lane in lanes}
         try:
             while running or reports:
                 ended, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-                with more:
+                with lock:
                     ready, reports[:] = list(reports), []
                 yield from ready
                 for one in ended:
                     one.result()
+            if lost and source.has_more():
+                raise lost[0]
         finally:
             source.end()
 
 
 class _Shared:
-    """An iterator that several threads take from."""
+    """Numbers of blocks that several lanes take."""
 
     def __init__(self, numbers: Iterator[int]) -> None:
         self._numbers = numbers
+        self._back: list[int] = []
         self._lock = threading.Lock()
         self._ended = False
 
     def end(self) -> None:
         self._ended = True
 
+    def put_back(self, numbers: Iterable[int]) -> None:
+        with self._lock:
+            self._back += numbers
+
+    def has_more(self) -> bool:
+        with self._lock:
+            if not self._back:
+                self._back += itertools.islice(self._numbers, 1)
+            return bool(self._back)
+
+    def next(self) -> int | None:
+        with self._lock:
+            if self._ended:
+                return None
+            return self._back.pop() if self._back else next(self._numbers, None)
+
+    def taker(self) -> "_Taker":
+        return _Taker(self)
+
+
+class _Taker:
+    """The numbers of one lane, which remembers those that it has not reported."""
+
+    def __init__(self, shared: _Shared) -> None:
+        self._shared = shared
+        self.taken: set[int] = set()
+
     def __iter__(self) -> Iterator[int]:
         return self
 
     def __next__(self) -> int:
-        with self._lock:
-            if self._ended:
-                raise StopIteration
-            return next(self._numbers)
+        number = self._shared.next()
+        if number is None:
+            raise StopIteration
+        self.taken.add(number)
+        return number
 
 
 class _Lane:
@@ -78,12 +121,14 @@ class _Lane:
     """
 
     def __init__(self, job: Job, run: Mapping[str, Any], started: Callable[[int], object]) -> None:
+        if not job.dry:  # each lane has its own device and plans
+            job = dataclasses.replace(job, operation=copy.copy(job.operation))
+            job.operation.run_on(run)
         self._worker = Worker(job)
         self._started = started
         self._began = time.monotonic()
         self._writer: WriteProcess | None = None
-        if not job.dry:
-            job.operation.run_on(run)
+        self._writers_tried = 0
 
     def run(self, numbers: Iterator[int]) -> Iterator[BlockReport]:
         if self._worker.job.dry or self._worker.job.level:
@@ -137,7 +182,9 @@ class _Lane:
         if self._writer is not None and self._writer.is_gone:
             self._writer.end()
             self._writer = None
-        if self._writer is None and time.monotonic() - self._began >= ALONE_SECONDS and can_start():
+        lasts = time.monotonic() - self._began >= ALONE_SECONDS
+        if self._writer is None and lasts and self._writers_tried < _MOST_WRITERS and can_start():
+            self._writers_tried += 1
             self._writer = WriteProcess(self._worker.job.location, self._worker.job.facts, self._worker.job.layout)
             self._started(self._writer.pid)
         return self._writer is not None and self._writer.is_ready

@@ -37,7 +37,7 @@ class Operation(Protocol):
         ...
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        """Chooses devices, threads and memory limits."""
+        """Chooses devices, threads and memory limits. A copy that is run elsewhere has plans of its own."""
         ...
 
     def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
@@ -62,8 +62,8 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
 class _Planned:
     """The plans of the last two shapes of blocks: those inside, and those at a border."""
 
-    def __init__(self) -> None:
-        self.run: dict[str, Any] = {}
+    def __init__(self, run: Mapping[str, Any] | None = None) -> None:
+        self.run: dict[str, Any] = dict(run or {})
         self._plans: dict[tuple[int, ...], Any] = {}
 
     def plan(self, shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
@@ -111,7 +111,7 @@ class Convolution:
                 "boundary": self.boundary, "cval": self.cval, "origin": self.origin, **self.options}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned.run = dict(run)
+        self._planned = _Planned(run)
 
     def convolver(self, shape: Sequence[int]) -> Convolver:
         """For blocks of this shape, halo included."""
@@ -175,7 +175,7 @@ class Deconvolution:
                 "halo": [low for low, _ in self.halo], **plain}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned.run = dict(run)
+        self._planned = _Planned(run)
 
     def to_be_found(self) -> bool:
         """Whether something is to be estimated from the image before the first block."""

@@ -158,7 +158,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         documents = _documents_of(location)
         begun = None if documents is None or overwrite else read_manifest(documents)
         request = asked(source, location, settings, None if begun is None else begun["request"], sharing,
-                       None if begun is None else begun["found"])
+                       None if begun is None else begun["found"], client is not None)
         if begun is not None:
             refuse_difference(begun["request"], request.request, str(location))
             if not resume and block_range is None:

@@ -71,14 +71,17 @@ def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
     raise InvalidArgument(f"there is no operation '{op}': choose convolve, deconvolve, or give a function")
 
 
-def _lanes(settings: Mapping[str, Any], limit: int, sharing: int) -> list[Mapping[str, Any]]:
-    """Several GPUs take blocks of their own; otherwise one block is computed at a time."""
+def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bool) -> list[Mapping[str, Any]]:
+    """Several GPUs take blocks of their own; otherwise one block is computed at a time. A worker of a cluster has one
+    lane."""
     device = settings["device"]
     threads = settings["workers"]
     if threads is None and sharing > 1:
         threads = max(1, len(os.sched_getaffinity(0)) // sharing)
     run = {"workers": threads, "max_gpu_mem": settings["max_gpu_mem"], "max_host_mem": max(1 << 26, limit)}
     several: list[int] = []
+    if on_cluster:
+        return [{**run, "device": device}]
     if device in ("auto", "gpu"):
         several = [gpu.number for gpu in gpu_devices() if gpu.usable]
     elif not isinstance(device, (str, int)):
@@ -89,13 +92,13 @@ def _lanes(settings: Mapping[str, Any], limit: int, sharing: int) -> list[Mappin
 
 
 def asked(source: Path | Image, location: Location, settings: Mapping[str, Any], before: Mapping[str, Any] | None,
-           sharing: int, found: dict[str, Any] | None) -> Asked:
+          sharing: int, found: dict[str, Any] | None, on_cluster: bool = False) -> Asked:
     """Checks the arguments and settles what they leave open: as the run before did, or by rules."""
     opened = _source_of(source, settings)
     image = opened.open()
     operation = _operation_of(settings, image)
     limit = (byte_size(settings["max_host_mem"]) or free_host_bytes()) // sharing
-    lanes = _lanes(settings, limit // 2, sharing)
+    lanes = _lanes(settings, limit // 2, sharing, on_cluster)
     operation.run_on(lanes[0])
     layout = Layout(settings["zarr_format"], settings["chunks"], settings["shards"], settings["compression"],
                     settings["levels"], shard_bytes=limit // len(lanes) // 32)

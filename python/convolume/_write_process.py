@@ -47,15 +47,21 @@ class WriteProcess:
             self._process = subprocess.Popen([sys.executable, "-c", start], pass_fds=[other.fileno()],
                                              stdin=subprocess.DEVNULL, start_new_session=True)
         self.pid = self._process.pid
-        self._channel.send(pickle.dumps((location, facts, layout)))
         self._is_ready = False
         self.is_gone = False
+        try:
+            self._channel.send(pickle.dumps((location, facts, layout)))
+        except OSError:
+            self.is_gone = True
         self._block: tuple[Block, mmap.mmap, np.ndarray] | None = None
 
     @property
     def is_ready(self) -> bool:
         if not self._is_ready and select.select([self._channel], [], [], 0)[0]:
-            self._is_ready = self._channel.recv(_MESSAGE_BYTES) == b"ready"
+            try:
+                self._is_ready = self._receive() == b"ready"
+            except _Gone:
+                self.is_gone = True
         return self._is_ready
 
     def hand_over(self, block: Block, result: np.ndarray) -> bool:

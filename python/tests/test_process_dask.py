@@ -100,6 +100,29 @@ def test_workers_and_gpus(monkeypatch):
     assert asked == [(1, [0]), (1, []), (2, [])]
 
 
+def test_each_worker_sees_one_gpu(tmp_path, source, monkeypatch):
+    """Of those that this process may use; a block asks for the resource."""
+    from convolume import _process_dask
+
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def look(values):
+        (seen / f"{os.environ['CUDA_VISIBLE_DEVICES']}-{os.getpid()}").touch()
+        time.sleep(0.1)  # so that both workers get some
+        return values
+
+    asked = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,3")
+    monkeypatch.setattr(_process_dask, "gpu_devices", lambda: [SimpleNamespace(number=n, usable=True) for n in (0, 1)])
+    run_task = _process_dask._resources
+    monkeypatch.setattr(_process_dask, "_resources", lambda client: asked.extend(run_task(client)) or run_task(client))
+    convolume.process(source, tmp_path / "b.zarr", look, halo=(0, 0, 0), dask="local:2", levels=1, **GRID)
+    names = sorted(name.partition("-")[0] for name in os.listdir(seen))
+    assert names == ["3", "5"]  # two processes
+    assert [one.get("GPU") for one in asked] == [1, 1]
+
+
 def test_all_workers_gone(tmp_path, source, image, monkeypatch):
     from convolume import _process
     from convolume._process_dask import cluster_of, run_dask

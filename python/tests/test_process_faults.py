@@ -12,6 +12,10 @@ import pytest
 from process_cases import GRID, HERE, close, shards
 
 import convolume
+from convolume._block_worker import Job, Source
+from convolume._local_engine import run_local
+from convolume._zarr_store import Location
+from convolume._zarr_target import Layout, ZarrTarget, facts_of
 
 pytest.importorskip("tensorstore")
 
@@ -196,6 +200,47 @@ def test_a_full_disk(tmp_path, random, kernel):
     run = subprocess.run([sys.executable, "-c", limited, "100000000", *arguments], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
+
+
+class OnDevices:
+    """Stands for an operation on GPUs: notes which device computes, and fails on some."""
+
+    def __init__(self, failing=()):
+        self.failing, self.used = failing, []
+        self.name, self.halo, self.boundary, self.cval = "noted", ((0, 0),) * 3, None, 0.0
+        self.dtype, self.voxel_bytes, self.run = np.dtype(np.uint16), 1.0, {}
+
+    def run_on(self, run):
+        self.run = dict(run)
+
+    def __call__(self, values, inside):
+        time.sleep(0.01)
+        if self.run["device"] in self.failing and self.used.count(self.run["device"]) >= 2:
+            raise convolume.DeviceFailure("the GPU fell off the bus")
+        self.used.append(self.run["device"])
+        return values[inside] + 1
+
+
+@pytest.mark.parametrize("failing", [(), (1,), (0, 1, 2)])
+def test_lanes_of_devices(tmp_path, image, failing):
+    """Each device computes blocks of its own; the others take those of one that fails."""
+    source = convolume.Image.of_array(image)
+    facts = facts_of(source, np.dtype(np.uint16), "b")
+    operation = OnDevices(failing)
+    job = Job("x", Source("memory", image=source), Location.of(tmp_path / "b.zarr"), facts,
+              Layout(3, GRID["chunks"], GRID["shards"], "zstd", 1), operation, GRID["block"])
+    lanes = [{"device": number} for number in range(3)]
+    count = len(job.blocks())
+    if len(failing) == 3:
+        with pytest.raises(convolume.DeviceFailure):
+            list(run_local(job, range(count), lanes))
+        return
+    reports = list(run_local(job, range(count), lanes))
+    assert sorted(report.number for report in reports) == list(range(count))
+    assert set(operation.used) == {0, 1, 2} and all(operation.used.count(one) == 2 for one in failing)
+    target = ZarrTarget(job.location, facts, job.layout)
+    target.open_arrays()
+    np.testing.assert_array_equal(target.arrays[0].read([slice(0, n) for n in image.shape]), image + 1)
 
 
 @pytest.mark.parametrize("kind,kills", [("process", 3), ("workers", 2)])
