@@ -40,6 +40,11 @@ class Operation(Protocol):
         """Chooses devices, threads and memory limits. A copy that is run elsewhere has plans of its own."""
         ...
 
+    def device_bytes(self, shape: Triple) -> int:
+        """What the plan for a block of this shape, halo included, takes of a GPU's memory; 0 where that does not depend
+        on the block, or no GPU computes."""
+        ...
+
     def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
         """The results inside of a block that was read with its halo."""
         ...
@@ -112,6 +117,10 @@ class Convolution:
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         self._planned = _Planned(run)
+
+    def device_bytes(self, shape: Triple) -> int:
+        plan = self.convolver(shape).plan
+        return plan.device_bytes if plan.method == "in-core" else 0
 
     def convolver(self, shape: Sequence[int]) -> Convolver:
         """For blocks of this shape, halo included."""
@@ -199,6 +208,10 @@ class Deconvolution:
         if "iterations" in found:
             self.options.pop("stop", None)
 
+    def device_bytes(self, shape: Triple) -> int:
+        facts = self.deconvolver(shape)._core.plan_facts
+        return int(facts["device_bytes"]) if facts["on_device"] and not facts["by_walks"] else 0
+
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
         made: Deconvolver = self._planned.plan(
             tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._planned.run))
@@ -238,6 +251,10 @@ class Function:
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         del run  # it computes as it likes
+
+    def device_bytes(self, shape: Triple) -> int:
+        del shape
+        return 0
 
     def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
         result = np.asarray(self.function(values))

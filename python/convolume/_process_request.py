@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._block_worker import Job, Source
-from ._blocks import Triple, check_block, default_block, triple
+from ._blocks import Triple, check_block, default_block, product, triple
 from ._errors import InvalidArgument
 from ._files import Image, Path
 from ._files import open as open_image
@@ -21,6 +21,7 @@ from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
 
 _STATE_PLANES = 8
+_SHARE_OF_A_GPU = 0.9  # of what is free
 
 
 @dataclass
@@ -119,7 +120,8 @@ def asked(source: Path | Image, location: Location, settings: Mapping[str, Any],
     elif before is not None:
         block = triple(before["block"], "a block")
     else:
-        block = default_block(facts.shape, target.shards, operation.halo, voxel_bytes, limit // len(lanes))
+        block = default_block(facts.shape, target.shards, operation.halo, voxel_bytes, limit // len(lanes),
+                              device=_device_room(operation, facts.shape, target.shards, lanes))
     mask = None if settings["mask"] is None else _source_of(settings["mask"], {"axes": "", "level": None,
                                                                              "missing": "fill"})
     job = Job("", opened, location, facts, layout, operation, block, settings["threshold"], mask)
@@ -137,6 +139,25 @@ def asked(source: Path | Image, location: Location, settings: Mapping[str, Any],
     if isinstance(operation, Deconvolution) and operation.to_be_found():
         fix(asked, operation.find(_sample(image)) if found is None else found)
     return asked
+
+
+def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: list[Mapping[str, Any]],
+                 ) -> tuple[float, float] | None:
+    """Bytes of a voxel in a GPU's memory, by the plan of one shard, and those of the smallest GPU that computes. A
+    larger block would be divided again, or be computed on the CPU."""
+    devices = [lane["device"] for lane in lanes]
+    if devices == ["cpu"]:
+        return None
+    free = [gpu.free_bytes for gpu in gpu_devices() if gpu.usable and (devices[0] in ("auto", "gpu")
+                                                                       or gpu.number in devices)]
+    if not free:
+        return None
+    block = [min(s, n) + low + high for s, n, (low, high) in zip(shards, shape, operation.halo)]
+    taken = operation.device_bytes(triple(block, "a block"))
+    if taken == 0:
+        return None
+    most = byte_size(lanes[0]["max_gpu_mem"]) or min(free) * _SHARE_OF_A_GPU
+    return taken / product(block), most
 
 
 def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> Triple:

@@ -182,3 +182,30 @@ def test_empty_blocks(tmp_path, random, kernel):
     convolume.save(tmp_path / "m.tif", mask)
     report = convolume.process(image, tmp_path / "c.zarr", "convolve", kernel=kernel, mask=tmp_path / "m.tif", **grid)
     assert report.done - report.empty == 1
+
+
+def test_a_gpu_decides(tmp_path, monkeypatch, kernel):
+    """Blocks of "auto" fit the smallest GPU as its plan says, and are whole shards."""
+    from types import SimpleNamespace
+
+    from convolume import _process_request
+    from convolume._operations import Convolution
+
+    image = convolume.Image.of_array(np.ones((64, 256, 256), np.uint16))
+    monkeypatch.setattr(Convolution, "device_bytes", lambda self, shape: 20 * int(np.prod(shape)))
+
+    def plan(mebibytes, **options):
+        gpus = [SimpleNamespace(number=n, usable=True, free_bytes=size << 20) for n, size in enumerate(mebibytes)]
+        monkeypatch.setattr(_process_request, "gpu_devices", lambda: gpus)
+        return convolume.plan_process(image, tmp_path / "b.zarr", "convolve", kernel=kernel, chunks=(8, 16, 16),
+                                      shards=(8, 32, 32), max_host_mem="4GiB", measure=False, **options)
+
+    monkeypatch.setattr(Convolution, "run_on", lambda self, run: None)  # there is no GPU here
+    free = plan([])
+    for mebibytes, options in (([100, 2], {}), ([100], {"max_gpu_mem": "1800KiB"})):
+        small = plan(mebibytes, **options)
+        room = 0.9 * 2**21
+        read = [min(b, n) + low + high for b, n, (low, high) in zip(small.block, (64, 256, 256), small.halo)]
+        assert 20 * np.prod(read) <= room < 20 * np.prod(free.block)
+        assert 4 * 20 * np.prod(read) > room  # and are no smaller than they must be
+        assert all(b % s == 0 for b, s in zip(small.block, (8, 32, 32)))
