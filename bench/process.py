@@ -21,12 +21,13 @@ from pathlib import Path
 import numpy as np
 
 import convolume
-from convolume._block_worker import Job, Source, run_local
+from convolume._block_worker import Job, Source
+from convolume._local_engine import run_local
 from convolume._operations import Convolution, Function
 from convolume._process import ProcessReport, _follow
 from convolume._process_dask import cluster_of, run_dask
-from convolume._zarr_images import Layout, TargetFacts, ZarrTarget
 from convolume._zarr_store import Location
+from convolume._zarr_target import Layout, TargetFacts, ZarrTarget
 
 ROOT = Path(__file__).parents[1]
 

@@ -32,7 +32,9 @@ from ._plan import Plan
 from ._run import Run
 
 if TYPE_CHECKING:
-    from ._process import BlocksFailed, ProcessPlan, ProcessReport, plan_process, process, process_status
+    from ._process import BlocksFailed, ProcessReport, process
+    from ._process_plan import ProcessPlan, plan_process
+    from ._process_status import process_status
 
 __version__: str = version()
 
@@ -44,13 +46,14 @@ __all__ = ["BadData", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Co
            "wiener"]
 
 # Imported at their first use: they need threads, sockets and more, which take longer to import than all the rest.
-_LATER = ("BlocksFailed", "ProcessPlan", "ProcessReport", "plan_process", "process", "process_status")
+_LATER = {"BlocksFailed": "_process", "ProcessReport": "_process", "process": "_process",
+          "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_status"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'convolume' has no attribute '{name}'")
-    return getattr(importlib.import_module("._process", __name__), name)
+    return getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one task does: reads a block with its halo, computes, writes whole shards. And the local engine."""
+"""What one task does: reads a block with its halo, computes, writes whole shards."""
 
 import os
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +14,8 @@ from ._files import Image
 from ._files import open as open_image
 from ._manifest import EMPTY
 from ._operations import Operation, read_block, read_box
-from ._zarr_images import Layout, TargetFacts, ZarrTarget
 from ._zarr_store import Documents, Location
+from ._zarr_target import Layout, TargetFacts, ZarrTarget
 
 FATAL = (InvalidArgument, OutOfMemory, Unavailable)
 """Errors that every block would meet."""
@@ -179,116 +176,6 @@ class Worker:
 def sentence(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text if isinstance(error, Error) else f"{type(error).__name__}: {text}"
-
-
-def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]]) -> Iterator[BlockReport]:
-    """Computes blocks in this process: for each lane, a device or all of them, one block is read, one computed and one
-    written at a time."""
-    if len(lanes) == 1:
-        yield from _Lane(job, lanes[0]).run(iter(numbers))
-        return
-    source = _Shared(iter(numbers))
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        reports: list[BlockReport] = []
-        more = threading.Condition()
-
-        def work(lane: Mapping[str, Any]) -> None:
-            for report in _Lane(job, lane).run(source):
-                with more:
-                    reports.append(report)
-                    more.notify()
-
-        running: set[Future[None]] = {pool.submit(work, lane) for lane in lanes}
-        try:
-            while running or reports:
-                ended, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-                with more:
-                    ready, reports[:] = list(reports), []
-                yield from ready
-                for one in ended:
-                    one.result()
-        finally:
-            source.end()
-
-
-class _Shared:
-    """An iterator that several threads take from."""
-
-    def __init__(self, numbers: Iterator[int]) -> None:
-        self._numbers = numbers
-        self._lock = threading.Lock()
-        self._ended = False
-
-    def end(self) -> None:
-        self._ended = True
-
-    def __iter__(self) -> Iterator[int]:
-        return self
-
-    def __next__(self) -> int:
-        with self._lock:
-            if self._ended:
-                raise StopIteration
-            return next(self._numbers)
-
-
-class _Lane:
-    """One engine with a thread that reads ahead and one that writes."""
-
-    def __init__(self, job: Job, run: Mapping[str, Any]) -> None:
-        self._worker = Worker(job)
-        if not job.dry:
-            job.operation.run_on(run)
-
-    def run(self, numbers: Iterator[int]) -> Iterator[BlockReport]:
-        if self._worker.job.dry or self._worker.job.level:
-            for number in numbers:
-                yield self._worker.run(number)
-            return
-        with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
-            ahead = self._ask(reader, numbers)
-            writing: Future[BlockReport] | None = None
-            while ahead is not None:
-                block, report, reading = ahead
-                values = None
-                try:
-                    values = reading.result()
-                except FATAL:
-                    raise
-                except Exception as error:
-                    report.fail(error)
-                ahead = self._ask(reader, numbers)
-                del reading
-                result = None
-                if values is not None:
-                    try:
-                        result = self._worker.compute(values, block, report)
-                    except FATAL:
-                        raise
-                    except Exception as error:
-                        report.fail(error)
-                    del values
-                if writing is not None:
-                    yield writing.result()
-                writing = writer.submit(self._store, block, result, report)
-                del result
-            if writing is not None:
-                yield writing.result()
-
-    def _ask(self, reader: ThreadPoolExecutor, numbers: Iterator[int]) -> tuple[Block, BlockReport, Future[Any]] | None:
-        number = next(numbers, None)
-        if number is None:
-            return None
-        block, report = self._worker.blocks[number], BlockReport(number)
-        return block, report, reader.submit(self._worker.read, block, report)
-
-    def _store(self, block: Block, result: np.ndarray | None, report: BlockReport) -> BlockReport:
-        if report.error is None:
-            try:
-                self._worker.write(block, result, report)
-            except Exception as error:
-                report.fail(error)
-        return report
 
 
 def after_device_failure(error: Exception) -> None:

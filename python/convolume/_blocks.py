@@ -135,11 +135,16 @@ def halo_overhead(block: Sequence[int], halo: Halo, shape: Sequence[int]) -> flo
 
 
 def default_block(shape: Triple, shards: Triple, halo: Halo, voxel_bytes: float, most_bytes: int,
-                  at_least: int = 1) -> Triple:
-    """Whole shards that fit the memory with their halo, with little of it; `at_least` so many blocks if possible."""
+                  at_least: int = 1, device: tuple[float, float] | None = None) -> Triple:
+    """Whole shards that fit the memory with their halo, with little of it; `at_least` so many blocks if possible.
+    `device`: bytes of a voxel in a GPU's memory, and those that it has; a block of one shard is computed in any case.
+    """
 
     def need(block: Sequence[int]) -> float:
         return voxel_bytes * product([b + low + high for b, (low, high) in zip(block, halo)])
+
+    def fits(block: Sequence[int]) -> bool:
+        return need(block) <= most_bytes and (device is None or need(block) / voxel_bytes * device[0] <= device[1])
 
     block = list(shards)
     if need(block) > most_bytes:
@@ -152,7 +157,7 @@ def default_block(shape: Triple, shards: Triple, halo: Halo, voxel_bytes: float,
             larger = list(block)
             larger[axis] *= 2
             count = product([-(-n // b) for n, b in zip(shape, larger)])
-            if block[axis] >= shape[axis] or need(larger) > most_bytes or count < at_least:
+            if block[axis] >= shape[axis] or not fits(larger) or count < at_least:
                 continue
             overhead = halo_overhead(larger, halo, shape)
             if overhead < 0.97 * least:

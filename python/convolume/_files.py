@@ -14,7 +14,10 @@ from . import _core
 from ._arrays import TYPES, readable
 from ._errors import InvalidArgument, Unavailable
 from ._machine import free_host_bytes
-from ._zarr_images import Layout, is_zarr, open_zarr, save_zarr
+from ._zarr_nodes import is_zarr
+from ._zarr_reader import open_zarr
+from ._zarr_save import save_zarr
+from ._zarr_target import Layout
 
 Path = str | PathLike[str]
 Spacing = tuple[float | None, ...]

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._errors import BadData, Error, InvalidArgument, OutputExists
-from ._zarr_images import MANIFEST
+from ._zarr_nodes import MANIFEST
 from ._zarr_store import Documents
 
 WRITERS = ".convolume/writers"
@@ -26,8 +26,7 @@ _BEAT_SECONDS = 3.0
 _LOST_SECONDS = 180.0
 """A writer of another machine that has said nothing for so long is gone."""
 
-_WORDS = {"operation": "the operation", "target": "the target", "source": "the source", "block": "block",
-          "empty": "empty blocks"}
+_LAST_BLOCK_SECONDS = 300.0
 
 
 def hash_of_request(request: Mapping[str, Any]) -> str:
@@ -100,11 +99,21 @@ def _start_of(pid: int) -> str | None:
         return None
 
 
+def _runs(process: Mapping[str, Any]) -> bool:
+    return _start_of(int(process.get("pid", 0))) == process.get("process_start")
+
+
+def is_being_left(record: Mapping[str, Any]) -> bool:
+    """Whether the process was killed while one that writes for it still stores its last block."""
+    return (record.get("machine") == _this_machine() and not _runs(record)
+            and any(_runs(helper) for helper in record.get("helpers", [])))
+
+
 def is_alive(record: Mapping[str, Any], now: float) -> bool:
     if record.get("ended"):
         return False
     if record.get("machine") == _this_machine():
-        return _start_of(int(record.get("pid", 0))) == record.get("process_start")
+        return _runs(record) or is_being_left(record)
     return now - float(record.get("updated", 0)) < _LOST_SECONDS
 
 
@@ -141,14 +150,18 @@ class Writer:
             "host": socket.gethostname(), "pid": os.getpid(), "machine": _this_machine(),
             "process_start": _start_of(os.getpid()), "range": share, "began": time.time(), "updated": time.time(),
             "done": 0, "empty": 0, "failed": 0, "to_do": 0, "bytes_read": 0, "bytes_written": 0, "failures": [],
-            "ended": False}
+            "helpers": [], "ended": False}
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> "Writer":
+        patience = time.monotonic() + _LAST_BLOCK_SECONDS
         other = self._claim()
         for _ in range(3):
+            while other is not None and is_being_left(other) and time.monotonic() < patience:
+                time.sleep(0.02)
+                other = self._claim()
             if other is None or time.time() - float(other["began"]) > 2:
                 break
             time.sleep(random.uniform(0.05, 0.4))  # both have just come: who asks again first?
@@ -160,6 +173,11 @@ class Writer:
         raise OutputExists(f"{self._documents.location} is being written by process {other['pid']} on {other['host']} "
                            f"({part}): wait for it, or give each process a block range of its own; if that process "
                            f"is gone, delete {WRITERS} in the target")
+
+    def helped_by(self, pid: int) -> None:
+        """A process writes for this one. It may live a little longer."""
+        self.record["helpers"].append({"pid": pid, "process_start": _start_of(pid)})
+        self._write()
 
     def _claim(self) -> dict[str, Any] | None:
         """Writes the record and looks for others: of two, the later sees the other in any case, and takes its record

@@ -37,7 +37,12 @@ class Operation(Protocol):
         ...
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        """Chooses devices, threads and memory limits."""
+        """Chooses devices, threads and memory limits. A copy that is run elsewhere has plans of its own."""
+        ...
+
+    def device_bytes(self, shape: Triple) -> int:
+        """What the plan for a block of this shape, halo included, takes of a GPU's memory; 0 where that does not depend
+        on the block, or no GPU computes."""
         ...
 
     def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
@@ -62,8 +67,8 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
 class _Planned:
     """The plans of the last two shapes of blocks: those inside, and those at a border."""
 
-    def __init__(self) -> None:
-        self.run: dict[str, Any] = {}
+    def __init__(self, run: Mapping[str, Any] | None = None) -> None:
+        self.run: dict[str, Any] = dict(run or {})
         self._plans: dict[tuple[int, ...], Any] = {}
 
     def plan(self, shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
@@ -111,7 +116,11 @@ class Convolution:
                 "boundary": self.boundary, "cval": self.cval, "origin": self.origin, **self.options}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned.run = dict(run)
+        self._planned = _Planned(run)
+
+    def device_bytes(self, shape: Triple) -> int:
+        plan = self.convolver(shape).plan
+        return plan.device_bytes if plan.method == "in-core" else 0
 
     def convolver(self, shape: Sequence[int]) -> Convolver:
         """For blocks of this shape, halo included."""
@@ -175,7 +184,7 @@ class Deconvolution:
                 "halo": [low for low, _ in self.halo], **plain}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned.run = dict(run)
+        self._planned = _Planned(run)
 
     def to_be_found(self) -> bool:
         """Whether something is to be estimated from the image before the first block."""
@@ -198,6 +207,10 @@ class Deconvolution:
         self.options.update(found)
         if "iterations" in found:
             self.options.pop("stop", None)
+
+    def device_bytes(self, shape: Triple) -> int:
+        facts = self.deconvolver(shape)._core.plan_facts
+        return int(facts["device_bytes"]) if facts["on_device"] and not facts["by_walks"] else 0
 
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
         made: Deconvolver = self._planned.plan(
@@ -238,6 +251,10 @@ class Function:
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         del run  # it computes as it likes
+
+    def device_bytes(self, shape: Triple) -> int:
+        del shape
+        return 0
 
     def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
         result = np.asarray(self.function(values))

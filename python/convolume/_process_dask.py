@@ -5,6 +5,7 @@ import asyncio
 import importlib
 import itertools
 import logging
+import os
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -217,12 +218,18 @@ def cluster_of(address: str, uses_gpus: bool = True) -> Generator[tuple[Any, int
         yield client, count
 
 
+def _visible(gpu: int) -> str:
+    """A GPU as CUDA_VISIBLE_DEVICES names it: numbers count those that this process sees itself."""
+    seen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    return seen[gpu] if gpu < len(seen) and seen[gpu] else str(gpu)
+
+
 def _local_cluster(module: Any, count: int, gpus: list[int]) -> Any:
     workers = {}
     for number in range(count):
         options: dict[str, Any] = {"nthreads": 1, "memory_limit": 0, "silence_logs": logging.ERROR}
         if gpus:
-            options["env"] = {"CUDA_VISIBLE_DEVICES": str(gpus[number])}
+            options["env"] = {"CUDA_VISIBLE_DEVICES": _visible(gpus[number])}
             options["resources"] = {"GPU": 1}
         workers[number] = {"cls": module.Nanny, "options": options}
     config: Any = importlib.import_module("dask.config")

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import _process
 from ._errors import (
                       BadData,
                       Cancelled,
@@ -20,9 +19,12 @@ from ._errors import (
                       OutputExists,
                       Unavailable,
 )
+from ._process import BlocksFailed, process
+from ._process_plan import plan_process
+from ._process_status import process_status
 
 _EXIT_CODES: list[tuple[type[BaseException], int]] = [
-    (_process.BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
+    (BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
     (OutputExists, 5), (BadData, 65), (InputNotFound, 66), (CannotCreate, 73), (OSError, 74), (Cancelled, 130),
     (KeyboardInterrupt, 130)]
 
@@ -122,7 +124,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    status = _process.process_status(arguments.target)
+    status = process_status(arguments.target)
     if arguments.json:
         print(json.dumps(status, indent=1))
         return
@@ -148,10 +150,10 @@ def _run(arguments: argparse.Namespace) -> None:
         raise InvalidArgument("--op is needed: convolve or deconvolve")
     settings = _settings(arguments)
     if arguments.dry_run:
-        plan = _process.plan_process(arguments.source, arguments.target, arguments.op, **settings)
+        plan = plan_process(arguments.source, arguments.target, arguments.op, **settings)
         print(json.dumps(dataclasses.asdict(plan), indent=1) if arguments.json else str(plan))
         return
-    report = _process.process(
+    report = process(
         arguments.source, arguments.target, arguments.op, block_range=arguments.block_range, dask=arguments.dask,
         resume=arguments.resume, overwrite=arguments.overwrite, log=not arguments.quiet, **settings)
     if arguments.json:

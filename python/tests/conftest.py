@@ -22,3 +22,22 @@ def device(request):
 @pytest.fixture
 def random():
     return np.random.default_rng(20240229)
+
+
+# Of convolume.process.
+
+@pytest.fixture
+def image(random):
+    return random.integers(0, 999, (20, 75, 90), np.uint16)
+
+
+@pytest.fixture
+def source(tmp_path, image):
+    path = tmp_path / "source.zarr"
+    convolume.save(path, image, spacing=(0.5, 0.1, 0.1), chunks=(8, 32, 32), shards=(8, 64, 64), levels=1)
+    return path
+
+
+@pytest.fixture
+def kernel(random):
+    return random.random((3, 4, 7)).astype(np.float32)

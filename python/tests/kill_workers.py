@@ -6,7 +6,7 @@
 
 process: N times a run is started, or goes on, and is killed (kill -9). workers: the same, but worker processes of Dask
 are killed while the run goes on. In the end every voxel must be what a run without kills writes. Prints a JSON object:
-how many blocks were computed again, as their result was not stored when the process was killed.
+how many blocks had been begun and were computed again.
 """
 
 import functools
@@ -23,6 +23,9 @@ import time
 import numpy as np
 
 import convolume
+from convolume import _local_engine
+from convolume._manifest import writer_records
+from convolume._zarr_store import Documents, Location
 
 SHAPE, BLOCK, SHARDS, CHUNKS = (32, 256, 256), (16, 32, 32), (16, 32, 32), (8, 16, 32)
 KERNEL = np.random.default_rng(1).random((5, 3, 7)).astype(np.float32)
@@ -30,12 +33,12 @@ WORK_SECONDS = 0.02  # of a block, so that kills meet all steps
 
 
 def counted(values, ledger):
-    """A convolution that notes each call."""
-    result = convolume.convolve(values, KERNEL, mode="same", device="cpu", workers=1)
-    time.sleep(WORK_SECONDS)
+    """A convolution that notes each call when it begins."""
     file = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, b"x")
     os.close(file)
+    result = convolume.convolve(values, KERNEL, mode="same", device="cpu", workers=1)
+    time.sleep(WORK_SECONDS)
     return result
 
 
@@ -45,19 +48,45 @@ def work(source, target, ledger, **run):
                              device="cpu", **run)
 
 
-def kill_processes(kills, source, target, ledger, chance):
-    done = 0
+def wait_for_a_writer(target, run):
+    while run.poll() is None:
+        records = writer_records(Documents(Location.of(target))).values()
+        helpers = [helper for record in records if record["pid"] == run.pid for helper in record["helpers"]]
+        if helpers:
+            return helpers
+        time.sleep(0.01)
+    return []
+
+
+def kill_processes(kills, source, target, ledger, chance, facts):
+    done, lost = 0, 0
     while True:
-        run = subprocess.Popen([sys.executable, __file__, "--work", source, target, ledger],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        # Every other run has a process that writes, as runs have that last.
+        with_writer = chance.random() < 0.5
+        run = subprocess.Popen([sys.executable, __file__, "--work", source, target, ledger,
+                                "0" if with_writer else "1e9"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         # Those that are still starting lose nothing: wait for the first results, then a random time.
         before = os.path.getsize(ledger)
         while done < kills and run.poll() is None and os.path.getsize(ledger) == before:
             time.sleep(0.002)
         if done < kills:
+            if with_writer:
+                helpers = wait_for_a_writer(target, run)
+                time.sleep(chance.uniform(0, 0.3))
+                if helpers and chance.random() < 0.2:  # then nothing is lost
+                    os.kill(helpers[0]["pid"], signal.SIGKILL)
+                    facts["writers_killed"] += 1
+                    time.sleep(chance.uniform(0, 0.3))
             time.sleep(chance.uniform(0, 0.12))
             done += run.poll() is None
             run.kill()
+            run.wait()
+            facts["with_a_writer"] += with_writer
+            while convolume.process_status(target)["writers"]:  # the process that writes stores what it has
+                time.sleep(0.01)
+            lost_now = os.path.getsize(ledger) - convolume.process_status(target)["done"] - lost
+            lost += lost_now
+            facts["again_of_a_kill_at_most"] = max(facts["again_of_a_kill_at_most"], lost_now)
         error = run.communicate()[1]
         if run.returncode == 0 and done >= kills:
             return done
@@ -86,7 +115,7 @@ def run_dask_soon(run_dask, job, numbers, client, run, patience):
     return run_dask(job, numbers, client, run, 4.0)
 
 
-def kill_workers(kills, source, target, ledger, chance):
+def kill_workers(kills, source, target, ledger, chance, facts):
     from convolume import _process
     from convolume._process_dask import cluster_of, run_dask
 
@@ -121,7 +150,8 @@ def kill_workers(kills, source, target, ledger, chance):
 
 def main():
     if sys.argv[1] == "--work":
-        work(*sys.argv[2:])
+        _local_engine.ALONE_SECONDS = float(sys.argv[5])
+        work(*sys.argv[2:5])
         return 0
     kind, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1
     chance = random.Random(seed)
@@ -132,12 +162,14 @@ def main():
         open(ledger, "w").close()
         blocks = work(source, expected, ledger).done
         facts = {"kind": kind, "kills": 0, "blocks_computed_again": 0, "runs": 0, "blocks": blocks, "seed": seed}
+        if kind == "process":
+            facts |= {"again_of_a_kill_at_most": 0, "with_a_writer": 0, "writers_killed": 0}
         again_at_most = 0.0
         while facts["kills"] < kills:  # each target takes some of the kills
             target = os.path.join(folder, f"c{facts['runs']}.zarr")
             open(ledger, "w").close()
             kill = kill_processes if kind == "process" else kill_workers
-            killed = kill(kills - facts["kills"], source, target, ledger, chance)
+            killed = kill(kills - facts["kills"], source, target, ledger, chance, facts)
             again = os.path.getsize(ledger) - blocks
             again_at_most = max(again_at_most, again / max(1, killed))
             facts["kills"] += killed

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run would do, without doing it."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ._block_worker import Job
+from ._blocks import Block, Triple, halo_overhead, product, triple
+from ._files import Image, Path
+from ._operations import Convolution, read_box
+from ._process_request import asked
+from ._zarr_store import Location
+from ._zarr_target import ZarrTarget
+
+
+@dataclass
+class ProcessPlan:
+    """What a run would do. ``print(plan)`` is a table for people."""
+
+    blocks: int
+    block: Triple
+    shards: Triple
+    chunks: Triple
+    halo: list[list[int]]
+    bytes_read: int
+    bytes_written: int
+    halo_overhead: float
+    """Samples read for each sample written."""
+    block_bytes: int
+    """Host memory of the blocks in flight, about."""
+    compute_seconds: float | None
+    """Of all blocks, by the plan of one; None where it is not known."""
+    read_rate: float | None = None
+    """Bytes a second, measured."""
+    write_rate: float | None = None
+    seconds: float | None = None
+    """Predicted, of one process: reading, computing and writing overlap."""
+
+    def __str__(self) -> str:
+        def text(numbers: Iterable[int]) -> str:
+            return "×".join(map(str, numbers))
+
+        lines = [f"blocks       {self.blocks} of {text(self.block)} (z,y,x), shards {text(self.shards)}, chunks "
+                 f"{text(self.chunks)}",
+                 f"halo         {', '.join(f'{low}+{high}' for low, high in self.halo)} (z, y, x): "
+                 f"{self.halo_overhead:.2f} samples are read for each one written",
+                 f"read         {_bytes(self.bytes_read)}{_rate(self.read_rate)}",
+                 f"written      {_bytes(self.bytes_written)}, not compressed{_rate(self.write_rate)}",
+                 f"memory       about {_bytes(self.block_bytes)} for the blocks in flight"]
+        if self.compute_seconds is not None:
+            lines.append(f"computing    {self.compute_seconds:.1f} s on this machine")
+        if self.seconds is not None:
+            lines.append(f"predicted    {self.seconds:.1f} s with one process on this machine")
+        return "\n".join(lines)
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            return f"{count:.1f} {unit}" if unit != "B" else f"{count:.0f} B"
+        count /= 1024
+    return f"{count:.1f} PiB"
+
+
+def _rate(rate: float | None) -> str:
+    return "" if rate is None else f", {_bytes(rate)}/s measured"
+
+
+def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool = True,
+                 **settings: Any) -> ProcessPlan:
+    """What :func:`process` would do with the same arguments: blocks, bytes, and the predicted time.
+
+    Nothing is written but, with `measure`, a hidden file beside a local target, for the storage's rate.
+    """
+    every = {"kernel": None, "halo": None, "block": "auto", "axes": "", "level": None, "missing": "fill",
+             "threshold": None, "mask": None, "dtype": None, "zarr_format": 3, "chunks": None, "shards": None,
+             "compression": "zstd", "levels": None, "device": "auto", "workers": None, "max_host_mem": None,
+             "max_gpu_mem": None}
+    location = Location.of(target)
+    options = {name: value for name, value in settings.items() if name not in every}
+    request = asked(source, location, {**every, **settings, "op": op, "options": options}, None, 1, None)
+    job = request.job
+    blocks, operation = job.blocks(), job.operation
+    shape = job.facts.shape
+    image = job.source.open()
+    overhead = halo_overhead(job.block, operation.halo, shape)
+    voxels = product(shape) * job.facts.frames * job.facts.channels
+    plan = ProcessPlan(
+        len(blocks), job.block, triple(job.layout.shards or (), "a shard"), triple(job.layout.chunks or (), "a chunk"),
+        [list(one) for one in operation.halo], int(voxels * overhead) * image.dtype.itemsize,
+        voxels * operation.dtype.itemsize, overhead,
+        int((operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize)
+            * product([min(b, n) + low + high for b, n, (low, high) in zip(job.block, shape, operation.halo)])), None)
+    if isinstance(operation, Convolution):
+        convolver = operation.convolver([min(b, n) + low + high for b, n, (low, high) in
+                                         zip(job.block, shape, operation.halo)])
+        plan.compute_seconds = convolver.plan.seconds * voxels / product([min(b, n) for b, n in zip(job.block, shape)])
+    if measure:
+        _measure(plan, image, job)
+        parts = [part for part in (plan.compute_seconds, plan.bytes_read / plan.read_rate if plan.read_rate else None,
+                                   plan.bytes_written / plan.write_rate if plan.write_rate else None)
+                 if part is not None]
+        plan.seconds = max(parts) if plan.compute_seconds is not None else None
+    return plan
+
+
+def _measure(plan: ProcessPlan, image: Image, job: Job) -> None:
+    """Reads one shard's box of the source, and writes a shard beside a local target."""
+    shape = [min(s, n) for s, n in zip(plan.shards, job.facts.shape)]
+    begin = time.perf_counter()
+    values = read_box(image, 0, 0, [slice(0, n) for n in shape])
+    plan.read_rate = values.nbytes / max(1e-6, time.perf_counter() - begin)
+    path = job.location.local_path
+    if path is None or not os.path.isdir(os.path.dirname(path)):
+        return
+    folder = os.path.join(os.path.dirname(path), f".{job.location.name}.rate-{os.getpid()}")
+    facts = job.facts
+    try:
+        trial = ZarrTarget(Location(folder), facts, job.layout)
+        trial.factors, trial.shapes = [], trial.shapes[:1]
+        trial.open_arrays()
+        first = Block(0, 0, 0, (0, 0, 0), triple(shape, "a block"))
+        result = values.astype(facts.dtype)
+        begin = time.perf_counter()
+        trial.write(0, first, result)
+        plan.write_rate = result.nbytes / max(1e-6, time.perf_counter() - begin)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

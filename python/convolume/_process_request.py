@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is asked for: its arguments checked, and what they leave open settled."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._block_worker import Job, Source
+from ._blocks import Triple, check_block, default_block, product, triple
+from ._errors import InvalidArgument
+from ._files import Image, Path
+from ._files import open as open_image
+from ._machine import free_host_bytes, gpu_devices
+from ._manifest import hash_of_request
+from ._operations import Convolution, Deconvolution, Function, Operation, hash_of, read_box
+from ._run import byte_size
+from ._zarr_store import Location
+from ._zarr_target import Layout, ZarrTarget, facts_of
+
+_STATE_PLANES = 8
+_SHARE_OF_A_GPU = 0.9  # of what is free
+
+
+@dataclass
+class Asked:
+    """The arguments of a run, checked."""
+
+    job: Job
+    request: dict[str, Any]
+    found: dict[str, Any]
+    lanes: list[Mapping[str, Any]]
+
+
+def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
+    if isinstance(source, Image):
+        return Source("an image in memory", image=source)
+    if not isinstance(source, (str, os.PathLike)):
+        return Source("an image in memory", image=Image.of_array(source, axes=settings["axes"] or None))
+    name = os.fspath(source)
+    if "://" not in name:
+        name = os.path.abspath(name)
+    return Source(name, settings["axes"], settings["level"], settings["missing"])
+
+
+def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
+    op, options = settings["op"], dict(settings["options"])
+    kernel = settings["kernel"]
+    if op in ("convolve", "deconvolve"):
+        if kernel is None:
+            raise InvalidArgument(f"{op} needs a kernel: kernel=… (--kernel)")
+        if isinstance(kernel, (str, os.PathLike)):
+            kernel = np.asarray(open_image(kernel))
+    elif kernel is not None:
+        raise InvalidArgument("a function has no kernel: hand it one by functools.partial")
+    try:
+        if op == "convolve":
+            if settings["halo"] is not None:
+                raise InvalidArgument("the halo of a convolution follows from its kernel: leave it out")
+            return Convolution(kernel, image.dtype, dtype=settings["dtype"], **options)
+        if op == "deconvolve":
+            return Deconvolution(kernel, halo=settings["halo"], dtype=settings["dtype"], **options)
+        if callable(op):
+            return Function(op, image.dtype, halo=settings["halo"], dtype=settings["dtype"], **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        name = str(error).rpartition("argument ")[2].strip("'\"")
+        raise InvalidArgument(f"the operation has no option {name}") from None
+    raise InvalidArgument(f"there is no operation '{op}': choose convolve, deconvolve, or give a function")
+
+
+def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bool) -> list[Mapping[str, Any]]:
+    """Several GPUs take blocks of their own; otherwise one block is computed at a time. A worker of a cluster has one
+    lane."""
+    device = settings["device"]
+    threads = settings["workers"]
+    if threads is None and sharing > 1:
+        threads = max(1, len(os.sched_getaffinity(0)) // sharing)
+    run = {"workers": threads, "max_gpu_mem": settings["max_gpu_mem"], "max_host_mem": max(1 << 26, limit)}
+    several: list[int] = []
+    if on_cluster:
+        return [{**run, "device": device}]
+    if device in ("auto", "gpu"):
+        several = [gpu.number for gpu in gpu_devices() if gpu.usable]
+    elif not isinstance(device, (str, int)):
+        several = [int(number) for number in device]
+    if len(several) > 1:
+        return [{**run, "device": number, "max_host_mem": max(1 << 26, limit // len(several))} for number in several]
+    return [{**run, "device": device}]
+
+
+def asked(source: Path | Image, location: Location, settings: Mapping[str, Any], before: Mapping[str, Any] | None,
+          sharing: int, found: dict[str, Any] | None, on_cluster: bool = False) -> Asked:
+    """Checks the arguments and settles what they leave open: as the run before did, or by rules."""
+    opened = _source_of(source, settings)
+    image = opened.open()
+    operation = _operation_of(settings, image)
+    limit = (byte_size(settings["max_host_mem"]) or free_host_bytes()) // sharing
+    lanes = _lanes(settings, limit // 2, sharing, on_cluster)
+    operation.run_on(lanes[0])
+    layout = Layout(settings["zarr_format"], settings["chunks"], settings["shards"], settings["compression"],
+                    settings["levels"], shard_bytes=limit // len(lanes) // 32)
+    if before is not None:
+        earlier = before["target"]
+        layout.chunks = layout.chunks or earlier["chunks"]
+        layout.shards = layout.shards or earlier["shards"]
+    name = location.name.removesuffix(".zarr").removesuffix(".ome")
+    facts = facts_of(image, operation.dtype, name)
+    target = ZarrTarget(location, facts, layout)
+    layout.chunks, layout.shards = target.chunks, target.shards
+    voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
+    if settings["block"] != "auto":
+        given = triple(settings["block"], "a block")
+        block = given if settings["shards"] or before else _fitting(given, target, layout, facts)
+        target = ZarrTarget(location, facts, layout)
+        check_block(block, target.shards)
+    elif before is not None:
+        block = triple(before["block"], "a block")
+    else:
+        block = default_block(facts.shape, target.shards, operation.halo, voxel_bytes, limit // len(lanes),
+                              device=_device_room(operation, facts.shape, target.shards, lanes))
+    mask = None if settings["mask"] is None else _source_of(settings["mask"], {"axes": "", "level": None,
+                                                                             "missing": "fill"})
+    job = Job("", opened, location, facts, layout, operation, block, settings["threshold"], mask)
+    request = {
+        "source": {"path": opened.path, "level": opened.level, "axes": image.axes, "shape": list(image.shape),
+                   "type": image.dtype.name, "missing": opened.missing, "state": _state_of(opened)},
+        "operation": operation.facts(),
+        "target": {"type": operation.dtype.name, "zarr_format": layout.zarr_format, "chunks": list(target.chunks),
+                   "shards": list(target.shards), "compression": layout.compression,
+                   "levels": len(target.shapes)},
+        "block": list(block),
+        "empty": {"threshold": settings["threshold"], "mask": None if mask is None else mask.path}}
+    job.hash = hash_of_request(request)
+    asked = Asked(job, request, {}, lanes)
+    if isinstance(operation, Deconvolution) and operation.to_be_found():
+        fix(asked, operation.find(_sample(image)) if found is None else found)
+    return asked
+
+
+def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: list[Mapping[str, Any]],
+                 ) -> tuple[float, float] | None:
+    """Bytes of a voxel in a GPU's memory, by the plan of one shard, and those of the smallest GPU that computes. A
+    larger block would be divided again, or be computed on the CPU."""
+    devices = [lane["device"] for lane in lanes]
+    if devices == ["cpu"]:
+        return None
+    free = [gpu.free_bytes for gpu in gpu_devices() if gpu.usable and (devices[0] in ("auto", "gpu")
+                                                                       or gpu.number in devices)]
+    if not free:
+        return None
+    block = [min(s, n) + low + high for s, n, (low, high) in zip(shards, shape, operation.halo)]
+    taken = operation.device_bytes(triple(block, "a block"))
+    if taken == 0:
+        return None
+    most = byte_size(lanes[0]["max_gpu_mem"]) or min(free) * _SHARE_OF_A_GPU
+    return taken / product(block), most
+
+
+def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> Triple:
+    """A block of given extents: shards are chosen to divide it, and an axis that it covers is covered whole."""
+    shards = []
+    for b, c, s, n in zip(given, target.chunks, target.shards, facts.shape):
+        if b % c and b < n:
+            raise InvalidArgument(f"a block of {given} is not made of whole chunks of {target.chunks}: give multiples "
+                                  "of them, or chunks and shards of your own")
+        shards.append(s if b % s == 0 or b >= n else c)
+    layout.shards = shards
+    block = [b if b % s == 0 else -(-b // s) * s for b, s in zip(given, shards)]
+    return triple(block, "a block")
+
+
+def fix(asked: Asked, found: Mapping[str, Any]) -> None:
+    asked.found = dict(found)
+    if found and isinstance(asked.job.operation, Deconvolution):
+        asked.job.operation.fix(found)
+
+
+def _state_of(source: Source) -> str | None:
+    """What tells one content from another: of files their size and time, of Zarr the metadata, of images in memory some
+    planes."""
+    if source.image is not None and not hasattr(source.image._reader, "document"):
+        image = source.image
+        depth, height, width = image._metadata.shape
+        planes = sorted({depth * i // _STATE_PLANES for i in range(_STATE_PLANES)})
+        return hash_of(np.stack([read_box(image, 0, 0, [slice(z, z + 1), slice(0, height), slice(0, width)])
+                                 for z in planes]))
+    path = source.path.partition(":/")[0] if not os.path.exists(source.path) else source.path
+    if os.path.isfile(path):
+        facts = os.stat(path)
+        return f"{facts.st_size} bytes of {facts.st_mtime_ns}"
+    node = getattr(source.open()._reader, "document", None)
+    return None if node is None else hash_of_request(node)
+
+
+def _sample(image: Image) -> np.ndarray:
+    """The brightest of some boxes, from which what holds for all blocks is found."""
+    shape = image._metadata.shape
+    size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]
+    best, light = None, -1.0
+    for place in np.ndindex(2, 2, 2):
+        begin = [(n - s) * (2 * p + 1) // 4 for n, s, p in zip(shape, size, place)]
+        values = read_box(image, 0, 0, [slice(b, b + s) for b, s in zip(begin, size)])
+        mean = float(np.mean(values, dtype=np.float64))
+        if mean > light:
+            best, light = values, mean
+    assert best is not None
+    return best

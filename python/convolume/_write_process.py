@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that writes blocks while another computes. If that one is killed, this one still writes what it was handed,
+and ends."""
+
+import json
+import mmap
+import os
+import pickle
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._block_worker import BlockReport, sentence
+from ._blocks import Block
+from ._errors import BadData
+from ._zarr_store import Location
+from ._zarr_target import Layout, TargetFacts, ZarrTarget
+
+_MESSAGE_BYTES = 1 << 16
+_START = "import sys; sys.path[:] = {path!r}; from convolume._write_process import main; main({channel})"
+
+
+def can_start() -> bool:
+    """Not in programs that have Python inside, and would start themselves."""
+    return os.path.basename(sys.executable or "").startswith("python") and hasattr(os, "memfd_create")
+
+
+class _Gone(Exception):
+    """The process ended."""
+
+
+class WriteProcess:
+    """Started at once; ready a second later, when it has imported what it needs. It is handed one block at a time."""
+
+    def __init__(self, location: Location, facts: TargetFacts, layout: Layout) -> None:
+        # A channel of whole messages. When this process dies, the other reads its end.
+        self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            start = _START.format(path=[os.path.abspath(one) for one in sys.path], channel=other.fileno())
+            # A session of its own: Ctrl-C is for the process that computes.
+            self._process = subprocess.Popen([sys.executable, "-c", start], pass_fds=[other.fileno()],
+                                             stdin=subprocess.DEVNULL, start_new_session=True)
+        self.pid = self._process.pid
+        self._is_ready = False
+        self.is_gone = False
+        try:
+            self._channel.send(pickle.dumps((location, facts, layout)))
+        except OSError:
+            self.is_gone = True
+        self._block: tuple[Block, mmap.mmap, np.ndarray] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        if not self._is_ready and select.select([self._channel], [], [], 0)[0]:
+            try:
+                self._is_ready = self._receive() == b"ready"
+            except _Gone:
+                self.is_gone = True
+        return self._is_ready
+
+    def hand_over(self, block: Block, result: np.ndarray) -> bool:
+        """From here on a block is written even if this process is killed. False where that cannot be done."""
+        memory = os.memfd_create("convolume")
+        try:
+            os.posix_fallocate(memory, 0, result.nbytes)  # a lack of memory is known here
+            mapped = mmap.mmap(memory, result.nbytes)
+            values = np.frombuffer(mapped, result.dtype).reshape(result.shape)
+            values[...] = result
+            text = json.dumps({"block": [block.number, block.t, block.c, block.begin, block.end],
+                               "shape": result.shape, "dtype": result.dtype.str})
+            socket.send_fds(self._channel, [text.encode()], [memory])
+        except OSError:
+            return False
+        finally:
+            os.close(memory)
+        self._block = block, mapped, values
+        return True
+
+    def wait(self, report: BlockReport, instead: Callable[[Block, np.ndarray, BlockReport], None]) -> BlockReport:
+        """Until the block is written; by `instead`, in this process, if the other one was killed."""
+        assert self._block is not None
+        block, _, values = self._block
+        self._block = None
+        try:
+            answer = json.loads(self._receive())
+        except _Gone:
+            self._is_ready, self.is_gone = False, True
+            instead(block, values, report)
+            return report
+        report.error, report.damaged = answer["error"], answer["damaged"]
+        report.seconds["write"] = answer["seconds"]
+        report.bytes_written = 0 if report.error else values.nbytes
+        return report
+
+    def _receive(self) -> bytes:
+        try:
+            message = self._channel.recv(_MESSAGE_BYTES)
+        except OSError:
+            raise _Gone from None
+        if not message:
+            raise _Gone
+        return message
+
+    def end(self) -> None:
+        """Waits for what it writes."""
+        if not self._is_ready:
+            self._process.kill()
+        self._channel.close()
+        self._process.wait()
+
+
+def main(channel_number: int) -> None:
+    """Of the process: writes what arrives, until the other side is gone."""
+    channel = socket.socket(fileno=channel_number)
+    location, facts, layout = pickle.loads(channel.recv(1 << 20))
+    target = ZarrTarget(location, facts, layout)
+    target.open_arrays()
+    try:
+        channel.send(b"ready")
+        while True:
+            message, memories, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, 1)
+            if not message:
+                return
+            answer = _written(target, json.loads(message), memories[0])
+            channel.send(json.dumps(answer).encode())
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _written(target: ZarrTarget, message: dict[str, Any], memory: int) -> dict[str, Any]:
+    begin = time.perf_counter()
+    answer: dict[str, Any] = {"error": None, "damaged": False}
+    try:
+        number, t, c, first, last = message["block"]
+        mapped = mmap.mmap(memory, 0, prot=mmap.PROT_READ)
+        os.close(memory)
+        values = np.frombuffer(mapped, message["dtype"]).reshape(message["shape"])
+        target.write(0, Block(number, t, c, tuple(first), tuple(last)), values)
+    except Exception as error:  # the run decides what it means
+        answer = {"error": sentence(error), "damaged": isinstance(error, BadData)}
+    return {**answer, "seconds": time.perf_counter() - begin}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OME-Zarr images and arrays, opened as readers of boxes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arrays import readable
+from ._errors import BadData, InputNotFound, InvalidArgument
+from ._ome_metadata import AXES, Level, Multiscale, multiscale_of, no_image_sentence
+from ._zarr_nodes import MANIFEST, Node, node_at
+from ._zarr_store import Documents, Location, ZarrArray
+
+_FOLDERS_ABOVE = 3  # an array's image is looked for in so many
+
+
+def _image_of_array(location: Location) -> tuple[Multiscale, Level] | None:
+    """The image that an array is a level of: looked for in the folders above."""
+    above, path = location, ""
+    for _ in range(_FOLDERS_ABOVE):
+        name, parent = above.name, above.parent
+        if parent is None:
+            return None
+        above, path = parent, f"{name}/{path}" if path else name
+        node = node_at(above)
+        image = multiscale_of(node.attributes, str(above)) if node is not None and not node.is_array else None
+        if image is not None:
+            for level in image.levels:
+                if level.path == path:
+                    return image, level
+    return None
+
+
+class ZarrReader:
+    """Reads boxes of one array, as the readers of other files do."""
+
+    def __init__(self, array: ZarrArray, image: Multiscale, level: Level, document: dict[str, Any]) -> None:
+        self.array = array
+        self.image = image
+        self.document = document
+        """The array's metadata."""
+        self.axes = "".join(axis for axis in AXES if axis in image.axes)
+        self._stored_axes = image.axes
+        extents = dict(zip(image.axes, array.shape))
+        try:
+            dtype = readable(np.empty(0, array.dtype_name), str(array.location)).dtype
+        except TypeError:
+            raise BadData(f"{array.location} holds samples of type {array.dtype_name}, which are not read") from None
+        metadata = _core.ImageMetadata()
+        metadata.frames, metadata.channels = extents.get("T", 1), extents.get("C", 1)
+        metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
+        metadata.type, metadata.axes = dtype.name, self.axes
+        spacing = image.spacing(level)
+        metadata.spacing = tuple(spacing.get(axis) for axis in "ZYX")
+        metadata.unit = "um" if spacing else ""
+        metadata.frame_interval = image.frame_interval(level)
+        names = image.channel_names()
+        metadata.channel_names = names if len(names) == metadata.channels else []
+        self.metadata = metadata
+        self.translation = image.translation(level)
+        self.channels = image.channels
+
+    def read_box(self, t: int, c: int, box: Sequence[int], target: np.ndarray) -> None:
+        z0, z1, y0, y1, x0, x1 = box
+        parts = {"T": slice(t, t + 1), "C": slice(c, c + 1), "Z": slice(z0, z1), "Y": slice(y0, y1),
+                 "X": slice(x0, x1)}
+        values = self.array.read([parts[axis] for axis in self._stored_axes])
+        order = [self._stored_axes.index(axis) for axis in self.axes]
+        target[...] = readable(values.transpose(order).reshape(target.shape), str(self.array.location))
+
+    def check_there(self) -> None:
+        self.array.check_there()
+
+
+def open_zarr(path: str, axes: str = "", level: int | None = None, missing: str = "fill") -> ZarrReader:
+    location = Location.of(path)
+    node = node_at(location)
+    if node is None:
+        raise InputNotFound(f"{location}: there is no Zarr group or array")
+    if node.is_array:
+        if level is not None:
+            raise InvalidArgument(f"{location} is one array: name its image to choose a level")
+        array = ZarrArray.open(location, node.zarr_format, missing)
+        found = None if axes else _image_of_array(location)
+        image, chosen = found or _without_metadata(array, node, axes)
+    else:
+        described = multiscale_of(node.attributes, str(location))
+        if described is None:
+            _refuse_group(location, node)
+        assert described is not None
+        number = level or 0
+        if not 0 <= number < len(described.levels):
+            raise InvalidArgument(f"{location} has the levels 0 to {len(described.levels) - 1}, not {number}")
+        image, chosen = described, described.levels[number]
+        inner = node_at(location.child(chosen.path))
+        if inner is None or not inner.is_array:
+            raise BadData(f"{location}: level {number}, '{chosen.path}', is not there")
+        node = inner
+        array = ZarrArray.open(inner.location, inner.zarr_format, missing)
+        if axes:
+            image = Multiscale(_checked_axes(axes, len(array.shape), location), image.units, image.levels,
+                               image.name, image.channels)
+    if len(image.axes) != len(array.shape) or len(chosen.scale) != len(array.shape):
+        raise BadData(f"{array.location} has {len(array.shape)} dimensions and its metadata name {len(image.axes)} "
+                      "axes")
+    if not {"Y", "X"} <= set(image.axes) and not axes:
+        raise BadData(f"{array.location} has the axes {image.axes}: an image has y and x")
+    return ZarrReader(array, image, chosen, node.document)
+
+
+def _refuse_group(location: Location, node: Node) -> None:
+    if Documents(location).read(MANIFEST) is not None:
+        raise BadData(f"{location} is not finished: go on with convolume process … --resume")
+    sentence = no_image_sentence(node.attributes, str(location))
+    raise BadData(sentence or f"{location} is a Zarr group without OME metadata of an image: name one of its arrays")
+
+
+def _checked_axes(axes: str, dimensions: int, location: Location) -> str:
+    if len(axes) != dimensions or not set(axes) <= set(AXES) or len(set(axes)) != dimensions:
+        raise InvalidArgument(f"axes '{axes}' do not fit {location} of {dimensions} dimensions: name each by one of "
+                              "T, C, Z, Y, X")
+    return axes
+
+
+def _without_metadata(array: ZarrArray, node: Node, axes: str) -> tuple[Multiscale, Level]:
+    """An array alone: its axes by their names, or the last ones of TCZYX."""
+    dimensions = len(array.shape)
+    names = [str(name).upper() for name in node.document.get("dimension_names") or []]
+    if axes:
+        axes = _checked_axes(axes, dimensions, array.location)
+    elif len(names) == dimensions and set(names) <= set(AXES) and len(set(names)) == dimensions:
+        axes = "".join(names)
+    elif 2 <= dimensions <= 5:
+        axes = AXES[5 - dimensions:]
+    else:
+        raise BadData(f"{array.location} has {dimensions} dimensions: an image has 2 to 5")
+    level = Level("", [1.0] * dimensions, [0.0] * dimensions)
+    return Multiscale(axes, [None] * dimensions, [level]), level

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OME-Zarr images that are written: their layout, their pyramid, and their levels, block by block."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._blocks import Block, Blocks, Triple, default_chunks, default_shards, product, triple
+from ._errors import InvalidArgument
+from ._ome_metadata import AXES, Level, Multiscale, attributes_for
+from ._zarr_nodes import write_group
+from ._zarr_store import Location, ZarrArray
+
+COMPRESSIONS = ("none", "zstd", "gzip", "blosc")
+_SHOWN = 256
+
+
+@dataclass
+class Layout:
+    """How an image is stored. None: by default rules."""
+
+    zarr_format: int = 3
+    chunks: Sequence[int] | None = None
+    shards: Sequence[int] | None = None
+    compression: str = "zstd"
+    levels: int | None = None
+    shard_bytes: int = 1 << 30
+
+    def check(self) -> None:
+        if self.zarr_format not in (2, 3):
+            raise InvalidArgument(f"Zarr has the versions 2 and 3, not {self.zarr_format}")
+        if self.compression not in COMPRESSIONS:
+            raise InvalidArgument(f"Zarr images are compressed by one of {', '.join(COMPRESSIONS)}, not "
+                                  f"'{self.compression}'")
+        if self.levels is not None and self.levels < 1:
+            raise InvalidArgument("levels is 1 at least: the image itself")
+
+    def resolved(self, shape: Triple, sample_bytes: int) -> tuple[Triple, Triple]:
+        """Chunks and shards of the finest level."""
+        chunks = default_chunks(shape, sample_bytes) if self.chunks is None else triple(self.chunks, "a chunk")
+        if self.shards is not None:
+            shards = triple(self.shards, "a shard")
+            if any(s % c for s, c in zip(shards, chunks)):
+                raise InvalidArgument(f"a shard of {shards} is not made of whole chunks of {chunks}")
+            return chunks, shards
+        if self.zarr_format == 2:
+            return chunks, chunks
+        return chunks, default_shards(shape, chunks, sample_bytes, self.shard_bytes)
+
+
+def pyramid_factors(shape: Triple, spacing: Sequence[float | None], levels: int | None) -> list[Triple]:
+    """By how much each level is smaller than the one before. Axes that are sampled coarsely wait for the others."""
+    known = [s or 1.0 for s in spacing]
+    extents = list(shape)
+    factors: list[Triple] = []
+    while (levels is None and max(extents) > 256 and len(factors) < 8) or (
+            levels is not None and len(factors) < levels - 1):
+        able = [axis for axis in range(3) if extents[axis] > 1]
+        if not able:
+            break
+        finest = min(known[axis] for axis in able)
+        step = [2 if axis in able and known[axis] < 2 * finest else 1 for axis in range(3)]
+        factors.append((step[0], step[1], step[2]))
+        extents = [-(-n // f) for n, f in zip(extents, step)]
+        known = [s * f for s, f in zip(known, step)]
+    return factors
+
+
+@dataclass
+class TargetFacts:
+    """What a written image is: of the source's axes, place and channels, with a type of its own."""
+
+    axes: str
+    frames: int
+    channels: int
+    shape: Triple
+    dtype: np.dtype[Any]
+    spacing: Sequence[float | None]
+    translation: dict[str, float]
+    frame_interval: float | None
+    channel_entries: list[dict[str, Any]]
+    name: str = ""
+
+
+def facts_of(image: Any, dtype: np.dtype[Any], name: str, like: Any = None) -> TargetFacts:
+    """Of an :class:`convolume.Image`; channels and colors of `like` if it is given."""
+    metadata, described = image._metadata, (like or image)._metadata
+    reader = (like or image)._reader
+    channels = [dict(one) for one in getattr(reader, "channels", [])] or _omero(described)
+    if len(channels) != metadata.channels:
+        channels = []
+    return TargetFacts(image.axes, metadata.frames, metadata.channels, triple(metadata.shape, "an image"), dtype,
+                       list(metadata.spacing), dict(getattr(reader, "translation", {})), metadata.frame_interval,
+                       channels, name)
+
+
+def _omero(metadata: Any) -> list[dict[str, Any]]:
+    """Channels as viewers of OME-Zarr want them, from names and OME-XML."""
+    names = list(metadata.channel_names)
+    colors = re.findall(r"<(?:\w+:)?Channel\b[^>]*?\bColor=\"(-?\d+)\"", str(metadata.ome_xml))
+    if not names and not colors:
+        return []
+    entries: list[dict[str, Any]] = []
+    for number in range(metadata.channels):
+        entry: dict[str, Any] = {"active": True}
+        if number < len(names):
+            entry["label"] = names[number]
+        rgb = (int(colors[number]) >> 8) & 0xFFFFFF if len(colors) == metadata.channels else 0xFFFFFF
+        entry["color"] = f"{rgb:06X}"
+        entries.append(entry)
+    return entries
+
+
+class ZarrTarget:
+    """An OME-Zarr image that is being written: arrays first; its metadata, which readers look for, last."""
+
+    def __init__(self, location: Location, facts: TargetFacts, layout: Layout) -> None:
+        layout.check()
+        self.location = location
+        self.facts = facts
+        self.zarr_format = layout.zarr_format
+        self.compression = layout.compression
+        self.factors = pyramid_factors(facts.shape, facts.spacing, layout.levels)
+        self.chunks, self.shards = layout.resolved(facts.shape, facts.dtype.itemsize)
+        self.arrays: list[ZarrArray] = []
+        self.shapes, self.level_shards = [facts.shape], [self.shards]
+        self.level_chunks = [self.chunks]
+        for factor in self.factors:
+            above = self.shapes[-1]
+            shape = triple([-(-n // f) for n, f in zip(above, factor)], "a level")
+            inner = triple([min(c, n) for c, n in zip(self.chunks, shape)], "a chunk")
+            most = product(self.shards) * facts.dtype.itemsize // 8  # reads 8 times as much
+            self.shapes.append(shape)
+            self.level_chunks.append(inner)
+            self.level_shards.append(inner if layout.zarr_format == 2 or self.shards == self.chunks
+                                     else default_shards(shape, inner, facts.dtype.itemsize, most))
+
+    def _full(self, extents: Sequence[int], t: int, c: int) -> list[int]:
+        by_axis = dict(zip(AXES, (t, c, *extents)))
+        return [by_axis[axis] for axis in self.facts.axes]
+
+    def open_arrays(self) -> None:
+        """Creates the arrays, or opens those that are there."""
+        facts = self.facts
+        self.arrays = [
+            ZarrArray.create(self.location.child(str(number)), self.zarr_format,
+                             self._full(shape, facts.frames, facts.channels), facts.dtype, self._full(chunks, 1, 1),
+                             self._full(shards, 1, 1), self.compression, [axis.lower() for axis in facts.axes])
+            for number, (shape, chunks, shards) in enumerate(zip(self.shapes, self.level_chunks, self.level_shards))]
+
+    def blocks(self, level: int, block: Triple | None = None) -> Blocks:
+        return Blocks(self.facts.frames, self.facts.channels, self.shapes[level], block or self.level_shards[level])
+
+    def _box(self, block: Block) -> list[slice]:
+        z, y, x = (slice(b, e) for b, e in zip(block.begin, block.end))
+        by_axis = dict(zip(AXES, (slice(block.t, block.t + 1), slice(block.c, block.c + 1), z, y, x)))
+        return [by_axis[axis] for axis in self.facts.axes]
+
+    def write(self, level: int, block: Block, values: np.ndarray) -> None:
+        """A block of whole shards."""
+        box = self._box(block)
+        self.arrays[level].write(box, values.reshape([one.stop - one.start for one in box]))
+
+    def holds(self, level: int, block: Block) -> bool:
+        return self.arrays[level].holds(self._box(block))
+
+    def reduce(self, level: int, block: Block) -> None:
+        """Makes a block of a level from the one before."""
+        factors = dict(zip("ZYX", self.factors[level - 1]))
+        values = self.arrays[level - 1].read_reduced(self._box(block),
+                                                     [factors.get(axis, 1) for axis in self.facts.axes])
+        self.arrays[level].write(self._box(block), values)
+
+    def complete(self, level: int, block: Triple | None = None) -> np.ndarray:
+        """Which blocks of a level have all their shards."""
+        blocks = self.blocks(level, block)
+        return blocks.complete(self.level_shards[level], self.arrays[level].stored_shards())
+
+    def begin(self) -> None:
+        """Makes the group; what other attributes it has stay, its old image goes."""
+        write_group(self.location, self.zarr_format, None)
+
+    def finish(self) -> None:
+        write_group(self.location, self.zarr_format, attributes_for(self._multiscale(), self.zarr_format))
+
+    def _multiscale(self) -> Multiscale:
+        facts = self.facts
+        spacing = dict(zip("ZYX", facts.spacing))
+        units: list[str | None] = []
+        for axis in facts.axes:
+            length = "micrometer" if spacing.get(axis) else None
+            units.append("second" if axis == "T" and facts.frame_interval else length)
+        steps = {axis: spacing.get(axis) or 1.0 for axis in "ZYX"} | {"T": facts.frame_interval or 1.0, "C": 1.0}
+        shifts = {axis: facts.translation.get(axis, 0.0) for axis in AXES}
+        levels = []
+        for number in range(len(self.shapes)):
+            if number:
+                for axis, factor in zip("ZYX", self.factors[number - 1]):
+                    shifts[axis] += steps[axis] * (factor - 1) / 2  # the mean is in the middle of what it is of
+                    steps[axis] *= factor
+            levels.append(Level(str(number), [float(steps[axis]) for axis in facts.axes],
+                                [float(shifts[axis]) for axis in facts.axes]))
+        channels = [{**entry, "window": self._window(number)} for number, entry in enumerate(facts.channel_entries)]
+        return Multiscale(facts.axes, units, levels, facts.name, channels)
+
+    def _window(self, channel: int) -> dict[str, float]:
+        """The range of values to show, from the middle of the smallest level."""
+        begin = [max(0, (n - _SHOWN) // 2) for n in self.shapes[-1]]
+        end = [min(n, b + _SHOWN) for n, b in zip(self.shapes[-1], begin)]
+        block = Block(0, 0, channel, (begin[0], begin[1], begin[2]), (end[0], end[1], end[2]))
+        values = np.abs(self.arrays[-1].read(self._box(block)))
+        finite = values[np.isfinite(values)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+        return {"min": low, "max": high, "start": low, "end": high}

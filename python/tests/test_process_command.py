@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command convolume process, and what the pages and examples show of it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from process_cases import GRID, HERE, close, gaussian
+
+import convolume
+from convolume import process_command
+
+pytest.importorskip("tensorstore")
+
+
+def test_command(tmp_path, source, image, kernel, capsys):
+    convolume.save(tmp_path / "k.tif", kernel)
+    target = tmp_path / "b.zarr"
+    common = [str(source), str(target), "--op", "convolve", "--kernel", str(tmp_path / "k.tif"), "--device", "cpu",
+              "--chunks", "8,16,16", "--shards", "8,32,32", "--block", "8,32,64"]
+    assert process_command.main([*common, "--dry-run"]) == 0
+    assert "18 of 8×32×64" in capsys.readouterr().out and not target.exists()
+    assert process_command.main([*common, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["blocks"] == 18
+    assert sorted(os.listdir(tmp_path)) == ["k.tif", "source.zarr"]
+    assert process_command.main([*common, "--block-range", "0/2"]) == 0
+    assert "9 of 9: block 8" in capsys.readouterr().err
+    assert process_command.main([str(target), "--status"]) == 0
+    assert "9 of 18 blocks are done" in capsys.readouterr().out
+    assert process_command.main([*common, "--resume", "-q", "--json"]) == 0
+    output = capsys.readouterr()
+    assert json.loads(output.out)["complete_before"] == 9 and output.err == ""
+    close(convolume.open(target), convolume.convolve(image, kernel, device="cpu"))
+    cases = [([*common], 5), ([*common, "--resume", "--boundary", "wrap"], 2), ([*common[:2], "--op", "convolve"], 2),
+             ([str(target)], 2), ([str(tmp_path / "none.zarr"), *common[1:]], 66),
+             ([*common, "--iterations", "3"], 2)]
+    for arguments, code in cases:
+        assert process_command.main(arguments) == code
+        error = capsys.readouterr().err
+        assert error.startswith("convolume: error: ") and error.count("\n") == 1
+    with pytest.raises(SystemExit) as usage:
+        process_command.main([*common, "--blok", "3"])
+    assert usage.value.code == 2
+
+
+def test_a_kernel_of_other_voxels(tmp_path, source, kernel):
+    lines = []
+    convolume.save(tmp_path / "k.tif", kernel, spacing=(0.5, 0.2, 0.2))
+    convolume.process(source, tmp_path / "b.zarr", "convolve", kernel=tmp_path / "k.tif", device="cpu",
+                      log=lines.append, **GRID)
+    assert lines[0].startswith("warning") and "voxels" in lines[0]
+
+
+# What the pages and examples show.
+
+ROOT = HERE.parents[1]
+
+
+@pytest.fixture
+def shell(tmp_path, random):
+    """Runs a shell command in a folder with an image and a PSF, where `convolume process` is this package's."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "convolume"
+    program.write_text(f'#!/bin/sh\n[ "$1" = process ] || exit 99\nshift\n'
+                       f'exec "{sys.executable}" -m convolume.process_command "$@"\n')
+    program.chmod(0o755)
+    work = tmp_path / "work"
+    work.mkdir()
+    psf = gaussian((1, 1, 1), (5, 5, 5))
+    image = random.poisson(np.full((20, 90, 100), 130.0)).astype(np.uint16)
+    convolume.save(work / "image.zarr", image, spacing=(0.2, 0.1, 0.1))
+    convolume.save(work / "psf.tif", psf, spacing=(0.2, 0.1, 0.1))
+
+    def run(command, **environment):
+        path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(["sh", "-c", command], cwd=work, capture_output=True, text=True,
+                              env={**os.environ, "PATH": path, **environment})
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    run.folder = work
+    return run
+
+
+SMALL = "--op deconvolve --iterations 2 --background 100 --chunks 16,32,32 --shards 16,64,64 --block 32,64,64"
+
+
+@pytest.mark.skipif(not (ROOT / "examples").exists(), reason="the examples are not beside the tests")
+@pytest.mark.parametrize("kind", ["slurm.sh", "process.nf", "Snakefile"])
+def test_templates_of_clusters(shell, kind):
+    text = (ROOT / "examples/cluster" / kind).read_text()
+    large = "--op deconvolve --iterations 30 --background 100 --block 256,512,512"
+    if kind == "slurm.sh":
+        given = large.replace("--op deconvolve", '--op deconvolve --psf "$psf"')
+        assert given in text
+        script = shell.folder / kind
+        script.write_text(text.replace(given, SMALL + ' --psf "$psf"'))
+        for number in range(3):
+            shell(f"sh {script} image.zarr restored.zarr psf.tif", SLURM_ARRAY_TASK_ID=str(number),
+                  SLURM_ARRAY_TASK_COUNT="3")
+        shell(f"sh {script} image.zarr restored.zarr psf.tif", SLURM_ARRAY_TASK_ID="")
+    else:
+        assert large in text
+        values = {"params.source": "image.zarr", "params.target": "restored.zarr", "params.psf": "psf.tif",
+                  "params.options": SMALL, "params.shares": "3", "config[source]": "image.zarr",
+                  "config[target]": "restored.zarr", "config[psf]": "psf.tif", "OPTIONS": SMALL, "SHARES": "3"}
+        joined = text.replace('"\n        " --', " --")  # Snakemake's shell command in two strings
+        share, last = (next(line.strip().strip('"') for line in joined.splitlines()
+                            if line.strip(' "').startswith("convolume process") and mark in line)
+                       for mark in ("--block-range", "--resume"))
+        for number in range(3):
+            shell(filled(share, {**values, "number": str(number), "wildcards.number": str(number)}))
+        shell(filled(last, values))
+    assert convolume.process_status(shell.folder / "restored.zarr")["finished"]
+    assert convolume.open(shell.folder / "restored.zarr").shape == (20, 90, 100)
+
+
+def filled(command, values):
+    for name, value in values.items():
+        command = command.replace("${" + name + "}", value).replace("{" + name + "}", value)
+    assert "{" not in command
+    return command
+
+
+PAGES = [page for page in (ROOT / "docs/guides/larger-than-one-machine.md", ROOT / "docs/commands/process.md")
+         if page.exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages(page, shell, monkeypatch):
+    """The commands and the Python of the pages run, in their order."""
+    if page.stem == "larger-than-one-machine":
+        pytest.importorskip("distributed")
+    names = {}
+    monkeypatch.chdir(shell.folder)
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    assert blocks
+    for language, block in blocks:
+        if language == "sh":
+            shell(f"set -e\n{block}")
+        else:
+            exec(compile(block, str(page), "exec"), names)
