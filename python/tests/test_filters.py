@@ -102,7 +102,7 @@ def test_results_into_an_array(axis):
     signals = random.standard_normal((60, 60)).astype(np.float32)
     taps = random.standard_normal((2, 7)).astype(np.float32)
     want = convolume.filter_bank(signals, taps, axis=axis, device="cpu")
-    for out in (np.zeros_like(want), np.zeros((*want.shape[:-1], 120), want.dtype)[..., ::2]):
+    for out in (np.zeros(want.shape, want.dtype), np.zeros((*want.shape[:-1], 120), want.dtype)[..., ::2]):
         assert convolume.filter_bank(signals, taps, axis=axis, device="cpu", out=out) is out
         np.testing.assert_array_equal(out, want)
     # Over the signals themselves.
