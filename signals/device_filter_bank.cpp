@@ -57,6 +57,9 @@ index_t DeviceFilterBank::filters() const {
 index_t DeviceFilterBank::taps() const {
     return impl_->problem.frame;
 }
+index_t DeviceFilterBank::origin() const {
+    return impl_->problem.origin;
+}
 SampleRange DeviceFilterBank::range() const {
     return impl_->problem.range;
 }

@@ -105,6 +105,7 @@ class CONVOLUME_API DeviceFilterBank {
     const SignalShape& signal_shape() const;
     index_t filters() const;
     index_t taps() const;            ///< as FilterBank::taps()
+    index_t origin() const;          ///< as FilterBank::origin()
     SampleRange range() const;       ///< of the full result, before windows
     index_t result_samples() const;  ///< stored for each filter of each signal
     PixelType sample_type() const;   ///< that signals are in: float or complex, of the precision

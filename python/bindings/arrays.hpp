@@ -10,6 +10,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <vector>
+
 #include "convolume/volume.hpp"
 
 namespace convolume::python {
@@ -61,6 +63,12 @@ inline ConstImageView view(const ReadArray& array) {
 }
 inline ImageView view(const WriteArray& array) {
     return view_of_array<ImageView>(array);
+}
+inline std::vector<ConstImageView> views(const std::vector<ReadArray>& arrays) {
+    std::vector<ConstImageView> found;
+    found.reserve(arrays.size());
+    for (const ReadArray& array : arrays) found.push_back(view(array));
+    return found;
 }
 
 using Triple = std::array<index_t, 3>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution of arrays in a GPU's memory. Addresses and streams are whole numbers here: the
-// package takes them from the arrays' libraries (convolume/_device.py).
+// Convolution and filtering of arrays in a GPU's memory. Addresses and streams are whole numbers
+// here: the package takes them from the arrays' libraries (convolume/_device.py).
 #include "convolume/device.hpp"
 
 #include "bindings/arrays.hpp"
@@ -15,9 +15,43 @@ T* pointer(std::uintptr_t address) {
     return reinterpret_cast<T*>(address);
 }
 
+void bind_filter_bank(nb::module_& module) {
+    nb::class_<DeviceFilterBank>(module, "DeviceFilterBank")
+        .def(
+            "__init__",
+            [](DeviceFilterBank* self, index_t signals, index_t samples,
+               const std::vector<ReadArray>& filters, const FilterOptions& options, int device,
+               const std::string& signal_type) {
+                const std::vector<ConstImageView> bank = views(filters);
+                const DeviceFilterOptions where{device, parse_pixel_type(signal_type)};
+                const nb::gil_scoped_release released;
+                new (self) DeviceFilterBank(SignalShape{signals, samples}, bank, options, where);
+            },
+            nb::arg("signals"), nb::arg("samples"), nb::arg("filters"), nb::arg("options"),
+            nb::arg("device"), nb::arg("signal_type"))
+        .def_prop_ro("origin", &DeviceFilterBank::origin)
+        .def_prop_ro("result_samples", &DeviceFilterBank::result_samples)
+        .def_prop_ro("sample_type",
+                     [](const DeviceFilterBank& self) { return to_string(self.sample_type()); })
+        .def_prop_ro("result_type",
+                     [](const DeviceFilterBank& self) { return to_string(self.result_type()); })
+        .def_prop_ro("device_bytes", &DeviceFilterBank::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceFilterBank& self, std::uintptr_t signals, std::uintptr_t results,
+               std::uintptr_t positions, std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(signals), pointer<void>(results),
+                             pointer<index_t>(positions),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("signals"), nb::arg("results"), nb::arg("positions"), nb::arg("stream"));
+}
+
 }  // namespace
 
 void bind_device(nb::module_& module) {
+    bind_filter_bank(module);
     nb::class_<DeviceConvolver>(module, "DeviceConvolver")
         .def(
             "__init__",

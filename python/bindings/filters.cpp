@@ -39,9 +39,7 @@ void bind_filters(nb::module_& module) {
             [](FilterBank* self, index_t signals, index_t samples,
                const std::vector<ReadArray>& filters, const FilterOptions& options,
                const EngineChoice& engines, const std::string& signal_type) {
-                std::vector<ConstImageView> bank;
-                bank.reserve(filters.size());
-                for (const ReadArray& filter : filters) bank.push_back(view(filter));
+                const std::vector<ConstImageView> bank = views(filters);
                 const PixelType type = parse_pixel_type(signal_type);
                 const nb::gil_scoped_release released;
                 new (self) FilterBank(SignalShape{signals, samples}, bank, options, engines, type);
@@ -55,7 +53,12 @@ void bind_filters(nb::module_& module) {
         .def_prop_ro("result_type",
                      [](const FilterBank& self) { return to_string(self.result_type()); })
         .def_prop_ro("first_sample", [](const FilterBank& self) { return self.range().begin; })
-        .def_prop_ro("plan_text", [](const FilterBank& self) { return self.plan().to_string(); })
+        .def_prop_ro("plan",
+                     [](const FilterBank& self) {
+                         const FilterPlan plan = self.plan();
+                         return nb::make_tuple(to_string(plan.method), plan.segment, plan.engine,
+                                               plan.seconds, plan.to_string());
+                     })
         .def(
             "execute",
             [](const FilterBank& self, const ReadArray& signals, const WriteArray& results,

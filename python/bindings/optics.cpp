@@ -2,6 +2,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/released.hpp"
+#include "convolume/beads.hpp"
 #include "convolume/camera.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
@@ -113,6 +114,75 @@ void bind_psf(nb::module_& module) {
         nb::arg("kernel"), nb::arg("center"), nb::arg("from_spacing"), nb::arg("to_spacing"));
 }
 
+nb::dict facts_of(const BeadPsf& psf) {
+    nb::list centers, fluxes;
+    for (const Bead& bead : psf.beads) {
+        centers.append(nb::make_tuple(bead.at[0], bead.at[1], bead.at[2]));
+        fluxes.append(bead.flux);
+    }
+    nb::dict facts;
+    facts["centers"] = centers;
+    facts["fluxes"] = fluxes;
+    facts["found"] = psf.found;
+    facts["crowded"] = psf.crowded;
+    facts["saturated"] = psf.saturated;
+    facts["at_border"] = psf.at_border;
+    facts["unusual"] = psf.unusual;
+    facts["background"] = psf.background;
+    facts["flux"] = psf.flux;
+    facts["fwhm"] = nb::make_tuple(psf.fwhm[0], psf.fwhm[1], psf.fwhm[2]);
+    return facts;
+}
+
+nb::dict facts_of(const RefinedPsf& refined) {
+    nb::dict parameters;
+    for (const RefinedParameter& p : refined.parameters)
+        parameters[to_string(p.parameter)] =
+            nb::make_tuple(p.value, p.deviation, p.low, p.high, p.at_bound);
+    const Objective& lens = refined.model.objective;
+    nb::dict facts;
+    facts["parameters"] = parameters;
+    facts["model"] = nb::make_tuple(lens.na, lens.ni, lens.ns, refined.model.depth_um);
+    facts["first_residual"] = refined.first_residual;
+    facts["residual"] = refined.residual;
+    return facts;
+}
+
+void bind_beads(nb::module_& module) {
+    module.def(
+        "psf_from_beads",
+        [](const ReadArray& stack, const Triple& shape, std::optional<double> saturation,
+           const nb::object& progress) {
+            const ConstImageView from = view(stack);
+            BeadPsf psf;
+            run_released(1, progress, [&](const ExecutionContext& context) {
+                psf = psf_from_beads(from, {index3(shape), saturation}, context);
+            });
+            const nb::dict facts = facts_of(psf);
+            return nb::make_tuple(to_numpy(std::move(psf.values)), facts);
+        },
+        nb::arg("stack"), nb::arg("shape"), nb::arg("saturation").none(),
+        nb::arg("progress") = nb::none());
+    module.def(
+        "refine_psf",
+        [](const ReadArray& measured, const PsfOptions& model,
+           const std::vector<std::string>& parameters, double background,
+           const nb::object& progress) {
+            const ConstImageView from = view(measured);
+            RefineOptions options;
+            for (const std::string& name : parameters)
+                options.parameters.push_back(parse_psf_parameter(name));
+            options.background = background;
+            RefinedPsf refined;
+            run_released(1, progress, [&](const ExecutionContext& context) {
+                refined = refine_psf(from, model, options, context);
+            });
+            return facts_of(refined);
+        },
+        nb::arg("measured"), nb::arg("model"), nb::arg("parameters"), nb::arg("background"),
+        nb::arg("progress") = nb::none());
+}
+
 void bind_phantom(nb::module_& module) {
     nb::class_<Phantom>(module, "Phantom")
         .def(
@@ -197,6 +267,7 @@ void bind_camera(nb::module_& module) {
 
 void bind_optics(nb::module_& module) {
     bind_psf(module);
+    bind_beads(module);
     bind_phantom(module);
     bind_camera(module);
 }

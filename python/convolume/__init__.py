@@ -8,6 +8,7 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
 from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
@@ -25,7 +26,7 @@ from ._errors import (
                       Unavailable,
 )
 from ._files import Image, open, save  # noqa: A004 (the name that people look for)
-from ._filters import filter_bank
+from ._filters import FilterBank, FilterPlan, filter_bank
 from ._machine import GpuDevice, gpu_devices
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._plan import Plan
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
 
 __version__: str = version()
 
-__all__ = ["BadData", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver",
-           "DeviceFailure", "Error", "FileFailure", "GpuDevice", "Image", "InputNotFound", "InvalidArgument",
-           "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan", "ProcessReport", "Run",
-           "Unavailable", "__version__", "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open",
-           "plan_process", "process", "process_status", "psf_facts", "resample_kernel", "richardson_lucy", "save",
-           "wiener"]
+__all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver",
+           "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image", "InputNotFound",
+           "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan",
+           "ProcessReport", "RefinedParameter", "RefinedPsf", "Run", "Unavailable", "__version__", "convolve",
+           "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
+           "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save", "wiener"]
 
 # Imported at their first use: they need threads, sockets and more, which take longer to import than all the rest.
 _LATER = {"BlocksFailed": "_process", "ProcessReport": "_process", "process": "_process",

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable, result_type, writable
-from ._device import DeviceArray, is_on_gpu, to_host
+from ._device import DeviceArray, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument
 from ._plan import Plan
 from ._run import Device, Progress, byte_size, engines, progress_bar
@@ -201,7 +201,8 @@ class Convolver:
         array of `output_shape`, of the library that `image` comes from
         """
         if type(image) is not np.ndarray and is_on_gpu(image):
-            return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
+            with on_stream(image, stream):
+                return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
         pixels = readable(image, "the image")
         self._check_shape(pixels.shape)
         if out is None:
@@ -284,7 +285,8 @@ def _share(report: Callable[[float], object], number: int, of: int) -> Callable[
 def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any, axes: Sequence[int] | int | None,
            out: Any, dtype: Any, progress: Progress, stream: Any, arguments: dict[str, Any]) -> Any:
     if is_on_gpu(image):
-        return _apply_on_gpu(operation, image, kernel, axes, out, dtype, stream, arguments)
+        with on_stream(image, stream):
+            return _apply_on_gpu(operation, image, kernel, axes, out, dtype, stream, arguments)
     pixels, taps = readable(image, "the image"), readable(kernel, "the kernel")
     chosen = _axes(axes, pixels.ndim, taps.ndim)
     last = list(range(-len(chosen), 0))

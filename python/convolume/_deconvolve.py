@@ -11,7 +11,7 @@ import numpy as np
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
 from ._convolve import _BOUNDARIES, Boundary, Origin, _center, _triple
-from ._device import DeviceArray, is_on_gpu, to_host
+from ._device import DeviceArray, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument
 from ._run import Device, Progress, byte_size, engines, progress_bar
 
@@ -193,7 +193,9 @@ class Deconvolver:
             For arrays in a GPU's memory: the CUDA stream whose work comes first; None: the library's current one.
         """
         if type(image) is not np.ndarray and is_on_gpu(image):
-            return self._call_on_gpu(DeviceArray.of(image, "the image"), out, dtype, start, callback, progress, stream)
+            with on_stream(image, stream):
+                return self._call_on_gpu(DeviceArray.of(image, "the image"), out, dtype, start, callback, progress,
+                                         stream)
         pixels = readable(image, "the image")
         if pixels.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")

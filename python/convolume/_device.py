@@ -5,6 +5,7 @@ Work is enqueued on the library's current stream, or the one that is passed, so 
 comes before what uses the result.
 """
 
+import contextlib
 import importlib
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,32 @@ def is_on_gpu(array: Any) -> bool:
     return int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
 
 
-def _address(array: Any) -> int:
+def address_of(array: Any) -> int:
     return int(array.data_ptr()) if hasattr(array, "data_ptr") else int(array.data.ptr)
+
+
+def _library(array: Any) -> str:
+    return type(array).__module__.partition(".")[0]
+
+
+def _stream_address(stream: Any) -> int:
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    if isinstance(stream, int):
+        return stream
+    raise InvalidArgument("stream is one of CuPy or PyTorch, or the address of a CUDA stream")
+
+
+def on_stream(array: Any, stream: Any) -> contextlib.AbstractContextManager[Any]:
+    """Where the caller names a stream, the array's library copies, converts and allocates there meanwhile: else a copy
+    would not be ordered with the work that reads it, and memory could be given to others too early."""
+    library = _library(array)
+    if stream is None or library not in ("cupy", "torch"):
+        return contextlib.nullcontext()
+    cuda: Any = importlib.import_module(library).cuda
+    own = stream if _library(stream) == library else cuda.ExternalStream(_stream_address(stream))
+    return cuda.stream(own) if library == "torch" else own  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -41,7 +66,7 @@ class DeviceArray:
 
     @classmethod
     def of(cls, array: Any, what: str) -> "DeviceArray":
-        library = type(array).__module__.partition(".")[0]
+        library = _library(array)
         if library not in ("cupy", "torch"):
             raise Unavailable(f"{what} is an array of {library} in a GPU's memory: those of CuPy and PyTorch are taken")
         if library == "torch":
@@ -59,7 +84,7 @@ class DeviceArray:
         """An array that takes a result, as it is: of that type (None: any) and contiguous."""
         found = cls.of(out, "out") if is_on_gpu(out) else None
         # What is not contiguous has been copied.
-        if (found is None or found.address != _address(out) or found.shape != shape or found.device != device
+        if (found is None or found.address != address_of(out) or found.shape != shape or found.device != device
                 or dtype not in (None, found.dtype)):
             kind = "" if dtype is None else f" of {dtype}"
             raise InvalidArgument(f"out must be a contiguous array{kind}, shape {shape}, on the GPU of the image")
@@ -67,13 +92,24 @@ class DeviceArray:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """A new array beside this one."""
+        return DeviceArray.of(self.empty_of_any(shape, dtype), "the result")
+
+    def empty_of_any(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """The same as the library's own array, of types that are not computed with as well."""
         module: Any = importlib.import_module(self.library)
         if self.library == "torch":
-            made = module.empty(shape, dtype=getattr(module, dtype.name), device=self.array.device)
-        else:
-            with module.cuda.Device(self.device):
-                made = module.empty(shape, dtype)
-        return DeviceArray.of(made, "the result")
+            return module.empty(shape, dtype=getattr(module, dtype.name), device=self.array.device)
+        with module.cuda.Device(self.device):
+            return module.empty(shape, dtype)
+
+    def of_type(self, dtype: np.dtype[Any]) -> "DeviceArray":
+        """This array, or a copy that is converted on the device."""
+        if dtype == self.dtype:
+            return self
+        module: Any = importlib.import_module(self.library)
+        converted = (self.array.to(getattr(module, dtype.name)) if self.library == "torch"
+                     else self.array.astype(dtype))
+        return DeviceArray.of(converted, "the converted array")
 
     def fill_from(self, values: np.ndarray) -> None:
         """Copies an array of the host, converted."""
@@ -89,12 +125,7 @@ class DeviceArray:
         if given is None:
             given = (module.cuda.current_stream(self.array.device) if self.library == "torch"
                      else module.cuda.get_current_stream())
-        for name in ("cuda_stream", "ptr"):
-            if hasattr(given, name):
-                return int(getattr(given, name))
-        if isinstance(given, int):
-            return given
-        raise InvalidArgument("stream is one of CuPy or PyTorch, or the address of a CUDA stream")
+        return _stream_address(given)
 
 
 def to_host(array: Any, what: str) -> np.ndarray:

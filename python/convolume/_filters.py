@@ -1,44 +1,295 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of filters over long 1D signals."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
-from ._arrays import give_back, is_double, readable
+from ._arrays import give_back, is_double, readable, writable
 from ._convolve import Mode, Nan, Precision
+from ._device import DeviceArray, address_of, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument
 from ._run import Device, Progress, engines, progress_bar
 
 FilterMethod = Literal["auto", "direct", "overlap-save", "overlap-add", "partitioned"]
+FilterOrigin = Literal["center", "causal", "anticausal"] | int
+Post = Literal["power", "derivative"] | None
+Window = tuple[Literal["decimate", "peak"], int] | None
+
+
+@dataclass(frozen=True)
+class FilterPlan:
+    """How signals are filtered. ``print(plan)`` is a text for people.
+
+    Attributes
+    ----------
+    method : str
+        "direct", "overlap-save", "overlap-add" or "partitioned".
+    segment : int
+        Samples of a transform; 0 where there are none.
+    engine : str
+        Who computes: "cpu:0", "gpu:1".
+    seconds : float
+        Predicted time of one call.
+    """
+
+    method: str
+    segment: int
+    engine: str
+    seconds: float
+    _text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self._text
 
 
 def _bank(filters: Any) -> list[np.ndarray]:
     """One row each."""
     if isinstance(filters, (list, tuple)) and filters and not np.isscalar(filters[0]):
-        rows = [readable(one, "a filter") for one in filters]
+        rows = [_taps(one, "a filter") for one in filters]
     else:
-        whole = readable(filters, "the filters")
+        whole = _taps(filters, "the filters")
         rows = [whole] if whole.ndim == 1 else list(whole) if whole.ndim == 2 else []
     if not rows or any(row.ndim != 1 or row.size == 0 for row in rows):
         raise InvalidArgument("filters are one array of taps, an array of filters × taps, or a list of arrays")
     return rows
 
 
+def _taps(array: Any, what: str) -> np.ndarray:
+    return to_host(array, what) if is_on_gpu(array) else readable(array, what)
+
+
+class _Problem:
+    """Which signals are to be filtered with what, before anything is planned."""
+
+    def __init__(self, shape: Sequence[int], filters: Any, dtype: Any, arguments: dict[str, Any]) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        if not self.shape:
+            raise InvalidArgument("a single number is no signal")
+        axis = int(arguments["axis"])
+        if not -len(self.shape) <= axis < len(self.shape):
+            raise InvalidArgument(f"axis {axis} is none of signals with {len(self.shape)} dimensions")
+        self.axis = axis % len(self.shape)
+        self.rows = _bank(filters)
+        self.single = bool(getattr(filters, "ndim", 0) == 1
+                           or isinstance(filters, (list, tuple)) and np.isscalar(filters[0]))
+        self.dtype = readable(np.empty(0, dtype), "dtype").dtype
+        precision = arguments["precision"]
+        if precision is None:
+            precision = "float64" if is_double(self.dtype, *(row.dtype for row in self.rows)) else "float32"
+        self.arguments: dict[str, Any] = {**arguments, "precision": precision}
+        span, window = arguments["span"], arguments["window"]
+        self.positions = bool(arguments["positions"])
+        if self.positions and (window is None or window[0] != "peak"):
+            raise InvalidArgument("positions are those of peaks: pass window=('peak', n)")
+        self.options = _core.FilterOptions(
+            mode=arguments["mode"], span=None if span is None else (int(span[0]), int(span[1])),
+            origin=str(arguments["origin"]), precision=precision, nan=arguments["nan"],
+            post=arguments["post"] or "none", window="none" if window is None else f"{window[0]}:{window[1]}",
+            method=arguments["method"])
+        batch = self.shape[:self.axis] + self.shape[self.axis + 1:]
+        self.signals = int(np.prod(batch, dtype=np.int64))
+        self.batch = batch
+
+    def result_shape(self, samples: int) -> tuple[int, ...]:
+        filters = () if self.single else (len(self.rows),)
+        return (*self.shape[:self.axis], *filters, samples, *self.shape[self.axis + 1:])
+
+    def shaped(self, array: np.ndarray) -> np.ndarray:
+        """Results (signals, filters, samples) as callers see them."""
+        whole = array.reshape(*self.batch, *array.shape[1:])
+        if self.single:
+            return np.moveaxis(whole[..., 0, :], -1, self.axis)
+        return np.moveaxis(whole, (-2, -1), (self.axis, self.axis + 1))
+
+    def for_host_arrays(self) -> _core.FilterBank:
+        where = engines(self.arguments["device"], self.arguments["workers"], self.arguments["max_gpu_mem"])
+        return _core.FilterBank(self.signals, self.shape[self.axis], self.rows, self.options, where, self.dtype.name)
+
+    def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceFilterBank:
+        return _core.DeviceFilterBank(self.signals, self.shape[self.axis], self.rows, self.options, device, dtype.name)
+
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        if shape != self.shape:
+            raise InvalidArgument(f"signals of shape {shape} where this bank was planned for {self.shape}")
+
+    def check_axis_on_gpu(self) -> None:
+        if self.axis != len(self.shape) - 1:
+            raise InvalidArgument("of an array in a GPU's memory the samples lie along the last axis: move the axis "
+                                  "there (moveaxis of CuPy, movedim of PyTorch)")
+
+
+def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, samples: np.ndarray, out: Any,
+                    progress: Progress) -> Any:
+    flat = np.moveaxis(samples, problem.axis, -1).reshape(problem.signals, problem.shape[problem.axis])
+    shape = (problem.signals, len(problem.rows), bank.result_samples)
+    kind: np.dtype[Any] = np.dtype(bank.result_type)
+    target = None if out is None else writable(out, problem.result_shape(bank.result_samples))
+    if target is not None and target.dtype != kind:
+        raise InvalidArgument(f"out is of type {target.dtype} where the results are {kind}")
+    straight = (target is not None and target.flags.c_contiguous and problem.axis == len(problem.shape) - 1
+                and not np.may_share_memory(target, samples))
+    results = target.reshape(shape) if target is not None and straight else np.empty(shape, kind)
+    where = np.empty(shape, np.int64) if problem.positions else None
+    with progress_bar(progress) as report:
+        bank.execute(flat, results, where, report)
+    if target is None:
+        given: Any = problem.shaped(results)
+        if samples is not signals:
+            given = give_back(given, signals)
+    else:
+        if not straight:
+            target[...] = problem.shaped(results)
+        given = target
+    if where is None:
+        return given
+    where -= bank.origin  # indices in the full result: sample i of the signal is at i + origin
+    return given, problem.shaped(where)
+
+
+def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: DeviceArray, out: Any,
+                   stream: Any) -> Any:
+    shape, kind = problem.result_shape(bank.result_samples), np.dtype(bank.result_type)
+    samples = signals.of_type(np.dtype(bank.sample_type))
+    results = signals.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, signals.device)
+    where = signals.empty_of_any(shape, np.dtype(np.int64)) if problem.positions else None
+    bank.execute(samples.address, results.address, 0 if where is None else address_of(where), signals.stream(stream))
+    given = results.array if out is None else out
+    if where is None:
+        return given
+    where -= bank.origin
+    return given, where
+
+
+class FilterBank:
+    """Filters signals of one shape with a bank of filters: plan once, call often.
+
+    Parameters
+    ----------
+    shape : sequence of ints
+        Of the signals. All axes but `axis` are a batch.
+    filters : array of taps, array of filters × taps, or a list of arrays of any lengths
+        They are copied.
+    axis : int
+        Along which samples lie.
+    dtype : type, optional
+        Of the signals that will come. It sets the precision, and whether they are complex.
+    mode, span, origin, post, window, positions, method
+        As of :func:`filter_bank`.
+    nan, precision
+        As of :class:`Convolver`.
+    device, workers, max_gpu_mem
+        As of :class:`convolume.Run`; for signals in host memory.
+
+    Raises
+    ------
+    InvalidArgument
+        Options that contradict themselves or the shapes (a ValueError).
+    BadData
+        A filter with NaN (a ValueError).
+    OutOfMemory
+        No plan fits the limits (a MemoryError).
+    Unavailable
+        No device has the method, or there is no GPU where one is asked for (a RuntimeError).
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> bank = convolume.FilterBank((2, 100), np.ones((3, 5)), device="cpu")
+    >>> bank(np.ones((2, 100))).shape, bank.result_shape
+    ((2, 3, 100), (2, 3, 100))
+    >>> bank.plan.engine
+    'cpu:0'
+    """
+
+    def __init__(self, shape: Sequence[int], filters: Any, *, axis: int = -1, dtype: Any = np.float32,
+                 mode: Mode = "same", span: tuple[int, int] | None = None, origin: FilterOrigin = "center",
+                 post: Post = None, window: Window = None, positions: bool = False, method: FilterMethod = "auto",
+                 nan: Nan = "error", precision: Precision | None = None, device: Device = "auto",
+                 workers: int | None = None, max_gpu_mem: int | str | None = None) -> None:
+        self._problem = _Problem(shape, filters, dtype, {
+            "axis": axis, "mode": mode, "span": span, "origin": origin, "post": post, "window": window,
+            "positions": positions, "method": method, "nan": nan, "precision": precision, "device": device,
+            "workers": workers, "max_gpu_mem": max_gpu_mem})
+        self._core = self._problem.for_host_arrays()
+        self._on_gpus: dict[tuple[int, bool], _core.DeviceFilterBank] = {}
+        self.shape: tuple[int, ...] = self._problem.shape
+        self.result_shape: tuple[int, ...] = self._problem.result_shape(self._core.result_samples)
+
+    @property
+    def plan(self) -> FilterPlan:
+        """The plan for signals in host memory."""
+        return FilterPlan(*self._core.plan)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type that results have."""
+        return np.dtype(self._core.result_type)
+
+    def __call__(self, signals: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
+        """The results of signals of `shape`, any type and strides.
+
+        Parameters
+        ----------
+        signals : array
+            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so do the results; a plan for that GPU is made
+            with the first of them. Their samples lie along the last axis, and they are not searched for NaN.
+        out : array of `result_shape` and :attr:`FilterBank.dtype`, optional
+            Takes the results, where `signals` lie. In a GPU's memory, contiguous and apart from the signals.
+        stream : stream of CuPy or PyTorch, or int, optional
+            For signals in a GPU's memory: the work is enqueued there, or on the library's current stream, and nothing
+            waits for it.
+        progress
+            See :class:`convolume.Run`.
+
+        Returns
+        -------
+        results, or (results, positions), as of :func:`filter_bank`
+        """
+        problem = self._problem
+        if type(signals) is not np.ndarray and is_on_gpu(signals):
+            with on_stream(signals, stream):
+                there = DeviceArray.of(signals, "the signals")
+                problem.check_shape(there.shape)
+                problem.check_axis_on_gpu()
+                key = there.device, there.dtype.kind == "c"
+                if key not in self._on_gpus:
+                    self._on_gpus[key] = problem.for_arrays_on(there.device, there.dtype)
+                return _filter_on_gpu(self._on_gpus[key], problem, there, out, stream)
+        samples = readable(signals, "the signals")
+        problem.check_shape(samples.shape)
+        return _filter_on_host(self._core, problem, signals, samples, out, progress)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy plans anew
+        problem = self._problem
+        filters = problem.rows[0] if problem.single else problem.rows
+        return _planned, (problem.shape, filters, problem.dtype.name, problem.arguments)
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return f"<FilterBank {self.shape} -> {self.result_shape}, {plan.method} on {plan.engine}>"
+
+
+def _planned(shape: tuple[int, ...], filters: Any, dtype: str, arguments: dict[str, Any]) -> FilterBank:
+    return FilterBank(shape, filters, dtype=dtype, **arguments)
+
+
 def filter_bank(signals: Any, filters: Any, *, axis: int = -1, mode: Mode = "same",
-                span: tuple[int, int] | None = None, origin: Literal["center", "causal", "anticausal"] | int = "center",
-                post: Literal["power", "derivative"] | None = None,
-                window: tuple[Literal["decimate", "peak"], int] | None = None, positions: bool = False,
-                method: FilterMethod = "auto", nan: Nan = "error", precision: Precision | None = None,
-                device: Device = "auto", workers: int | None = None, max_gpu_mem: int | str | None = None,
+                span: tuple[int, int] | None = None, origin: FilterOrigin = "center", post: Post = None,
+                window: Window = None, positions: bool = False, method: FilterMethod = "auto", nan: Nan = "error",
+                precision: Precision | None = None, device: Device = "auto", workers: int | None = None,
+                max_gpu_mem: int | str | None = None, out: Any = None, stream: Any = None,
                 progress: Progress = None) -> Any:
     """Filters signals of any length with every filter of a bank.
 
     Parameters
     ----------
     signals : array
-        Samples lie along `axis`; all other axes are a batch.
+        Samples lie along `axis`; all other axes are a batch. Arrays of CuPy and PyTorch in a GPU's memory stay there;
+        their samples lie along the last axis.
     filters : array of taps, array of filters × taps, or a list of arrays of any lengths
     axis : int
     mode : {"same", "full", "valid"}
@@ -53,6 +304,10 @@ def filter_bank(signals: Any, filters: Any, *, axis: int = -1, mode: Mode = "sam
         Of each n results only the first, or only the largest.
     positions : bool
         With peaks: also return where they are.
+    out : array, optional
+        Takes the results, in their shape and type.
+    stream : stream of CuPy or PyTorch, or int, optional
+        For arrays in a GPU's memory: as of :meth:`FilterBank.__call__`.
     method, nan, precision, device, workers, max_gpu_mem, progress
         As of :class:`convolume.Run` and :func:`convolume.convolve`.
 
@@ -70,41 +325,15 @@ def filter_bank(signals: Any, filters: Any, *, axis: int = -1, mode: Mode = "sam
     >>> convolume.filter_bank([1., 2., 3., 4.], [1., 1.], origin="causal", device="cpu")
     array([1., 3., 5., 7.])
     """
+    arguments = {"axis": axis, "mode": mode, "span": span, "origin": origin, "post": post, "window": window,
+                 "positions": positions, "method": method, "nan": nan, "precision": precision, "device": device,
+                 "workers": workers, "max_gpu_mem": max_gpu_mem}
+    if type(signals) is not np.ndarray and is_on_gpu(signals):
+        with on_stream(signals, stream):
+            there = DeviceArray.of(signals, "the signals")
+            problem = _Problem(there.shape, filters, there.dtype, arguments)
+            problem.check_axis_on_gpu()
+            return _filter_on_gpu(problem.for_arrays_on(there.device, there.dtype), problem, there, out, stream)
     samples = readable(signals, "the signals")
-    rows = _bank(filters)
-    single = isinstance(filters, np.ndarray) and filters.ndim == 1 or np.isscalar(filters[0])
-    if samples.ndim == 0:
-        raise InvalidArgument("a single number is no signal")
-    moved = np.moveaxis(samples, axis, -1)
-    batch = moved.shape[:-1]
-    flat = moved.reshape(-1, moved.shape[-1])
-    if precision is None:
-        precision = "float64" if is_double(samples.dtype, *(row.dtype for row in rows)) else "float32"
-    if positions and (window is None or window[0] != "peak"):
-        raise InvalidArgument("positions are those of peaks: pass window=('peak', n)")
-    options = _core.FilterOptions(
-        mode=mode, span=None if span is None else (int(span[0]), int(span[1])), origin=str(origin), precision=precision,
-        nan=nan, post=post or "none", window="none" if window is None else f"{window[0]}:{window[1]}", method=method)
-    bank = _core.FilterBank(flat.shape[0], flat.shape[1], rows, options, engines(device, workers, max_gpu_mem),
-                            samples.dtype.name)
-    shape = (flat.shape[0], len(rows), bank.result_samples)
-    results = np.empty(shape, bank.result_type)
-    where = np.empty(shape, np.int64) if positions else None
-    with progress_bar(progress) as report:
-        bank.execute(flat, results, where, report)
-
-    def shaped(array: np.ndarray) -> np.ndarray:
-        whole = array.reshape(*batch, *array.shape[1:])
-        last = whole[..., 0, :] if single else whole
-        place = axis if axis >= 0 else axis + samples.ndim
-        if single:
-            return np.moveaxis(last, -1, place)
-        return np.moveaxis(last, (-2, -1), (place, place + 1))
-
-    shaped_results = shaped(results)
-    if samples is not signals:
-        shaped_results = give_back(shaped_results, signals)
-    if where is None:
-        return shaped_results
-    where -= bank.origin  # indices in the full result: sample i of the signal is at i + origin
-    return shaped_results, shaped(where)
+    problem = _Problem(samples.shape, filters, samples.dtype, arguments)
+    return _filter_on_host(problem.for_host_arrays(), problem, signals, samples, out, progress)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in a GPU's memory, of CuPy and PyTorch."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -73,6 +76,43 @@ def test_other_libraries_are_named():
 
     with pytest.raises(RuntimeError, match="CuPy and PyTorch"):
         convolume.convolve(Elsewhere(), [1.0])
+    with pytest.raises(RuntimeError, match="CuPy and PyTorch"):
+        convolume.filter_bank(Elsewhere(), [1.0])
+    with pytest.raises(RuntimeError, match="CuPy and PyTorch"):
+        convolume.FilterBank((8,), [1.0], device="cpu")(Elsewhere())
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """Arrays that say of themselves what those of CuPy say. Nothing but their facts is there."""
+    def array(shape, dtype="float32"):
+        made = type("ndarray", (), {"__module__": "cupy", "__dlpack_device__": lambda self: (2, 0)})()
+        made.__cuda_array_interface__ = {"typestr": np.dtype(dtype).str, "data": (64, False), "shape": shape}
+        made.data = SimpleNamespace(ptr=64)
+        return made
+
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(ascontiguousarray=lambda array: array))
+    return array
+
+
+def test_signals_that_are_refused_before_a_gpu_is_needed(stand_in):
+    bank = convolume.FilterBank((2, 8), [1.0, 1.0], device="cpu")
+    with pytest.raises(ValueError, match=r"shape \(2, 9\) where this bank was planned for \(2, 8\)"):
+        bank(stand_in((2, 9)))
+    with pytest.raises(ValueError, match="int64: convert it"):
+        bank(stand_in((2, 8), "int64"))
+    for filtered in (lambda there: convolume.filter_bank(there, [1.0], axis=0),
+                     convolume.FilterBank((2, 8), [1.0], axis=0, device="cpu")):
+        with pytest.raises(ValueError, match="along the last axis: move the axis there"):
+            filtered(stand_in((2, 8)))
+    with pytest.raises(ValueError, match="positions are those of peaks"):
+        convolume.filter_bank(stand_in((8,)), [1.0], positions=True)
+
+
+@pytest.mark.skipif(any(gpu.usable for gpu in convolume.gpu_devices()), reason="a GPU would be given a wrong address")
+def test_signals_on_a_gpu_without_one(stand_in):
+    with pytest.raises(RuntimeError, match="GPU|CUDA"):
+        convolume.filter_bank(stand_in((8,)), [1.0])
 
 
 @pytest.mark.parametrize("method", ["rl", "shb", "rl-tv", "wiener"])
@@ -100,3 +140,74 @@ def test_deconvolution_that_is_enough(library, random):
     third = convolume.richardson_lucy(image, psf, 3)
     got = convolume.richardson_lucy(on_gpu(library, image), psf, 9, callback=lambda done: done.number == 3)
     np.testing.assert_allclose(on_host(got), third, rtol=1e-3, atol=1e-3 * third.max())
+
+
+@pytest.mark.parametrize("mode", ["same", "full", "valid"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("taps", [5, 301])
+def test_filters_against_numpy(library, random, mode, dtype, taps):
+    signals = (50 * random.standard_normal((2, 3, 4000))).astype(dtype)
+    bank = random.standard_normal((4, taps)).astype(np.float64 if dtype == "float64" else np.float32)
+    got = convolume.filter_bank(on_gpu(library, signals), bank, mode=mode)
+    assert type(got).__module__.partition(".")[0] == library.__name__
+    got = on_host(got)
+    assert got.dtype == {"float64": np.float64, "complex64": np.complex64}.get(dtype, np.float32)
+    for i, j, k in np.ndindex(2, 3, 4):
+        full = np.convolve(signals[i, j].astype(np.complex128), bank[k])
+        want = {"full": full, "same": full[(taps - 1) // 2:][:4000], "valid": full[taps - 1:4000]}[mode]
+        near = 1e-9 if dtype == "float64" else 2e-5
+        np.testing.assert_allclose(got[i, j, k], want, rtol=0, atol=near * np.abs(full).max())
+
+
+def test_peaks_on_a_gpu(library, random):
+    signal = random.standard_normal((3, 20_000)).astype(np.float32)
+    bank = random.standard_normal((2, 33)).astype(np.float32)
+    options = {"window": ("peak", 100), "positions": True}
+    for origin in ("center", "causal"):
+        got, where = convolume.filter_bank(on_gpu(library, signal), bank, origin=origin, **options)
+        want, there = convolume.filter_bank(signal, bank, origin=origin, device="cpu", **options)
+        np.testing.assert_allclose(on_host(got), want, rtol=1e-4, atol=1e-3)
+        assert (on_host(where) == there).mean() > 0.999  # two samples may be as large but for rounding
+
+
+def test_a_planned_bank_on_a_gpu(library, random):
+    """Into the caller's array, on the caller's stream, by its object and by its address."""
+    signals = random.standard_normal((4, 100_000)).astype(np.float32)
+    bank = convolume.FilterBank(signals.shape, random.standard_normal((3, 65)).astype(np.float32))
+    want = bank(signals)
+    there = on_gpu(library, signals)
+    out = on_gpu(library, np.zeros(bank.result_shape, np.float32))
+    assert bank(there, out) is out
+    np.testing.assert_allclose(on_host(out), want, atol=1e-3)
+    stream = library.cuda.Stream(non_blocking=True) if library.__name__ == "cupy" else library.cuda.Stream()
+    address = stream.ptr if library.__name__ == "cupy" else stream.cuda_stream
+    for given in (stream, address):
+        with stream if library.__name__ == "cupy" else library.cuda.stream(stream):
+            late = on_gpu(library, np.zeros_like(signals))
+            for _ in range(20):
+                late = late + 0
+            late = late + on_gpu(library, signals)
+        got = bank(late, stream=given)  # not the library's current stream
+        stream.synchronize()
+        np.testing.assert_allclose(on_host(got), want, atol=1e-3)
+    for bad in (out[:2], out[..., ::2], on_gpu(library, np.ones(bank.result_shape))):
+        with pytest.raises(ValueError, match="out"):
+            bank(there, bad)
+
+
+def test_strided_and_whole_numbers_on_a_stream(library, random):
+    """What is copied or converted first is so on the caller's stream as well."""
+    image = (100 * random.random((400, 600))).astype(np.int16)
+    blur = convolume.Convolver((400, 300), np.ones((5, 5), np.float32), dtype=np.int16)
+    bank = convolume.FilterBank((400, 300), np.ones(9, np.float32), dtype=np.int16)
+    stream = library.cuda.Stream(non_blocking=True) if library.__name__ == "cupy" else library.cuda.Stream()
+    for plan in (blur, bank):
+        want = plan(np.ascontiguousarray(image[:, ::2]))
+        with stream if library.__name__ == "cupy" else library.cuda.stream(stream):
+            late = on_gpu(library, np.zeros_like(image))
+            for _ in range(50):
+                late = late + 0
+            late = late + on_gpu(library, image)
+        got = plan(late[:, ::2], stream=stream)
+        stream.synchronize()
+        np.testing.assert_allclose(on_host(got), want, rtol=1e-4)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of filters against numpy.convolve."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -75,3 +77,38 @@ def test_refused_in_one_sentence(case):
     call, words = REFUSED[case]
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_planned_bank_is_the_function():
+    random = np.random.default_rng(3)
+    signals = random.standard_normal((5, 400, 2)).astype(np.float32)
+    taps = random.standard_normal((3, 21)).astype(np.float32)
+    bank = convolume.FilterBank(signals.shape, taps, axis=1, mode="full", device="cpu")
+    want = convolume.filter_bank(signals, taps, axis=1, mode="full", device="cpu")
+    assert bank.result_shape == want.shape == (5, 3, 420, 2) and bank.dtype == want.dtype
+    np.testing.assert_array_equal(bank(signals), want)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(bank))(signals), want)
+    assert bank.plan.engine == "cpu:0" and bank.plan.method in repr(bank) and bank.plan.seconds > 0
+    assert bank.plan.method in str(bank.plan)
+    with pytest.raises(ValueError, match="planned for"):
+        bank(signals[:2])
+    with pytest.raises(ValueError, match="axis 3"):
+        convolume.FilterBank(signals.shape, taps, axis=3)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_results_into_an_array(axis):
+    random = np.random.default_rng(4)
+    signals = random.standard_normal((60, 60)).astype(np.float32)
+    taps = random.standard_normal((2, 7)).astype(np.float32)
+    want = convolume.filter_bank(signals, taps, axis=axis, device="cpu")
+    for out in (np.zeros(want.shape, want.dtype), np.zeros((*want.shape[:-1], 120), want.dtype)[..., ::2]):
+        assert convolume.filter_bank(signals, taps, axis=axis, device="cpu", out=out) is out
+        np.testing.assert_array_equal(out, want)
+    # Over the signals themselves.
+    signals_again = signals.copy()
+    convolume.filter_bank(signals_again, taps[0], axis=axis, device="cpu", out=signals_again)
+    np.testing.assert_array_equal(signals_again, convolume.filter_bank(signals, taps[0], axis=axis, device="cpu"))
+    for bad in (np.zeros(want.shape), np.zeros(want.shape[1:], np.float32), [0.0]):
+        with pytest.raises(ValueError, match="out"):
+            convolume.filter_bank(signals, taps, axis=axis, device="cpu", out=bad)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured PSFs, against beads and light that are simulated here by NumPy alone."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import convolume
+
+CENTERS = [(15.2, 20.4, 22.1), (14.6, 60.3, 25.8), (16.0, 24.7, 70.5), (15.4, 66.6, 68.2), (15.0, 44.5, 47.3)]
+WIDTHS = np.array([2.5, 1.6, 1.8])  # standard deviations along z, y, x
+
+
+def gaussian(shape, center, flux):
+    """Of total light `flux`, at the middles of voxels."""
+    along = [np.exp(-(np.arange(n) - c) ** 2 / (2 * s * s)) / (s * np.sqrt(2 * np.pi))
+             for n, c, s in zip(shape, center, WIDTHS)]
+    return flux * along[0][:, None, None] * along[1][:, None] * along[2]
+
+
+@pytest.fixture
+def stack(random):
+    values = np.full((31, 88, 92), 20.0)
+    for center in CENTERS:
+        values += gaussian(values.shape, center, 40_000)
+    return random.poisson(values)
+
+
+def test_psf_is_the_mean_of_beads(stack):
+    measured = convolume.psf_from_beads(stack.astype(np.uint16), shape=(21, 15, 17), spacing=(0.3, 0.1, 0.1))
+    psf = np.asarray(measured.psf)
+    assert psf.dtype == np.float32 and psf.shape == (21, 15, 17) and measured.psf.spacing == (0.3, 0.1, 0.1)
+    assert psf.sum() == pytest.approx(1, abs=1e-5)
+    want = gaussian(psf.shape, (10, 7, 8), 1)
+    assert np.abs(psf - want).max() < 0.06 * want.max()  # light's noise is 2 % at the peak
+    np.testing.assert_allclose(measured.fwhm, 2.3548 * WIDTHS, rtol=0.04)
+    assert measured.found == len(measured.centers) == 5
+    nearest = [min(np.abs(np.array(center) - one).max() for one in measured.centers) for center in CENTERS]
+    assert max(nearest) < 0.2
+    np.testing.assert_allclose(measured.fluxes, 40_000, rtol=0.05)
+    assert measured.background == pytest.approx(20, abs=1)
+
+
+def test_beads_that_are_left_out(stack):
+    border = stack + gaussian(stack.shape, (15, 84, 46), 40_000)
+    measured = convolume.psf_from_beads(border, shape=(21, 15, 15))
+    assert (measured.found, measured.at_border, len(measured.centers)) == (6, 1, 5)
+    assert measured.psf.spacing == (None, None, None)
+    twin = stack + gaussian(stack.shape, (15.4, 66.6, 74), 40_000)
+    measured = convolume.psf_from_beads(twin, shape=(21, 15, 15))
+    assert measured.crowded >= 1 and len(measured.centers) == 4
+    bright = stack + gaussian(stack.shape, CENTERS[0], 200_000)
+    full = convolume.psf_from_beads(np.minimum(bright, 1023).astype(np.uint16), shape=(21, 15, 15))
+    assert full.saturated == 1 and len(full.centers) == 4
+    kept = convolume.psf_from_beads(np.minimum(bright, 1023).astype(np.uint16), shape=(21, 15, 15), saturation=None)
+    assert kept.saturated == 0
+    assert convolume.psf_from_beads(np.minimum(bright, 1000), shape=(21, 15, 15), saturation=1000).saturated == 1
+
+
+def test_stacks_that_are_refused(stack):
+    for arguments, words in (((stack[0], (3, 3, 3)), "2 dimensions"), ((stack, (3, 4, 3)), "odd size"),
+                             ((stack, (3, 3)), "2 numbers"), ((stack * 1j, (3, 3, 3)), "complex"),
+                             ((np.zeros_like(stack), (3, 3, 3)), "bead|bright")):
+        with pytest.raises(ValueError, match=words):
+            convolume.psf_from_beads(arguments[0], shape=arguments[1])
+    with pytest.raises(ValueError, match="saturation"):
+        convolume.psf_from_beads(stack, shape=(5, 5, 5), saturation="never")
+
+
+def born_wolf(shape, spacing, na, index, wavelength):
+    """|2 ∫ J0(k NA r ρ) exp(i k z √(n² - NA²ρ²)) ρ dρ|² at the middles of voxels, by the trapezoidal rule."""
+    z, y, x = (step * (np.arange(n) - n // 2) for n, step in zip(shape, spacing))
+    radii, places = np.unique(np.hypot(y[:, None], x).round(9), return_inverse=True)
+    rho = np.linspace(0, 1, 801)
+    k = 2 * np.pi / wavelength
+    bessel = scipy.special.j0(k * na * radii[:, None] * rho) * rho
+    planes = []
+    for height in z:
+        wave = np.exp(1j * k * height * np.sqrt(index**2 - na**2 * rho**2))
+        planes.append(np.abs(2 * np.trapezoid(bessel * wave, rho)) ** 2)
+    values = np.array(planes)[:, places.reshape(len(y), len(x))]
+    return values / values.sum()
+
+
+SPACING = (0.25, 0.06, 0.06)
+
+
+def test_na_is_found():
+    light = {"wavelength": 0.5, "ni": 1.33, "model": "born-wolf", "spacing": SPACING}
+    measured = 5e4 * born_wolf((25, 41, 41), SPACING, na=1.0, index=1.33, wavelength=0.5) + 0.3
+    refined = convolume.refine_psf(measured, ["na"], na=0.85, **light)
+    found = refined.parameters["na"]
+    assert found.value == pytest.approx(1.0, abs=0.01)
+    assert found.low == pytest.approx(0.6 * 0.85) and 1.0 < found.high <= 1.4 * 0.85 + 1e-9
+    assert found.deviation < 0.02 and not found.at_bound
+    assert refined.residual < 0.05 < refined.first_residual
+    again = np.asarray(convolume.make_psf(shape=(25, 41, 41), **refined.arguments))
+    want = born_wolf((25, 41, 41), SPACING, na=1.0, index=1.33, wavelength=0.5)
+    assert np.abs(again - want).max() < 0.05 * want.max()
+
+
+def test_from_beads_to_a_microscope(random):
+    """The whole way: a stack of beads, their PSF, its NA and index."""
+    spot = born_wolf((41, 61, 61), SPACING, na=0.9, index=1.40, wavelength=0.5)
+    stack = np.full((49, 200, 200), 10.0)
+    for z, y, x in ((2, 5, 8), (6, 120, 12), (4, 130, 125), (5, 12, 130)):
+        stack[z:z + 41, y:y + 61, x:x + 61] += 2e6 * spot
+    image = convolume.Image.of_array(random.poisson(stack).astype(np.float32), spacing=SPACING)
+    measured = convolume.psf_from_beads(image, shape=(25, 41, 41))
+    assert measured.psf.spacing == SPACING and len(measured.centers) == 4
+    refined = convolume.refine_psf(measured, ("na", "index"), na=1.0, wavelength=0.5, ni=1.33, model="born-wolf")
+    assert refined.parameters["na"].value == pytest.approx(0.9, abs=0.02)
+    assert refined.parameters["index"].value == pytest.approx(1.40, abs=0.04)
+    assert refined.arguments["ni"] == refined.parameters["index"].value
+
+
+def test_refinements_that_are_refused():
+    light = {"wavelength": 0.5, "ni": 1.33, "model": "born-wolf", "na": 0.9}
+    measured = born_wolf((9, 11, 11), SPACING, na=1.0, index=1.33, wavelength=0.5)
+    for stack, parameters, spacing, words in ((measured, ["na"], None, "voxel size"),
+                                              (measured, "na", SPACING, "names"),
+                                              (measured, ["gain"], SPACING, "gain"),
+                                              (measured, ["depth"], SPACING, "no depth"),
+                                              (measured, [], SPACING, "no parameter"),
+                                              (measured[4:5], ["na"], SPACING, "1 plane"),
+                                              (measured[0], ["na"], SPACING, "2 dimensions")):
+        with pytest.raises(ValueError, match=words):
+            convolume.refine_psf(stack, parameters, spacing=spacing, **light)
