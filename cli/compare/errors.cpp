@@ -2,13 +2,12 @@
 #include "cli/compare/errors.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <thread>
 #include <vector>
-
-#include "core/thread_team.hpp"
-#include "core/threads.hpp"
 
 namespace convolume::cli {
 
@@ -98,12 +97,23 @@ Errors errors_of(const ConstImageView& a, const ConstImageView& b) {
     constexpr index_t band = 64;
     const index_t rows = a.shape.z * a.shape.y;
     std::vector<Sums> bands(static_cast<std::size_t>(ceil_div(rows, band)));
-    parallel_for(ceil_div(rows, band), thread_count(0), [&](index_t i, int) {
-        const index_t end = std::min(rows, (i + 1) * band);
-        bands[static_cast<std::size_t>(i)] =
-            complex_data ? sums_of_rows<std::complex<double>>(a, b, i * band, end)
-                         : sums_of_rows<double>(a, b, i * band, end);
-    });
+    std::atomic<std::size_t> next_band = 0;
+    const auto add_up = [&] {
+        for (std::size_t i; (i = next_band++) < bands.size();) {
+            const index_t begin = static_cast<index_t>(i) * band;
+            const index_t end = std::min(rows, begin + band);
+            bands[i] = complex_data ? sums_of_rows<std::complex<double>>(a, b, begin, end)
+                                    : sums_of_rows<double>(a, b, begin, end);
+        }
+    };
+    {
+        constexpr std::size_t worth = 64;  // bands of a thread, which takes long to start
+        std::vector<std::jthread> others;
+        const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+        while (others.size() + 1 < std::min(most, bands.size() / worth))
+            others.emplace_back(add_up);
+        add_up();
+    }
     Sums sums;
     for (const Sums& next : bands) sums.add(next);
     Errors errors = sums.errors;
