@@ -6,7 +6,7 @@
 #include <list>
 #include <stop_token>
 
-#include "convolume/stop_scope.hpp"
+#include "convolume/execution.hpp"
 
 namespace convolume {
 

@@ -2,7 +2,7 @@
 #include <mutex>
 
 #include "convolume/error.hpp"
-#include "convolume/stop_scope.hpp"
+#include "convolume/execution.hpp"
 #include "deconvolve/device_deconvolution.hpp"
 
 namespace convolume {

@@ -83,7 +83,7 @@ std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
     }
     shared_.report_plan(file, *file_run->steps, choice_.engines);
     if (options.dry_run) {
-        file_run->keep_json(nullptr);
+        if (options.json) file_run->keep_json(nullptr);
         file.outcome = Outcome::planned;
         return nullptr;
     }
@@ -110,7 +110,7 @@ void Worker::commit(FileRun& run) {
         file.seconds = times.timeline.now_s();
         file.outcome = Outcome::done;
         shared_.print([&] { run.steps->report_result(run.console, times); });
-        run.keep_json(&times);
+        if (shared_.request().run.json) run.keep_json(&times);
         shared_.report(file);
     } catch (const std::exception& error) {
         file.seconds = run.run.timeline().now_s();

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cli/files/metadata_json.hpp"
-#include "convolume/stop_scope.hpp"
+#include "convolume/execution.hpp"
 
 namespace convolume::cli {
 

@@ -32,7 +32,7 @@ for number, name in enumerate(names):
 runs = {"convolve": ["convolve"], "deconvolve": ["deconvolve", "--iterations", "2"]}
 if sys.argv[2] == "ON":
     runs["coded TIFF"] = ["convolve", "--output-name", "{stem}.tif", "--compression", "deflate"]
-ALLOWED = {"memory, MiB": 32, "threads": 4, "open files": 6}  # what it may grow by, after a tenth of the files
+ALLOWED = {"memory, MiB": 12, "threads": 4, "open files": 6}  # what it may grow by, after a tenth of the files
 
 
 def use(process):

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
-#include "convolume/stop_scope.hpp"
+#include "convolume/execution.hpp"
 #include "cpu/fftw.hpp"
 #include "tests/catch.hpp"
 

@@ -59,8 +59,9 @@ void check_overlaps(const std::function<void(const ConstImageView&, const ImageV
                 CHECK(std::abs(static_cast<const float*>(to.data)[i] -
                                2 * before[static_cast<std::size_t>(input + i * step)]) < 1e-4);
         } else {
-            check_refused([&] { execute(row_at(memory, input, n, step), to); },
-                          {input_name, output_name, "overlap"});
+            check_refused(
+                [&, input = input, step = step] { execute(row_at(memory, input, n, step), to); },
+                {input_name, output_name, "overlap"});
             CHECK(memory == before);
         }
     }

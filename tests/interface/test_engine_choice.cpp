@@ -70,7 +70,7 @@ TEST_CASE("engines: a GPU that is demanded is used, or missed with a reason") {
     gpu.device = EngineChoice::Device::gpu;
     if (!gpu_unavailable().empty()) {
         for (const auto& [name, make] : makers) {
-            const std::string text = message_of<Unavailable>([&] { make(gpu); });
+            const std::string text = message_of<Unavailable>([&, make = make] { make(gpu); });
             INFO(name << ": " << text);
             CHECK(contains(text, gpu_unavailable()));
         }
@@ -82,7 +82,7 @@ TEST_CASE("engines: a GPU that is demanded is used, or missed with a reason") {
     gpu.gpus = {99};
     for (const auto& [name, make] : makers) {
         INFO(name);
-        CHECK(contains(message_of<InvalidArgument>([&] { make(gpu); }), "no GPU 99"));
+        CHECK(contains(message_of<InvalidArgument>([&, make = make] { make(gpu); }), "no GPU 99"));
     }
 }
 
@@ -104,11 +104,11 @@ TEST_CASE("engines: with an automatic choice there is always one") {
 TEST_CASE("engines: counts that make no sense are refused, and named") {
     for (const auto& [name, make] : makers) {
         EngineChoice choice = on_cpu(-3);
-        const std::string text = message_of<InvalidArgument>([&] { make(choice); });
+        const std::string text = message_of<InvalidArgument>([&, make = make] { make(choice); });
         INFO(name << ": " << text);
         CHECK(contains(text, "-3 threads"));
-        CHECK(
-            contains(message_of<InvalidArgument>([&] { make(on_cpu(100000)); }), "100000 threads"));
+        CHECK(contains(message_of<InvalidArgument>([&, make = make] { make(on_cpu(100000)); }),
+                       "100000 threads"));
         CHECK_NOTHROW(make(on_cpu(1)));
     }
     for (const char* name : {"Convolver", "Deconvolver"}) {
