@@ -122,6 +122,16 @@ ExecutionReport Convolver::Impl::execute(ImageSource& source, ImageSink& sink,
     return report;
 }
 
+namespace {
+
+// Memory was refused after samples had been written: a sink takes every sample once, so that
+// nothing is tried again.
+struct RefusedTooLate {
+    std::string why;
+};
+
+}  // namespace
+
 ExecutionReport Convolver::Impl::run_stream(ImageSource& source, ImageSink& sink,
                                             const ExecutionContext& context) const {
     Stream stream{&source, &sink};
@@ -132,18 +142,23 @@ ExecutionReport Convolver::Impl::run_stream(ImageSource& source, ImageSink& sink
     arguments.find_nonfinite = may_hold_nonfinite(source.format().type);
     arguments.scratch_directory = options.scratch_directory;
     arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
-    ExecutionReport report = run_with_retries([&](const PlanRunner& current) {
+    const auto run = [&](const PlanRunner& current) {
         try {
             return current.execute(arguments, context);
         } catch (const FoundNonfinite&) {
             check_finite(source, context);
             throw InternalError("NaN or infinities were found in an image that has none");
         } catch (const OutOfMemory& error) {
-            // A sink takes every sample once.
-            if (stream.written) throw IoError(error.what());
+            if (stream.written) throw RefusedTooLate{error.what()};
             throw;
         }
-    });
+    };
+    ExecutionReport report;
+    try {
+        report = run_with_retries(run);
+    } catch (const RefusedTooLate& refused) {
+        throw OutOfMemory(refused.why);
+    }
     // Tasks count the samples that they share more than once.
     if (arguments.find_nonfinite && report.nonfinite_inputs > 0)
         report.nonfinite_inputs = check_finite(source, context);

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "convolume/error.hpp"
+#include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 #include "core/host_memory.hpp"
 #include "gpu/runtime/check.hpp"
@@ -87,8 +89,16 @@ StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex>
     void* data = nullptr;
     try {
         if (smaller) check(cudaFreeHost(smaller), "freeing a staging buffer");
-        check(cudaHostAlloc(&data, static_cast<std::size_t>(rounded), cudaHostAllocPortable),
-              "a staging buffer");
+        const cudaError_t status =
+            cudaHostAlloc(&data, static_cast<std::size_t>(rounded), cudaHostAllocPortable);
+        if (status == cudaErrorMemoryAllocation) {
+            static_cast<void>(cudaGetLastError());
+            throw OutOfMemory(
+                message("the system refused ", format_bytes(rounded),
+                        " of page-locked memory for transfers to the GPU: close other "
+                        "programs, or compute on the CPU"));
+        }
+        check(status, "taking memory for transfers");
     } catch (...) {
         lock.lock();
         ++room_;

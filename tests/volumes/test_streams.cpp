@@ -226,6 +226,12 @@ TEST_CASE("streams: what sources and sinks throw ends the execution") {
                 if (write == number) throw IoError("the disk is full");
             };
             CHECK_THROWS_WITH(convolver.execute(source, full), "the disk is full");
+            TestSource starved({&image});
+            starved.before_read = [&](index_t read) {
+                if (read == number) throw OutOfMemory("there is no memory");
+            };
+            TestSink begun({shape, PixelType::float32});
+            CHECK_THROWS_AS(convolver.execute(starved, begun), OutOfMemory);
             // Nothing more is read than what was on its way.
             CHECK(source.samples_read() <
                   element_count(shape) * (number + 6) * 2 / convolver.plan().tasks);
