@@ -59,8 +59,8 @@ for sent, count in counts.items():
         process.send_signal(sent)
         _, error = process.communicate(timeout=120)
         where = f"{sent.name} {number} of seed {seed}, {name}"
-        early = sent == signal.SIGINT and process.returncode == -sent and not caught
-        ends[f"{sent.name}: {process.returncode}{' before main' if early else ''}"] += 1
+        too_early = sent == signal.SIGINT and process.returncode == -sent and not caught
+        ends[f"{sent.name}: {process.returncode}{' before main' if too_early else ''}"] += 1
         if sent == signal.SIGKILL:
             allowed = (-sent, 0)
         else:  # by the signal only while the system loads the program, which has begun nothing then
@@ -78,6 +78,11 @@ for sent, count in counts.items():
         left = runs.leftovers()
         if left:
             failures.append(f"{where}: left {left}")
+# Loading is short: where it excuses every second interruption, there is no handler at all.
+interruptions = counts[signal.SIGINT]
+early = sum(number for end, number in ends.items() if end.endswith("before main"))
+if interruptions >= 10 and early > interruptions / 2:
+    failures.append(f"{early} of {interruptions} interruptions met no handler")
 os.chdir("/")
 shutil.rmtree(folder)
 for failure in failures:
