@@ -39,10 +39,11 @@ void make_convolver(PlannedConvolver* self, const Triple& shape, const ReadArray
                     const std::string& image_type, const std::string& output_type) {
     const ConstImageView taps = view(kernel);
     const PixelType in = parse_pixel_type(image_type), out = parse_pixel_type(output_type);
-    const nb::gil_scoped_release released;
-    Convolver convolver(index3(shape), taps, options, engines, in, out);
-    const double seconds = convolver.plan().chosen.seconds;
-    new (self) PlannedConvolver{std::move(convolver), seconds};
+    plan_released([&] {
+        Convolver convolver(index3(shape), taps, options, engines, in, out);
+        const double seconds = convolver.plan().chosen.seconds;
+        new (self) PlannedConvolver{std::move(convolver), seconds};
+    });
 }
 
 }  // namespace

@@ -135,8 +135,8 @@ void bind_deconvolver(nb::module_& module) {
             [](Deconvolver* self, const Triple& shape, const ReadArray& psf,
                const DeconvolveOptions& options, const EngineChoice& engines) {
                 const ConstImageView taps = view(psf);
-                const nb::gil_scoped_release released;
-                new (self) Deconvolver(index3(shape), taps, options, engines);
+                plan_released(
+                    [&] { new (self) Deconvolver(index3(shape), taps, options, engines); });
             },
             nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("engines"))
         .def_prop_ro("plan_text", [](const Deconvolver& self) { return self.plan().to_string(); })

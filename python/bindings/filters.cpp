@@ -41,8 +41,10 @@ void bind_filters(nb::module_& module) {
                const EngineChoice& engines, const std::string& signal_type) {
                 const std::vector<ConstImageView> bank = views(filters);
                 const PixelType type = parse_pixel_type(signal_type);
-                const nb::gil_scoped_release released;
-                new (self) FilterBank(SignalShape{signals, samples}, bank, options, engines, type);
+                plan_released([&] {
+                    new (self)
+                        FilterBank(SignalShape{signals, samples}, bank, options, engines, type);
+                });
             },
             nb::arg("signals"), nb::arg("samples"), nb::arg("filters"), nb::arg("options"),
             nb::arg("engines"), nb::arg("signal_type"))

@@ -74,4 +74,11 @@ void run_released(double expected_s, const nb::object& progress,
     if (calls.raised()) std::rethrow_exception(calls.raised());
 }
 
+void plan_released(const std::function<void()>& work) {
+    run_released(worth_a_thread_s, nb::none(), [&](const ExecutionContext& context) {
+        const StopScope scope(context.stop);
+        work();
+    });
+}
+
 }  // namespace convolume::python

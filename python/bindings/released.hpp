@@ -17,6 +17,9 @@ namespace convolume::python {
 void run_released(double expected_s, const nanobind::object& progress,
                   const std::function<void(const ExecutionContext&)>& work);
 
+/// The same for constructors, which take no ExecutionContext: kernels of many taps take seconds.
+void plan_released(const std::function<void()>& work);
+
 /// Keeps the first exception that a caller's Python function raised, and asks the work to stop.
 /// The interpreter lock is taken for the call alone.
 class PythonCalls {

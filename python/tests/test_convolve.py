@@ -256,6 +256,27 @@ def test_control_c(tmp_path):
     run.stdout.close()
 
 
+def test_control_c_while_planning():
+    program = ("import numpy, convolume, time\n"
+               "kernel = numpy.random.default_rng(1).random((340, 340, 340), 'f4')\n"
+               "for turn in range(2):\n"
+               "    print('ready', flush=True)\n"
+               "    begin = time.monotonic()\n"
+               "    try:\n"
+               "        convolume.Convolver((360, 360, 360), kernel, device='cpu', workers=1)\n"
+               "    except KeyboardInterrupt:\n"
+               "        pass\n"
+               "    print(time.monotonic() - begin, flush=True)\n")
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
+        run.stdout.readline()
+        whole = float(run.stdout.readline())
+        run.stdout.readline()
+        time.sleep(0.15 * whole)
+        run.send_signal(signal.SIGINT)
+        assert float(run.stdout.readline()) < 0.7 * whole
+        assert run.wait(60) == 0
+
+
 def test_arrays_of_others():
     class Borrowed:
         """An array of another library, in host memory."""
