@@ -21,9 +21,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from report import report_text
-
 from deconvolve_gpu import SLABS, WALK, WALK_BYTES, case_folder, text
+from report import report_text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "reproduce"))
 from chart import chart  # noqa: E402
