@@ -2,6 +2,7 @@
 """The engine of Dask: blocks as tasks of a cluster, a bounded number of them at a time."""
 
 import asyncio
+import concurrent.futures
 import importlib
 import itertools
 import logging
@@ -123,7 +124,7 @@ def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, An
             submit(len(keys))
             yield from reports
         client.unregister_worker_plugin(plugin.name)
-    except (OSError, TimeoutError, asyncio.CancelledError, closed) as error:
+    except (OSError, TimeoutError, asyncio.CancelledError, concurrent.futures.CancelledError, closed) as error:
         if watch.lost:
             raise Unavailable(_NO_WORKERS) from None
         raise Unavailable(f"{_NO_SCHEDULER} ({sentence(error)})") from None

@@ -136,3 +136,17 @@ def test_all_workers_gone(tmp_path, source, image, monkeypatch):
         threading.Timer(1.5, lambda: client.cluster.scale(0)).start()
         with pytest.raises(RuntimeError, match="all workers"):
             convolume.process(source, tmp_path / "b.zarr", slow, halo=(0, 0, 0), client=client, **GRID)
+
+
+def test_results_cancelled_while_they_are_fetched(tmp_path, source, monkeypatch):
+    """As when the last worker goes at that moment."""
+    from distributed.client import FutureCancelledError
+
+    from convolume import _process_dask
+
+    def fetch(client, futures, groups):
+        raise FutureCancelledError("block", "unknown")
+
+    monkeypatch.setattr(_process_dask, "_reports_of", fetch)
+    with pytest.raises(RuntimeError, match="go on with resume"):
+        convolume.process(source, tmp_path / "b.zarr", lambda values: values, halo=(0, 0, 0), dask="local:1", **GRID)
