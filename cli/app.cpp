@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <new>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "cli/run/exit_code.hpp"
 #include "cli/run/interrupt.hpp"
 #include "cli/run/out_of_memory.hpp"
+#include "cli/run/python_program.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -44,18 +46,34 @@ void refuse_unknown_command(const CLI::App& app, int argc, const char* const* ar
                                       names_of_subcommands(app)));
 }
 
+bool names_zarr(std::string_view argument) {
+    while (argument.ends_with('/')) argument.remove_suffix(1);
+    const std::size_t end = argument.rfind(".zarr");
+    // "a.zarr" or its level, "a.zarr/1".
+    return end != std::string_view::npos &&
+           argument.substr(end + 5).find_first_not_of("/0123456789") == std::string_view::npos;
+}
+
 // Files are read by the library; OME-Zarr is a folder of many, which the Python package reads.
 void refuse_zarr(int argc, const char* const* argv) {
     if (argc < 2 || std::string_view(argv[1]) == "process") return;
-    for (int i = 2; i < argc; ++i) {
-        std::string_view argument = argv[i];
-        while (argument.ends_with('/')) argument.remove_suffix(1);
-        if (argument.ends_with(".zarr"))
-            throw InvalidArgument(message(argument, " is OME-Zarr, which ", argv[1],
+    for (int i = 2; i < argc; ++i)
+        if (names_zarr(argv[i]))
+            throw InvalidArgument(message(argv[i], " is OME-Zarr, which ", argv[1],
                                           " does not take; convolume process convolves and "
                                           "deconvolves it, and convolume.open of the Python "
                                           "package reads it"));
-    }
+}
+
+// Commands that the Python package gives copies of such images.
+void hand_over_zarr(int argc, const char* const* argv) {
+    constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "info",
+                                             "preview"};
+    if (argc < 2 || started_by_python_program() ||
+        std::find(std::begin(commands), std::end(commands), argv[1]) == std::end(commands))
+        return;
+    if (std::any_of(argv + 2, argv + argc, names_zarr))
+        run_python_program("convolume-zarr", {argv + 1, argv + argc});
 }
 
 }  // namespace
@@ -96,6 +114,7 @@ int run_command(int argc, const char* const* argv) {
         return false;
     };
     try {
+        hand_over_zarr(argc, argv);
         parse_command_line(app, argc, argv);
         if (!action)
             throw InvalidArgument(message("no subcommand was named; give one of ",

@@ -163,20 +163,25 @@ def _run(arguments: argparse.Namespace) -> None:
               f"before, {report.seconds:.1f} s", file=sys.stderr)
 
 
+def report_error(error: BaseException, interrupted: str) -> int:
+    """Writes one sentence; returns the exit code."""
+    code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
+    text = " ".join(str(error).split())
+    if code == 130:
+        text = interrupted
+    elif code == 70:
+        text = f"internal error, please report it with the command you ran: {type(error).__name__}: {text}"
+    print(f"convolume: error: {text}", file=sys.stderr)
+    return code
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, one of those of all commands."""
     parsed = _parser().parse_args(arguments)
     try:
         _run(parsed)
     except (Exception, KeyboardInterrupt) as error:
-        code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
-        text = " ".join(str(error).split())
-        if code == 130:
-            text = "interrupted; blocks that are done stay, --resume goes on"
-        elif code == 70:
-            text = f"internal error, please report it with the command you ran: {type(error).__name__}: {text}"
-        print(f"convolume: error: {text}", file=sys.stderr)
-        return code
+        return report_error(error, "interrupted; blocks that are done stay, --resume goes on")
     return 0
 
 

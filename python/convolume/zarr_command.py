@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``convolume-zarr``: a command of convolume on OME-Zarr images.
+
+``convolume convolve``, ``deconvolve``, ``simulate``, ``info`` and ``preview`` run it where an argument names such an
+image. It gives the command a copy of each as OME-TIFF, and makes OME-Zarr of the OME-TIFF that the command writes.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from ._errors import CannotCreate, InvalidArgument, Unavailable
+from ._files import Image, open, save
+from ._zarr_nodes import is_zarr, levels_of, node_at
+from ._zarr_save import refuse_existing
+from ._zarr_store import Location
+from .process_command import report_error
+
+_WRITERS = ("convolve", "deconvolve", "simulate")
+_PREVIEW_SAMPLES = 2048
+"""A picture needs no finer level than the first whose extents are not larger."""
+
+
+class _Arguments:
+    """Those of a command, told apart: the output, and inputs that are OME-Zarr, by their positions."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.all = list(arguments)
+        self.command = self.all[0] if self.all else ""
+        self.output: int | None = None
+        self.inputs: list[int] = []
+        for number, text in enumerate(self.all[1:], 1):
+            option, equals, value = text.partition("=")
+            if option in ("-o", "--output"):
+                if equals:
+                    self.all[number:number + 1] = [option, value]
+                self.output = number + 1
+            elif option in ("--list", "--output-dir"):
+                raise InvalidArgument(f"{option} is for files: give one OME-Zarr image at a time")
+        for number, text in enumerate(self.all):
+            if number not in (0, self.output) and is_zarr(text.rstrip("/").split("=")[-1]):
+                if text.startswith("-") or "=" in text:
+                    raise InvalidArgument(f"{text}: OME-Zarr is taken as an argument of its own only")
+                self.inputs.append(number)
+        if self.command in _WRITERS and (self.output is None or self.output >= len(self.all)):
+            raise InvalidArgument(f"{self.command} of OME-Zarr needs a name for its result: -o OUT")
+
+    def zarr_output(self) -> str | None:
+        name = None if self.output is None else self.all[self.output]
+        return name if name is not None and is_zarr(name.rstrip("/")) else None
+
+
+def _folder_for(arguments: _Arguments) -> str:
+    """Beside a local output, as what is copied may be large; else where temporary files are."""
+    if arguments.output is None or arguments.command not in _WRITERS:
+        return tempfile.gettempdir()
+    name = arguments.all[arguments.output]
+    path = Location.of(name).local_path if is_zarr(name.rstrip("/")) else name
+    return os.path.dirname(os.path.abspath(path)) if path is not None else tempfile.gettempdir()
+
+
+def _opened(name: str, command: str) -> Image:
+    image = open(name)
+    if command != "preview" or not name.rstrip("/").endswith(".zarr"):
+        return image
+    level = 0
+    while max(image.shape) > _PREVIEW_SAMPLES:
+        level += 1
+        try:
+            image = open(name, level=level)
+        except (ValueError, OSError):
+            break
+    return image
+
+
+def _require_space(folder: str, images: Sequence[Image], writes: bool) -> None:
+    needed = sum(image.dtype.itemsize * _count(image) for image in images)
+    if writes:  # the result, as float32
+        needed += max((4 * _count(image) for image in images), default=0)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise CannotCreate(f"copies of the images take {needed / 2**30:.1f} GiB in {folder}, where {free / 2**30:.1f} "
+                           "GiB are free: convolume process needs no copies")
+
+
+def _count(image: Image) -> int:
+    count = 1
+    for extent in image.shape:
+        count *= extent
+    return count
+
+
+def _information(names: Sequence[str], as_json: bool) -> None:
+    for name in names:
+        image, location = open(name), Location.of(name)
+        node = node_at(location)
+        levels = len(levels_of(node)) if node is not None and not node.is_array else 1
+        extents = dict(zip(image.axes, image.shape))
+        shape = [extents.get(axis, 1) for axis in "ZYX"]
+        facts = {"file": name, "format": "OME-Zarr", "axes": image.axes, "frames": extents.get("T", 1),
+                 "channels": extents.get("C", 1), "shape": shape, "type": image.dtype.name,
+                 "voxel_size_um": list(image.spacing), "levels": levels, "channel_names": image.channel_names,
+                 "bytes": image.dtype.itemsize * _count(image)}
+        if as_json:
+            print(json.dumps(facts, indent=2))
+            continue
+        print(f"format: OME-Zarr\ntype: {facts['type']}\naxes: {image.axes}\ntimes: {facts['frames']}\n"
+              f"channels: {facts['channels']}\nshape (z,y,x): {'×'.join(map(str, shape))}")
+        for axis, size in zip("zyx", image.spacing):
+            print(f"voxel size {axis}: {'unknown' if size is None else f'{size:g} µm'}")
+        print(f"levels: {levels}\nbytes: {facts['bytes']}")
+
+
+def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
+    """Runs convolume; what it says has the user's names for those of copies."""
+    command = os.environ.get("CONVOLUME_COMMAND") or shutil.which("convolume")
+    if command is None:
+        raise Unavailable("the command convolume is not on the PATH")
+    on_terminal = sys.stderr.isatty()  # where progress is shown as it comes
+    done = subprocess.run([command, *arguments], env={**os.environ, "CONVOLUME_COMMAND": command}, check=False,
+                          stdout=subprocess.PIPE, stderr=None if on_terminal else subprocess.PIPE, text=True)
+    for text, stream in ((done.stdout, sys.stdout), (done.stderr, sys.stderr)):
+        for copy, name in names.items():
+            text = (text or "").replace(copy, name)
+        stream.write(text)
+    return done.returncode
+
+
+def _run(given: Sequence[str]) -> int:
+    arguments = _Arguments(given)
+    chosen = [arguments.all[number] for number in arguments.inputs]
+    if arguments.command == "info" and "--statistics" not in arguments.all:
+        _information(chosen, "--json" in arguments.all)
+        return 0
+    target = arguments.zarr_output()
+    overwrite = "--overwrite" in arguments.all
+    dry = "--dry-run" in arguments.all
+    if target is not None:
+        refuse_existing(Location.of(target), 3, overwrite)
+    images = [_opened(name, arguments.command) for name in chosen]
+    with tempfile.TemporaryDirectory(prefix=".convolume-", dir=_folder_for(arguments)) as folder:
+        _require_space(folder, images, target is not None)
+        names = {}
+        for number, name, image in zip(arguments.inputs, chosen, images):
+            copy = os.path.join(folder, f"{number}.ome.tif")
+            save(copy, image)
+            arguments.all[number] = copy
+            names[copy] = name
+        if target is not None and arguments.output is not None:
+            result = os.path.join(folder, "result.ome.tif")
+            arguments.all[arguments.output] = result
+            names[result] = target
+        code = _run_command(arguments.all, names)
+        if code == 0 and target is not None and not dry:
+            save(target, open(result), like=images[0] if images else None, overwrite=overwrite)
+        return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code, one of those of all commands."""
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except (Exception, KeyboardInterrupt) as error:
+        return report_error(error, "interrupted; nothing was written")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands of convolume on OME-Zarr images, through the program convolume-zarr."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import convolume
+from convolume import zarr_command
+
+pytest.importorskip("tensorstore")
+COMMAND = os.environ.get("CONVOLUME_TEST_COMMAND") or shutil.which("convolume")
+pytestmark = pytest.mark.skipif(COMMAND is None, reason="the command convolume is not on the PATH")
+
+
+@pytest.fixture
+def image(tmp_path):
+    values = np.random.default_rng(3).poisson(40, (12, 40, 48)).astype(np.uint16)
+    convolume.save(tmp_path / "a.zarr", values, spacing=(0.3, 0.1, 0.1))
+    kernel = np.random.default_rng(4).random((3, 5, 5)).astype(np.float32)
+    convolume.save(tmp_path / "k.npy", kernel / kernel.sum())
+    return values, kernel / kernel.sum()
+
+
+def run(folder, *arguments):
+    """As users type it; the program is on the PATH as an installed package has it."""
+    program = folder / "bin" / "convolume-zarr"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m convolume.zarr_command \"$@\"\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    environment = {key: value for key, value in os.environ.items() if key != "CONVOLUME_COMMAND"}
+    environment |= {"PATH": f"{program.parent}:{environment['PATH']}",
+                    "PYTHONPATH": os.path.dirname(os.path.dirname(convolume.__file__))}
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, env=environment, cwd=folder,
+                          check=False)
+
+
+def left(folder):
+    return sorted(name for name in os.listdir(folder) if name != "bin")
+
+
+def test_convolve(tmp_path, image):
+    values, kernel = image
+    done = run(tmp_path, "convolve", "a.zarr", "k.npy", "-o", "b.zarr", "--device", "cpu", "--kernel-normalize", "none")
+    assert done.returncode == 0, done.stderr
+    result = convolume.open(tmp_path / "b.zarr")
+    assert result.spacing == (0.3, 0.1, 0.1) and result.dtype == np.float32
+    np.testing.assert_allclose(np.asarray(result), convolume.convolve(values, kernel, mode="same", device="cpu"),
+                               rtol=1e-5, atol=1e-4)
+    assert left(tmp_path) == ["a.zarr", "b.zarr", "k.npy"]
+    # What is there stays, and is replaced where that is asked for.
+    again = ["convolve", "a.zarr", "k.npy", "-o", "b.zarr", "--device", "cpu", "--output-type", "uint16"]
+    refused = run(tmp_path, *again)
+    assert refused.returncode == 5 and "b.zarr exists" in refused.stderr
+    assert convolume.open(tmp_path / "b.zarr").dtype == np.float32
+    assert run(tmp_path, *again, "--overwrite").returncode == 0
+    assert convolume.open(tmp_path / "b.zarr").dtype == np.uint16
+    # To another format, and from a level.
+    assert run(tmp_path, "convolve", "a.zarr/0/", "k.npy", "-o", "c.tif", "--device", "cpu").returncode == 0
+    assert convolume.open(tmp_path / "c.tif").spacing == (0.3, 0.1, 0.1)
+
+
+def test_deconvolve_and_simulate(tmp_path, image):
+    values, _ = image
+    convolume.save(tmp_path / "a.tif", values, spacing=(0.3, 0.1, 0.1))
+    options = ["k.npy", "--device", "cpu", "--iterations", "3", "-q"]
+    for name in ("a.zarr", "a.tif"):
+        done = run(tmp_path, "deconvolve", name, *options, "-o", name.replace("a.", "d."))
+        assert done.returncode == 0, done.stderr
+    found, wanted = (np.asarray(convolume.open(tmp_path / name)) for name in ("d.zarr", "d.tif"))
+    np.testing.assert_array_equal(found, wanted)
+    done = run(tmp_path, "simulate", "a.zarr", "k.npy", "-o", "s.zarr", "--device", "cpu", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    assert convolume.open(tmp_path / "s.zarr").shape == values.shape
+
+
+def test_info_and_preview(tmp_path, image):
+    done = run(tmp_path, "info", "a.zarr")
+    assert done.returncode == 0 and "shape (z,y,x): 12×40×48\nvoxel size z: 0.3 µm" in done.stdout
+    facts = json.loads(run(tmp_path, "info", "a.zarr", "--json").stdout)
+    assert facts["shape"] == [12, 40, 48] and facts["voxel_size_um"] == [0.3, 0.1, 0.1] and facts["type"] == "uint16"
+    done = run(tmp_path, "preview", "a.zarr", "-o", "p.png")
+    assert done.returncode == 0 and (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG", done.stderr
+
+
+def test_what_is_refused(tmp_path, image):
+    cases = [(["convolve", "a.zarr", "k.npy"], 2, "-o OUT"),
+             (["convolve", "none.zarr", "k.npy", "-o", "x.tif"], 66, "none.zarr"),
+             (["convolve", "a.zarr", "k.npy", "-o", "x.zarr", "--mode", "odd"], 2, "odd"),
+             (["convolve", "a.zarr", "k.npy", "--output-dir", "x"], 2, "--output-dir"),
+             (["convolve", "a.zarr", "--psf-for", "0=k.zarr", "-o", "x.tif"], 2, "of its own"),
+             (["project", "a.zarr", "-o", "x.tif"], 2, "OME-Zarr")]
+    for arguments, code, text in cases:
+        done = run(tmp_path, *arguments)
+        assert done.returncode == code and text in done.stderr and done.stderr.count("\n") == 1, (arguments, done)
+    assert left(tmp_path) == ["a.zarr", "k.npy"]
+
+
+def test_messages_have_the_names_that_were_given(tmp_path, image):
+    convolume.save(tmp_path / "n.zarr", np.full((4, 8, 8), np.nan, np.float32))
+    done = run(tmp_path, "convolve", "n.zarr", "k.npy", "-o", "x.zarr", "--device", "cpu")
+    assert done.returncode == 65 and "n.zarr" in done.stderr and ".convolume-" not in done.stderr
+
+
+def test_no_space(tmp_path, image, monkeypatch, capsys):
+    monkeypatch.setattr(zarr_command.shutil, "disk_usage", lambda path: Usage())
+    assert zarr_command.main(["convolve", str(tmp_path / "a.zarr"), "k.npy", "-o", str(tmp_path / "x.tif")]) == 73
+    assert "convolume process needs no copies" in capsys.readouterr().err
+
+
+class Usage:
+    free = 1000
+
+
+def test_without_the_package(tmp_path, image):
+    done = subprocess.run([COMMAND, "info", str(tmp_path / "a.zarr")], capture_output=True, text=True, check=False,
+                          env={"PATH": str(tmp_path)})
+    assert done.returncode == 4 and "pip install 'convolume[zarr]'" in done.stderr
