@@ -145,13 +145,13 @@ def _run(given: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix=".convolume-", dir=_folder_for(arguments)) as folder:
         _require_space(folder, images, target is not None)
         names = {}
+        result = os.path.join(folder, "result.ome.tif")
         for number, name, image in zip(arguments.inputs, chosen, images):
             copy = os.path.join(folder, f"{number}.ome.tif")
             save(copy, image)
             arguments.all[number] = copy
             names[copy] = name
         if target is not None and arguments.output is not None:
-            result = os.path.join(folder, "result.ome.tif")
             arguments.all[arguments.output] = result
             names[result] = target
         code = _run_command(arguments.all, names)

@@ -12,22 +12,30 @@ using namespace convolume::testing;
 
 namespace {
 
-// `convolume process ARGUMENTS` where only `folder`/bin and the system's programs are found.
-CommandResult process(const TemporaryFolder& folder, const std::string& arguments) {
+// `convolume ARGUMENTS` where only `folder`/bin and the system's programs are found.
+CommandResult command(const TemporaryFolder& folder, const std::string& arguments) {
     const std::string line =
-        "PATH='" + (folder / "bin") + "' exec '" + convolume_path() + "' process " + arguments;
+        "PATH='" + (folder / "bin") + "' exec '" + convolume_path() + "' " + arguments;
     return run_program({"/bin/sh", "-c", line}, folder);
+}
+
+CommandResult process(const TemporaryFolder& folder, const std::string& arguments) {
+    return command(folder, "process " + arguments);
+}
+
+// A program in `folder`/bin that prints its arguments, and ends with 7.
+void write_program(const TemporaryFolder& folder, const std::string& name) {
+    fs::create_directory(folder / "bin");
+    const std::string program = folder / ("bin/" + name);
+    write_text(program, "#!/bin/sh\nfor one in \"$@\"; do echo \"[$one]\"; done\nexit 7\n");
+    fs::permissions(program, fs::perms::owner_all);
 }
 
 }  // namespace
 
 TEST_CASE("process passes everything on to convolume-process") {
     const TemporaryFolder folder;
-    fs::create_directory(folder / "bin");
-    const std::string program = folder / "bin/convolume-process";
-    write_text(program, "#!/bin/sh\nfor one in \"$@\"; do echo \"[$one]\"; done\nexit 7\n");
-    fs::permissions(program, fs::perms::owner_all);
-
+    write_program(folder, "convolume-process");
     const CommandResult run =
         process(folder, "a.zarr 'b c.zarr' --op convolve --block-range 0/4 --help -- --x");
     CHECK(run.status == 7);
@@ -48,13 +56,34 @@ TEST_CASE("process says what to install where it is not there") {
     CHECK(run.out.empty());
 }
 
-TEST_CASE("other commands name process where they are given OME-Zarr") {
+TEST_CASE("commands of images pass OME-Zarr on to convolume-zarr") {
+    const TemporaryFolder folder;
+    write_program(folder, "convolume-zarr");
+    const CommandResult convolved = command(folder, "convolve a.tif k.tif -o 'b c.zarr'");
+    CHECK(convolved.status == 7);
+    CHECK(convolved.out == "[convolve]\n[a.tif]\n[k.tif]\n[-o]\n[b c.zarr]\n");
+    CHECK(command(folder, "info a.zarr").out == "[info]\n[a.zarr]\n");
+    CHECK(command(folder, "preview x/a.ome.zarr/ -o a.png").status == 7);
+    CHECK(command(folder, "convolve a.tif k.tif -o b.tif").status == 66);
+}
+
+TEST_CASE("commands of images say what to install for OME-Zarr") {
     const TemporaryFolder folder;
     for (const Arguments& arguments :
          {Arguments{"info", "a.zarr"}, Arguments{"preview", "x/a.ome.zarr/", "-o", "a.png"},
           Arguments{"convolve", "a.tif", "k.tif", "-o", "b.zarr"}}) {
-        const CommandResult run = convolume::testing::convolume(arguments, folder);
-        CHECK(run.status == 2);
-        CHECK(contains(run.err, "convolume process"));
+        std::string line;
+        for (const std::string& argument : arguments) line += argument + " ";
+        const CommandResult run = command(folder, line);
+        CHECK(run.status == 4);
+        CHECK(contains(run.err, "pip install 'convolume[zarr]'"));
     }
+}
+
+TEST_CASE("other commands name process where they are given OME-Zarr") {
+    const TemporaryFolder folder;
+    const CommandResult run =
+        convolume::testing::convolume({"project", "a.zarr", "-o", "b.tif"}, folder);
+    CHECK(run.status == 2);
+    CHECK(contains(run.err, "convolume process"));
 }
