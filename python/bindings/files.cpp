@@ -53,6 +53,7 @@ void bind_metadata(nb::module_& module) {
         .def_rw("unit", &ImageMetadata::unit)
         .def_rw("frame_interval", &ImageMetadata::frame_interval_s)
         .def_rw("channel_names", &ImageMetadata::channel_names)
+        .def_rw("channel_colors", &ImageMetadata::channel_colors)
         .def_prop_ro("scaling",
                      [](const ImageMetadata& self) -> nb::object {
                          if (!self.scaling) return nb::none();

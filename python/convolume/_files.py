@@ -262,7 +262,7 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
     path : str or path
     image : Image or array
     like : Image, optional
-        Whose metadata go on: channel names, frame interval, OME-XML, and spacing where none is given.
+        Whose metadata go on: channel names and colors, frame interval, OME-XML, and spacing where none is given.
     axes, spacing
         Of an array, as of :meth:`Image.of_array`.
     compression : {"none", "deflate", "lzw", "zstd", "packbits"}, optional
@@ -294,6 +294,8 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
         setattr(metadata, field, getattr(source._metadata, field))
     if len(metadata.channel_names) != metadata.channels:
         metadata.channel_names = []
+    if len(metadata.channel_colors) != metadata.channels:
+        metadata.channel_colors = []
     if spacing is not None:
         _set_spacing(metadata, source.axes, spacing)
     if is_zarr(name):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """OME-NGFF metadata, versions 0.4 and 0.5: what a group says of its images. No file is touched here."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,16 @@ class Multiscale:
     def channel_names(self) -> list[str]:
         names = [str(channel.get("label", "")) for channel in self.channels]
         return names if any(names) else []
+
+    def channel_colors(self) -> list[int | None]:
+        """0xRRGGBB, None where a channel has none; empty if no channel has one."""
+        colors = [_rgb(channel.get("color")) for channel in self.channels]
+        return colors if any(color is not None for color in colors) else []
+
+
+def _rgb(color: object) -> int | None:
+    text = str(color).removeprefix("#")
+    return int(text[:6], 16) if re.fullmatch("[0-9A-Fa-f]{6}([0-9A-Fa-f]{2})?", text) else None
 
 
 def ome_of(attributes: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -58,6 +58,8 @@ class ZarrReader:
         metadata.frame_interval = image.frame_interval(level)
         names = image.channel_names()
         metadata.channel_names = names if len(names) == metadata.channels else []
+        colors = image.channel_colors()
+        metadata.channel_colors = colors if len(colors) == metadata.channels else []
         self.metadata = metadata
         self.translation = image.translation(level)
         self.channels = image.channels

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """OME-Zarr images that are written: their layout, their pyramid, and their levels, block by block."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,9 +97,8 @@ def facts_of(image: Any, dtype: np.dtype[Any], name: str, like: Any = None) -> T
 
 
 def _omero(metadata: Any) -> list[dict[str, Any]]:
-    """Channels as viewers of OME-Zarr want them, from names and OME-XML."""
-    names = list(metadata.channel_names)
-    colors = re.findall(r"<(?:\w+:)?Channel\b[^>]*?\bColor=\"(-?\d+)\"", str(metadata.ome_xml))
+    """Channels as viewers of OME-Zarr want them, from names and colors."""
+    names, colors = list(metadata.channel_names), list(metadata.channel_colors)
     if not names and not colors:
         return []
     entries: list[dict[str, Any]] = []
@@ -108,8 +106,8 @@ def _omero(metadata: Any) -> list[dict[str, Any]]:
         entry: dict[str, Any] = {"active": True}
         if number < len(names):
             entry["label"] = names[number]
-        rgb = (int(colors[number]) >> 8) & 0xFFFFFF if len(colors) == metadata.channels else 0xFFFFFF
-        entry["color"] = f"{rgb:06X}"
+        color = colors[number] if number < len(colors) else None
+        entry["color"] = f"{0xFFFFFF if color is None else color:06X}"
         entries.append(entry)
     return entries
 

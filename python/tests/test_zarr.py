@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+import tifffile
 
 import convolume
 
@@ -117,6 +118,24 @@ def test_read_from_others(tmp_path, random, zarr_format, sharded, codec):
     ome = zarr.open_group(tmp_path / "b.zarr", mode="r").attrs["ome"]
     assert [one["color"] for one in ome["omero"]["channels"]] == ["FF0000", "00FF00", "0000FF"]
     assert convolume.open(tmp_path / "b.zarr").translation == pytest.approx((0, 0.01, 0.02))
+
+
+def test_channel_colors_go_between_formats(tmp_path, random):
+    image = small(random, (4, 2, 20, 30))
+    channels = [{"label": "a", "color": "FF8000"}, {"label": "b", "color": "00ff00"}, {"label": "c"},
+                {"label": "d", "color": "none"}]
+    written(tmp_path / "a.zarr", [image], "czyx", ["0"], [[1, 1, 1, 1]], extra={"omero": {"channels": channels}})
+    convolume.save(tmp_path / "b.ome.tif", convolume.open(tmp_path / "a.zarr"))
+    xml = tifffile.TiffFile(tmp_path / "b.ome.tif").ome_metadata
+    described = tifffile.xml2dict(xml)["OME"]["Image"]["Pixels"]["Channel"]
+    # Red, green, blue and alpha, the highest byte first, as a signed number.
+    assert [one.get("Color", 0) % 2**32 for one in described] == [0xFF8000FF, 0x00FF00FF, 0, 0]
+    convolume.save(tmp_path / "c.zarr", convolume.open(tmp_path / "b.ome.tif"))
+    ome = zarr.open_group(tmp_path / "c.zarr", mode="r").attrs["ome"]
+    assert [one["color"] for one in ome["omero"]["channels"]] == ["FF8000", "00FF00", "FFFFFF", "FFFFFF"]
+    several = convolume.open(tmp_path / "b.ome.tif")
+    convolume.save(tmp_path / "one.zarr", several[0], like=several)
+    assert "omero" not in zarr.open_group(tmp_path / "one.zarr", mode="r").attrs["ome"]
 
 
 def test_other_orders_types_and_arrays(tmp_path, random):

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Breaks the code on purpose, one promise of docs/reliability.md after the other, and looks whether the promise's test
+fails.
+
+    tests/campaign/broken_on_purpose.py BUILD [NAME...]
+
+BUILD: a build with tests and the Python package, such as build/release. Files are changed, built, tested and put back;
+so nothing may be changed in the working tree before. NAME: of breaks below; default all. Ends with 1 if a test passes
+all the same, or if the code to break is not there any more.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Break:
+    """`old` becomes `new` in `file`; then `target` is built, and `test` of ctest must fail."""
+
+    file: str
+    old: str
+    new: str
+    test: str
+    target: str = "convolume_command"
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+BREAKS = {
+    "an output has its name before it is whole": Break(
+        "io/atomic_output.cpp",
+        "temporary_ = unfinished_name(target_);",
+        "temporary_ = target_; ::unlink(target_.c_str());",
+        "campaign_kills"),
+    "unfinished files of killed processes stay": Break(
+        "io/leftover_outputs.cpp",
+        "if (!seen.insert(folder).second) return;",
+        "return;",
+        "campaign_kills"),
+    "a failure to reach the disk is passed over": Break(
+        "io/atomic_output.cpp",
+        "if (::fsync(descriptor_) != 0) throw",
+        "if (::fsync(descriptor_) > 0) throw",
+        "campaign_write_faults"),
+    "a short write is taken for a whole one": Break(
+        "io/atomic_output.cpp",
+        "bytes -= done;",
+        "bytes = 0;",
+        "campaign_write_faults"),
+    "what cannot be read is zeros": Break(
+        "io/raw_file.cpp",
+        "if (got < 0)\n            throw",
+        "if (got < 0) return;\n        if (got < -1)\n            throw",
+        "campaign_read_faults"),
+    "a file that becomes shorter is read as zeros": Break(
+        "io/raw_file.cpp",
+        "if (got == 0)\n            throw",
+        "if (got == 0) return;\n        if (got == 0)\n            throw",
+        "campaign_read_faults"),
+    "an input may change while it is read": Break(
+        "io/raw_file.cpp",
+        "if (status.st_size != size_ ||",
+        "if (path_.empty() && status.st_size != size_ &&",
+        "campaign_silent_losses"),
+    "infinities of a result are not told": Break(
+        "cli/files/scaled_output.cpp",
+        "if (samples == 0) return;",
+        "if (samples >= 0) return;",
+        "campaign_silent_losses"),
+    "clamped values are not told": Break(
+        "cli/files/image_output.cpp",
+        "if (executed.clamped_low > 0 ||",
+        "if (executed.clamped_low > 0 &&",
+        "test_cli_deconvolve"),
+    "damaged HDF5 files are opened as any other": Break(
+        "cli/app.cpp",
+        "io::contain_damage(true);",
+        "io::contain_damage(false);",
+        "campaign_damaged_hdf5"),
+    "pages of a TIFF may promise more than the file holds": Break(
+        "io/tiff_pages.cpp",
+        "if (room < 0 || table_room < 0)",
+        "if (room < -(index_t{1} << 60) || table_room < -(index_t{1} << 60))",
+        "campaign_small_files"),
+    "a refused allocation ends the process": Break(
+        "cli/run/out_of_memory.cpp",
+        "usual_end = std::set_terminate(end_by_exception);",
+        "usual_end = std::get_terminate(); static_cast<void>(end_by_exception);",
+        "campaign_allocations"),
+    "kernels are resampled beyond the limit": Break(
+        "cli/files/kernel_file.cpp",
+        "if (!sizes.differ()) return;",
+        "if (!sizes.differ()) return;\n    kernel.options.most_bytes = INT64_MAX;",
+        "campaign_memory_limit"),
+    "planning and preparation go on after an interruption": Break(
+        "core/stop_scope.cpp",
+        "if (current != nullptr && current->stop_requested())",
+        "if (current != nullptr && current == nullptr)",
+        "campaign_cancel"),
+    "each image of a batch leaves memory behind": Break(
+        "io/atomic_output.cpp",
+        "    // Delayed write errors",
+        "    std::memset(new char[1 << 18], 1, 1 << 18);\n    // Delayed write errors",
+        "campaign_soak"),
+    "each image of a batch leaves a file open": Break(
+        "io/atomic_output.cpp",
+        "unregister_pending(slot_);\n    ::close(descriptor_);\n    descriptor_ = -1;",
+        "unregister_pending(slot_);\n    descriptor_ = -1;",
+        "campaign_soak"),
+    "callers share their scratch": Break(
+        "volumes/fold.cpp",
+        "std::vector<Sum> sums(width * static_cast<std::size_t>(threads));",
+        "static std::vector<Sum> sums(std::size_t{1} << 20);",
+        "test_interface",
+        "test_interface"),
+    "parts are joined with roots of the other sign": Break(
+        "decompose/merge.cpp",
+        "const auto factors = geometry.factors(true);",
+        "const auto factors = geometry.factors(false);",
+        "test_convolver",
+        "test_convolver"),
+    "the adjoint forgets a border": Break(
+        "volumes/fold.cpp",
+        "if (sources[2][k] >= 0)",
+        "if (sources[2][k] > 0)",
+        "python",
+        "convolume_python",
+        {"PYTEST_ADDOPTS": "-x -k test_properties"}),
+}
+
+
+def run(*command, **environment):
+    return subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, **environment})
+
+
+def outcome(build, name, one):
+    """None where the test noticed, or what is wrong."""
+    path = ROOT / one.file
+    text = path.read_text()
+    if text.count(one.old) != 1:
+        return f"{one.file} has {text.count(one.old)} places with: {one.old}"
+    try:
+        path.write_text(text.replace(one.old, one.new))
+        built = run("cmake", "--build", build, "--target", one.target)
+        if built.returncode != 0:
+            return "it does not build:\n" + built.stdout[-2000:]
+        tested = run("ctest", "--test-dir", build, "-R", f"^{one.test}$", "--no-tests=error",
+                     **one.environment)
+        return f"{one.test} passed" if tested.returncode == 0 or "Skipped" in tested.stdout else None
+    finally:
+        path.write_text(text)
+
+
+def main():
+    build, names = Path(sys.argv[1]).resolve(), sys.argv[2:] or list(BREAKS)
+    if run("git", "status", "--porcelain", "--untracked-files=no").stdout:
+        sys.exit("broken_on_purpose.py: files of the working tree are changed; commit them first")
+    unnoticed = 0
+    for name in names:
+        wrong = outcome(build, name, BREAKS[name])
+        unnoticed += wrong is not None
+        print(f"{name}: {'noticed by ' + BREAKS[name].test if wrong is None else 'NOT NOTICED: ' + wrong}", flush=True)
+    run("cmake", "--build", build)
+    print(f"{len(names)} breaks, {unnoticed} not noticed")
+    sys.exit(1 if unnoticed else 0)
+
+
+if __name__ == "__main__":
+    main()
