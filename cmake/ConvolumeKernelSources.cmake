@@ -30,6 +30,9 @@ function(convolume_kernel_sources list folder)
     foreach(Chunk RANGE ${last})
         convolume_instantiate(${list} ${folder}/fft/stages.cu.in stages_${Chunk}
             Chunk=${Chunk} Chunks=${stage_chunks})
+        # Quotients of numbers that may be denormal take twice the instructions.
+        set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/kernels/stages_${Chunk}.cu PROPERTIES
+            COMPILE_OPTIONS -ftz=true)
     endforeach()
     foreach(Real float double)
         math(EXPR last "${chunks_${Real}} - 1")

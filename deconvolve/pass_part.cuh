@@ -85,7 +85,9 @@ class PassPart : public DeviceStages {
     const SlabPasses& passes() const { return *passes_; }
     using DeviceStages::stream;
 
+    /// To change what it holds, forget_point() too.
     float* newest() const { return newest_; }
+    void forget_point() { has_point_ = false; }
     float* data() const { return data_; }
     float* held() const { return held_; }
     Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
@@ -111,6 +113,7 @@ class PassPart : public DeviceStages {
 
     /// Spectra of the points of its own object planes, in the slots of what its image planes see.
     void load_point(const Origin& origin) {
+        if (std::exchange(has_point_, false)) return;
         passes_->forward(Side::object, stage_of(gpu::RowStage::Kind::point, origin),
                          passes_->object_slots(), stream());
     }
@@ -133,7 +136,11 @@ class PassPart : public DeviceStages {
     /// Projects the ratio back and takes the step.
     void step(const Origin& origin, bool unmatched) {
         passes_->back(stream(), unmatched ? 1 : 0);
-        gpu::RowStage stage = stage_of(gpu::RowStage::Kind::step, origin);
+        // Without a memory of earlier steps, the next point is what this one makes. Its spectrum
+        // comes with it where it lies where the next iteration looks for it.
+        has_point_ = !layout_.has_before && passes_->object_slots().first == 0;
+        gpu::RowStage stage =
+            stage_of(has_point_ ? gpu::RowStage::Kind::advance : gpu::RowStage::Kind::step, origin);
         stage.change = change_;
         stage.weight = weights_;
         stage.alike = layout_.alike;
@@ -178,6 +185,7 @@ class PassPart : public DeviceStages {
     float *newest_, *before_, *change_, *data_, *held_, *weights_;  ///< null: there is none
     index_t most_sums_ = 0;
     index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums
+    bool has_point_ = false;              ///< the spectrum of the next point is there
 };
 
 }  // namespace convolume::deconvolve

@@ -69,6 +69,7 @@ void PassSteps::write_estimate(const float* values, index_t first, index_t count
         within(part.planes().object, part.layout().plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
                    part.write(values + from, part.newest(), to, samples);
+                   part.forget_point();
                });
     });
 }
@@ -108,6 +109,7 @@ void PassSteps::begin(const LoadedImage& image, float held_share) {
     has_weights_ = compares_all_;
     const bool given = write_start(image);
     on_each(parts_, [&](Part& part) {
+        part.forget_point();
         if (given)
             part.for_each(part.layout().voxels(),
                           begin_stage(image, part.newest(), part.weights()));

@@ -96,12 +96,9 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         CONVOLUME_UNROLL_4
         for (int position = context.thread() / copies; position < N; position += step) {
             const int slot = slot_of(position);
-            Complex<Real>* const to = staging + position * columns + column;
-            if (inside && slot >= 0) {
-                context.copy_async(to, from + slot_offset<Real>(slot, stride) + column);
-            } else {
-                for (int i = 0; i < width; ++i) to[i] = {0, 0};
-            }
+            context.copy_or_zeros_async(staging + position * columns + column,
+                                        from + slot_offset<Real>(slot, stride) + column,
+                                        inside && slot >= 0);
         }
     };
     const auto stage_source = [&](index_t tile) {

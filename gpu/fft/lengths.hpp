@@ -25,8 +25,7 @@ inline constexpr std::array lengths<double> = {
     320,  360,  384,  432,  480,  512,  576,  640,  720,  768,  864,  960, 1024, 1152, 1280,
     1440, 1536, 1728, 1920, 2048, 2304, 2560, 2880, 3072, 3456, 3840, 4096};
 
-/// Of them, those that good_row_length() chooses, from 20 to 2048: passes with a stage are compiled
-/// for these.
+/// Of them, those that passes with a stage are compiled for; good_stage_length() chooses one.
 inline constexpr std::array staged_lengths = {
     20,  27,  28,  30,   35,   36,   48,   50,   56,   60,   64,   72,   80,   90,   96,  100,
     108, 112, 120, 135,  144,  150,  160,  168,  180,  192,  200,  224,  240,  256,  270, 288,

@@ -88,7 +88,8 @@ struct RowStage {
         ones,   ///< sample <- 1; 0 where `data` has pixels that are not compared
         point,  ///< sample <- the point ahead of `newest`
         // Between an inverse and a forward one:
-        ratio,  ///< sample <- data / model; sums: misfit, squared errors of `held`
+        ratio,    ///< sample <- data / model; sums: misfit, squared errors of `held`
+        advance,  ///< newest and sample <- the step from `newest`; no `before`, no `change`
         // After an inverse one:
         step,  ///< newest or `before` <- the step from the point; sums: change times the last
                ///< change, that one squared
@@ -96,7 +97,7 @@ struct RowStage {
     Kind kind = Kind::ones;
     index_t rows = 1;
     int begin = 0, count = 1;
-    // point, step
+    // point, step, advance
     float* newest = nullptr;
     float* before = nullptr;  ///< null: the point is the newest estimate, and is overwritten
     bool restart = false;     ///< `before` and `change` hold nothing yet: the point is the newest
@@ -109,12 +110,12 @@ struct RowStage {
     float held_share = 0;
     richardson_lucy::Model model{0, 0};
     float less = 0;  ///< is subtracted from ratios
-    // step
+    // step, advance
     float* change = nullptr;  ///< null: none
     const float* weight = nullptr;
     richardson_lucy::AlikePlanes alike;  ///< of the weight
-    float least_weight = 0;
-    bool unmatched = false;  ///< a step with an unmatched back projector
+    float least_weight = 1e-30F;         ///< above 0; voxels of less become 0
+    bool unmatched = false;              ///< a step with an unmatched back projector
 };
 
 /// Planes of half (or, of complex data, full) spectra: sample (plane, y, k) is data[((first_plane +

@@ -57,6 +57,9 @@ template <class Real>
 void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>& source,
                   const RowTarget& target, double scale, cudaStream_t stream);
 
+/// The length of real rows with a stage that is at least `least` and costs least; 0 when there is
+/// none.
+index_t good_stage_length(index_t least);
 /// Whether there are passes with a stage for real rows of that length.
 bool has_stage_pass(index_t length, int device);
 

@@ -12,30 +12,26 @@
 
 namespace convolume::gpu {
 
-/// How a block of row_pass is shaped.
 template <class Real, int N>
-struct RowShape {
+inline constexpr Plan row_plan = make_plan(N, {.single = 16,
+                                               .two_elements = 16,
+                                               .three_elements = N <= 2048 ? 16 : 20,
+                                               .max_threads = 512,
+                                               .ideal_elements = 16,
+                                               .lanes = 16 / static_cast<int>(sizeof(Real) /
+                                                                              sizeof(float))});
+
+/// The share of a block's warps that its threads fill.
+CONVOLUME_CONSTEXPR double filled(int threads) {
+    return threads / ((threads + 31) / 32 * 32.0);
+}
+
+/// How a block of so many rows is shaped.
+template <class Real, int N, int Rows>
+struct RowBlock {
     static constexpr int words = sizeof(Real) / sizeof(float);
-    static constexpr Plan value = make_plan(N, {.single = 16,
-                                                .two_elements = 16,
-                                                .three_elements = N <= 2048 ? 16 : 20,
-                                                .max_threads = 512,
-                                                .ideal_elements = 16,
-                                                .lanes = 16 / words});
-    /// Rows of a block: those of 96 to 224 threads that fill their warps best.
-    static constexpr int rows = [] {
-        int best = 1;
-        double best_fill = 0;
-        for (int count = 1; count * value.threads <= 224; ++count) {
-            const int block = count * value.threads;
-            const double fill = block / ((block + 31) / 32 * 32.0);
-            if (block >= 96 && fill > best_fill + 0.01) {
-                best = count;
-                best_fill = fill;
-            }
-        }
-        return best;
-    }();
+    static constexpr Plan value = row_plan<Real, N>;
+    static constexpr int rows = Rows;
     static constexpr int threads = value.threads * rows;
     /// Shared samples of a row: neighboring rows of a warp start in different banks.
     static constexpr int row_size = [] {
@@ -57,6 +53,23 @@ struct RowShape {
         return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
     }();
 };
+
+/// Rows of a block of row_pass: those of 96 to 224 threads that fill their warps best.
+CONVOLUME_CONSTEXPR int rows_of_block(int threads_of_row) {
+    int best = 1;
+    double best_fill = 0;
+    for (int count = 1; count * threads_of_row <= 224; ++count) {
+        const int block = count * threads_of_row;
+        if (block >= 96 && filled(block) > best_fill + 0.01) {
+            best = count;
+            best_fill = filled(block);
+        }
+    }
+    return best;
+}
+
+template <class Real, int N>
+struct RowShape : RowBlock<Real, N, rows_of_block(row_plan<Real, N>.threads)> {};
 
 template <class Real>
 CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Row<Real>& row) {
@@ -83,18 +96,20 @@ inline constexpr int pairs_of_thread = (N / 2) / Threads + 1;
 template <int N, int Threads, class Real>
 CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
                                 const Complex<Real>* pair_twiddles) {
-    Complex<Real>* out = spectrum_row(job, row);
+    // A pair's samples lie at fixed distances from the first pair's.
+    Complex<Real>* const out = spectrum_row(job, row) + row.thread;
+    Complex<Real>* const out_back = out + (N - 2 * row.thread);
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
     each_pair<N, Threads>(row.thread, [&](int j, int k) {
         a[j] = row.shared[k];
-        b[j] = row.shared[k == 0 ? 0 : N - k];
+        b[j] = row.shared[j == 0 && k == 0 ? 0 : N - k];
     });
     each_pair<N, Threads>(row.thread, [&](int j, int k) {
         const Complex<Real> other = conjugate(b[j]);
         const Complex<Real> even = Real(0.5) * (a[j] + other);
         const Complex<Real> odd = times_i(Real(-0.5) * (pair_twiddles[k] * (a[j] - other)));
-        out[k] = even + odd;
-        out[N - k] = conjugate(even - odd);
+        out[j * Threads] = even + odd;
+        out_back[-j * Threads] = conjugate(even - odd);
     });
 }
 
@@ -108,12 +123,13 @@ CONVOLUME_DEVICE void merge_pairs(const Row<Real>& row, const Complex<Real>* pai
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
     each_pair<N, Threads>(row.thread, [&](int j, int k) { load(j, k, a[j], b[j]); });
     each_pair<N, Threads>(row.thread, [&](int j, int k) {
-        if (k == 0) a[j].im = b[j].im = 0;
+        const bool zero = j == 0 && k == 0;
+        if (zero) a[j].im = b[j].im = 0;
         const Complex<Real> other = conjugate(b[j]);
         const Complex<Real> sum = a[j] + other;
         const Complex<Real> rotated = times_i(conjugate(pair_twiddles[k]) * (a[j] - other));
         row.shared[k] = conjugate(sum + rotated);
-        if (k != 0) row.shared[N - k] = sum - rotated;
+        if (!zero) row.shared[N - k] = sum - rotated;
     });
 }
 

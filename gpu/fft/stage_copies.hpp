@@ -8,11 +8,27 @@
 
 namespace convolume::gpu {
 
-/// The rows of a block are those of row_pass; behind them lie two sums a thread, and the places for
-/// copies.
+/// Rows of a block with a stage: those that fill their warps best in few threads, since all wait
+/// for one another often. Measured on an H200, over lengths from 150 to 2048.
+CONVOLUME_CONSTEXPR int stage_rows_of_block(int threads_of_row) {
+    int best = 1;
+    double best_score = -1;
+    for (int count = 1; count * threads_of_row <= 224; ++count) {
+        const int block = count * threads_of_row;
+        const double score = filled(block) - 0.002 * block;
+        if (block >= 86 && score > best_score) {
+            best = count;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/// The rows of a block are as those of row_pass; behind them lie two sums a thread, and the places
+/// for copies.
 template <int N, StageWork Work>
-struct StageShape : RowShape<float, N> {
-    using Rows = RowShape<float, N>;
+struct StageShape : RowBlock<float, N, stage_rows_of_block(row_plan<float, N>.threads)> {
+    using Rows = RowBlock<float, N, stage_rows_of_block(row_plan<float, N>.threads)>;
     static constexpr index_t sample_bytes = sizeof(Complex<float>);
     static constexpr index_t sums_at = Rows::shared_bytes;
     static constexpr index_t copies_at = sums_at + Rows::threads * index_t{2 * sizeof(double)};
@@ -24,7 +40,7 @@ struct StageShape : RowShape<float, N> {
     /// Arrays that are copied ahead: all that there may be, or as many as leave the kernel to
     /// devices with 99 KiB of shared memory. Others are read when they are needed.
     static constexpr int arrays = [] {
-        constexpr int most = Work == StageWork::step ? 4 : 2;
+        constexpr int most = most_arrays(Work);
         constexpr index_t array = array_places * Rows::threads * sample_bytes;
         constexpr index_t left =
             index_t{99} * 1024 - copies_at - spectrum_places * Rows::threads * sample_bytes;
@@ -38,7 +54,7 @@ struct StageShape : RowShape<float, N> {
 
     static constexpr int blocks_per_unit = [] {
         constexpr int registers = 168;
-        constexpr int always = Work == StageWork::step ? 2 : 1;
+        constexpr int always = Work == StageWork::step || Work == StageWork::advance ? 2 : 1;
         const index_t bytes =
             least_shared_bytes + (arrays < always ? arrays : always) * array_bytes;
         const auto by_memory = static_cast<int>(232448 / (bytes + 1024));
@@ -49,29 +65,42 @@ struct StageShape : RowShape<float, N> {
     }();
 };
 
-/// A row of an array. Samples lie in pairs where they can be loaded and stored two at a time.
+/// A row of an array as a thread sees it, from its own first sample on, so that all others are at
+/// distances that the compiler knows. Samples lie in pairs where they can be loaded and stored two
+/// at a time.
 struct StageRow {
-    index_t plane, y, offset;
-    int begin, count;  ///< of the transform's samples
+    index_t plane, y;
+    int thread, first;  ///< sample of the row; may be outside, as all others may
+    int count;
+    index_t offset;  ///< of the first sample
     bool in_pairs;
 
-    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t plane_of_row, index_t y_of_row)
+    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t plane_of_row, index_t y_of_row,
+                              int thread_of_row)
         : plane(plane_of_row),
           y(y_of_row),
-          offset((plane_of_row * stage.rows + y_of_row) * stage.count),
-          begin(stage.begin),
+          thread(thread_of_row),
+          first(2 * thread_of_row - stage.begin),
           count(stage.count),
+          offset((plane_of_row * stage.rows + y_of_row) * stage.count + first),
           in_pairs((stage.begin & 1) == 0 && (stage.count & 1) == 0) {}
-    /// The first sample of a pair in the array; either may be outside.
-    CONVOLUME_DEVICE int first(int position) const { return 2 * position - begin; }
-    CONVOLUME_DEVICE bool holds(int x) const { return x >= 0 && x < count; }
+    /// How far a pair's first sample is from the thread's.
+    CONVOLUME_DEVICE int distance(int position) const { return 2 * (position - thread); }
+    CONVOLUME_DEVICE bool holds(int x) const {
+        return static_cast<unsigned>(first + x) < static_cast<unsigned>(count);
+    }
+    /// The second sample of the pair of x.
+    template <bool InPairs>
+    CONVOLUME_DEVICE bool holds_second(int x) const {
+        return holds(InPairs ? x : x + 1);
+    }
 };
 
-/// The pair from sample x of `values` on, which begins with the row; `beyond` where there is none.
+/// The pair from sample x of `values` on, both as the thread of the row sees them; 0 where there is
+/// none.
 template <bool InPairs, class T>
-CONVOLUME_DEVICE Complex<float> load_pair(const T* values, const StageRow& row, int x,
-                                          float beyond) {
-    Complex<float> pair{beyond, beyond};
+CONVOLUME_DEVICE Complex<float> load_pair(const T* values, const StageRow& row, int x) {
+    Complex<float> pair{0, 0};
     if constexpr (InPairs) {
         const auto* const samples = reinterpret_cast<const Complex<T>*>(values + x);
         if (row.holds(x)) pair = {static_cast<float>(samples->re), static_cast<float>(samples->im)};
@@ -114,36 +143,30 @@ struct StageCopies {
     }
 
     CONVOLUME_DEVICE void copy_spectrum(const Complex<float>* row) const {
-        each_pair<N, Shape::value.threads>(thread, [&](int j, int k) {
-            context.template copy_few_async<8>(&spectrum(2 * j), row + k);
-            context.template copy_few_async<8>(&spectrum(2 * j + 1), row + (N - k));
+        constexpr int threads = Shape::value.threads;
+        const Complex<float>* const first = row + thread;
+        const Complex<float>* const last = row + (N - thread);
+        each_pair<N, threads>(thread, [&](int j, int) {
+            context.template copy_few_async<8>(&spectrum(2 * j), first + j * threads);
+            context.template copy_few_async<8>(&spectrum(2 * j + 1), last - j * threads);
         });
     }
 
     /// `Stage`: where the samples of a transform are then wanted.
     template <int Stage, bool InPairs, class T>
-    CONVOLUME_DEVICE void copy_array(int array, const T* values, const StageRow& row,
-                                     float beyond) const {
+    CONVOLUME_DEVICE void copy_array(int array, const T* values, const StageRow& row) const {
         if (array >= Shape::arrays) return;
         Fft::template for_each<Stage>(thread, [&](int sample, int position) {
-            const int x = row.first(position);
+            const int x = row.distance(position);
             Complex<float>& place = of_array(array, sample);
             if constexpr (sizeof(T) != sizeof(float)) {
-                place = load_pair<InPairs>(values, row, x, beyond);
+                place = load_pair<InPairs>(values, row, x);
             } else if constexpr (InPairs) {
-                if (row.holds(x))
-                    context.template copy_few_async<8>(&place, values + x);
-                else
-                    place = {beyond, beyond};
+                context.template copy_few_or_zeros_async<8>(&place, values + x, row.holds(x));
             } else {
-                if (row.holds(x))
-                    context.template copy_few_async<4>(&place.re, values + x);
-                else
-                    place.re = beyond;
-                if (row.holds(x + 1))
-                    context.template copy_few_async<4>(&place.im, values + x + 1);
-                else
-                    place.im = beyond;
+                context.template copy_few_or_zeros_async<4>(&place.re, values + x, row.holds(x));
+                context.template copy_few_or_zeros_async<4>(&place.im, values + x + 1,
+                                                            row.holds(x + 1));
             }
         });
     }
@@ -151,9 +174,9 @@ struct StageCopies {
     /// What was copied, or what memory has where that was not.
     template <bool InPairs, class T>
     CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const StageRow& row,
-                                         int sample, int x, float beyond) const {
+                                         int sample, int x) const {
         if (array < Shape::arrays) return of_array(array, sample);
-        return load_pair<InPairs>(values, row, x, beyond);
+        return load_pair<InPairs>(values, row, x);
     }
 };
 

@@ -24,15 +24,15 @@ StagePass::Shared shared_of() {
 
 template <int N>
 StagePass stage_pass_of() {
-    using Shape = RowShape<float, N>;
+    using Shape = StageShape<N, StageWork::load>::Rows;
     return {N,
             {stage_kernel<N, StageWork::load>, stage_kernel<N, StageWork::compare>,
-             stage_kernel<N, StageWork::step>},
+             stage_kernel<N, StageWork::step>, stage_kernel<N, StageWork::advance>},
             Shape::value,
             Shape::threads,
             Shape::rows,
             {shared_of<N, StageWork::load>(), shared_of<N, StageWork::compare>(),
-             shared_of<N, StageWork::step>()}};
+             shared_of<N, StageWork::step>(), shared_of<N, StageWork::advance>()}};
 }
 
 template <int Chunk, int Chunks, std::size_t... I>

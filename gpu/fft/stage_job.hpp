@@ -6,12 +6,27 @@
 
 namespace convolume::gpu {
 
-/// Each has a kernel of its own: a forward transform, an inverse and a forward one, an inverse one.
-enum class StageWork { load, compare, step };
+/// Each has a kernel of its own: a forward transform, an inverse and a forward one, an inverse one,
+/// again an inverse and a forward one.
+enum class StageWork { load, compare, step, advance };
+inline constexpr int stage_works = 4;
 
 constexpr StageWork work_of(RowStage::Kind kind) {
-    if (kind == RowStage::Kind::ratio) return StageWork::compare;
-    return kind == RowStage::Kind::step ? StageWork::step : StageWork::load;
+    switch (kind) {
+        case RowStage::Kind::ratio:
+            return StageWork::compare;
+        case RowStage::Kind::step:
+            return StageWork::step;
+        case RowStage::Kind::advance:
+            return StageWork::advance;
+        default:
+            return StageWork::load;
+    }
+}
+
+/// Arrays that stages of a work read.
+constexpr int most_arrays(StageWork work) {
+    return work == StageWork::step ? 4 : 2;
 }
 
 /// Arrays that a stage reads and its kernel has places for, the first ones of its work.
@@ -23,6 +38,8 @@ constexpr int used_arrays(const RowStage& stage) {
             return stage.held == nullptr ? 1 : 2;
         case StageWork::step:
             return stage.change != nullptr ? 4 : stage.before != nullptr ? 3 : 2;
+        case StageWork::advance:
+            return 2;
     }
     return 0;
 }

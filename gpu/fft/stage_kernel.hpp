@@ -31,47 +31,46 @@ struct StageSamples {
     CONVOLUME_DEVICE void copy() const {
         if constexpr (Work == StageWork::load) {
             if (stage.kind == RowStage::Kind::ones) return;
-            copies.template copy_array<0, InPairs>(newest_of_load, newest(), row, 0);
+            copies.template copy_array<0, InPairs>(newest_of_load, newest(), row);
             if (moves_ahead())
-                copies.template copy_array<0, InPairs>(before_of_load, before(), row, 0);
+                copies.template copy_array<0, InPairs>(before_of_load, before(), row);
         } else if constexpr (Work == StageWork::compare) {
             with_data([&](const auto* data) {
-                copies.template copy_array<last, InPairs>(data_of_compare, data, row, 0);
+                copies.template copy_array<last, InPairs>(data_of_compare, data, row);
             });
             if (stage.held != nullptr)
-                copies.template copy_array<last, InPairs>(held_of_compare, held(), row, 0);
+                copies.template copy_array<last, InPairs>(held_of_compare, held(), row);
         } else {
-            copies.template copy_array<last, InPairs>(newest_of_step, newest(), row, 0);
+            copies.template copy_array<last, InPairs>(newest_of_step, newest(), row);
             if (moves_ahead())
-                copies.template copy_array<last, InPairs>(before_of_step, before(), row, 0);
-            copies.template copy_array<last, InPairs>(weight_of_step, weight(), row, 1);
-            if (has_old())
-                copies.template copy_array<last, InPairs>(change_of_step, change(), row, 0);
+                copies.template copy_array<last, InPairs>(before_of_step, before(), row);
+            copies.template copy_array<last, InPairs>(weight_of_step, weight(), row);
+            if (has_old()) copies.template copy_array<last, InPairs>(change_of_step, change(), row);
         }
     }
 
     CONVOLUME_DEVICE void point(Held& v) const {
         if (stage.kind == RowStage::Kind::ones) {
             Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
-                const int x = row.first(position);
+                const int x = row.distance(position);
                 v[sample] = {is_compared(x), is_compared(x + 1)};
             });
             return;
         }
         Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
-            const int x = row.first(position);
-            v[sample] = copies.template read<InPairs>(newest_of_load, newest(), row, sample, x, 0);
+            const int x = row.distance(position);
+            v[sample] = copies.template read<InPairs>(newest_of_load, newest(), row, sample, x);
         });
         if (moves_ahead())
             Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
-                const int x = row.first(position);
+                const int x = row.distance(position);
                 v[sample] = ahead(v[sample], copies.template read<InPairs>(before_of_load, before(),
-                                                                           row, sample, x, 0));
+                                                                           row, sample, x));
             });
         if (stage.kept == nullptr) return;
         float* const kept = stage.kept + row.offset;
         Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
-            store_pair<InPairs>(kept, row, row.first(position), v[sample]);
+            store_pair<InPairs>(kept, row, row.distance(position), v[sample]);
         });
     }
 
@@ -80,56 +79,89 @@ struct StageSamples {
         if (stage.held != nullptr) add_held_out(v, scale);
         with_data([&](const auto* data) {
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
-                const int x = row.first(position);
+                const int x = row.distance(position);
                 const Complex<float> recorded =
-                    copies.template read<InPairs>(data_of_compare, data, row, sample, x, 0);
+                    copies.template read<InPairs>(data_of_compare, data, row, sample, x);
                 v[sample] = {ratio_of(recorded.re, scale * v[sample].re, row.holds(x)),
-                             ratio_of(recorded.im, -scale * v[sample].im, row.holds(x + 1))};
+                             ratio_of(recorded.im, -scale * v[sample].im,
+                                      row.template holds_second<InPairs>(x))};
             });
         });
     }
 
     /// Some samples at a time: all that they need is read before any is stored, since the compiler
-    /// cannot know that stores leave the rest alone.
-    CONVOLUME_DEVICE void step(const Held& v, float scale) {
+    /// cannot know that stores leave the rest alone. What is asked of the stage is asked for all of
+    /// them at once, so that their work overlaps.
+    CONVOLUME_DEVICE void step(Held& v, float scale) {
         constexpr int at_a_time = 4;
         CONVOLUME_UNROLL
         for (int first = 0; first < Shape::value.elements; first += at_a_time) {
-            Samples<float, at_a_time> point, divisor, old;
+            Samples<float, at_a_time> point, divisor, old, next;
             const auto each = [&](const auto& use) {
                 Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                     if (sample >= first && sample < first + at_a_time)
-                        use(sample, sample - first, row.first(position));
+                        use(sample, sample - first, row.distance(position));
                 });
             };
-            each([&](int sample, int i, int x) {
-                const auto read = [&](int array, const float* values, float beyond) {
-                    return copies.template read<InPairs>(array, values, row, sample, x, beyond);
-                };
-                point[i] = read(newest_of_step, newest(), 0);
-                if (moves_ahead()) point[i] = ahead(point[i], read(before_of_step, before(), 0));
-                divisor[i] = read(weight_of_step, weight(), 1);
-                old[i] = {0, 0};
-                if (has_old()) old[i] = read(change_of_step, change(), 0);
+            const auto read = [&](Samples<float, at_a_time>& to, int array, const float* values) {
+                each([&](int sample, int i, int x) {
+                    to[i] = copies.template read<InPairs>(array, values, row, sample, x);
+                });
+            };
+            read(point, newest_of_step, newest());
+            read(divisor, weight_of_step, weight());
+            if (moves_ahead()) {
+                read(old, before_of_step, before());
+                each([&](int, int i, int) { point[i] = ahead(point[i], old[i]); });
+            }
+            each([&](int, int i, int) { old[i] = {0, 0}; });
+            if (has_old()) read(old, change_of_step, change());
+
+            const auto take = [&](const auto& step_of) {
+                each([&](int sample, int i, int) {
+                    const Complex<float> back{scale * v[sample].re, -scale * v[sample].im};
+                    next[i] = {step_of(point[i].re, back.re, divisor[i].re, stage.least_weight),
+                               step_of(point[i].im, back.im, divisor[i].im, stage.least_weight)};
+                });
+            };
+            if (stage.unmatched)
+                take([](auto... of) { return richardson_lucy::unmatched_step(of...); });
+            else
+                take([](auto... of) { return richardson_lucy::step(of...); });
+
+            float* const target =
+                remembers && stage.before != nullptr ? stage.before : stage.newest;
+            each([&](int, int i, int x) {
+                store_pair<InPairs>(target + row.offset, row, x, next[i]);
             });
-            each([&](int sample, int i, int x) {
-                const Complex<float> next{
-                    stepped(point[i].re, scale * v[sample].re, divisor[i].re),
-                    stepped(point[i].im, -scale * v[sample].im, divisor[i].im)};
-                store_step(x, next, next - point[i], old[i]);
+            if constexpr (Work == StageWork::advance)
+                each([&](int sample, int i, int) { v[sample] = next[i]; });
+            if (!remembers || stage.change == nullptr) continue;
+            each([&](int, int i, int x) {
+                // Where there are no voxels all are 0.
+                const Complex<float> made = next[i] - point[i];
+                store_pair<InPairs>(stage.change + row.offset, row, x, made);
+                add_product(made.re, old[i].re);
+                add_product(made.im, old[i].im);
             });
         }
     }
 
   private:
-    CONVOLUME_DEVICE bool moves_ahead() const { return stage.before != nullptr && !stage.restart; }
-    CONVOLUME_DEVICE bool has_old() const { return stage.change != nullptr && !stage.restart; }
+    static constexpr bool remembers = Work != StageWork::advance;
+    CONVOLUME_DEVICE bool moves_ahead() const {
+        return remembers && stage.before != nullptr && !stage.restart;
+    }
+    CONVOLUME_DEVICE bool has_old() const {
+        return remembers && stage.change != nullptr && !stage.restart;
+    }
     CONVOLUME_DEVICE const float* newest() const { return stage.newest + row.offset; }
     CONVOLUME_DEVICE const float* before() const { return stage.before + row.offset; }
     CONVOLUME_DEVICE const float* change() const { return stage.change + row.offset; }
     CONVOLUME_DEVICE const float* held() const { return stage.held + row.offset; }
     CONVOLUME_DEVICE const float* weight() const {
-        return stage.weight + StageRow(stage, stage.alike.stored(row.plane), row.y).offset;
+        return stage.weight +
+               StageRow(stage, stage.alike.stored(row.plane), row.y, row.thread).offset;
     }
     template <class Use>
     CONVOLUME_DEVICE void with_data(const Use& use) const {
@@ -152,11 +184,13 @@ struct StageSamples {
     }
 
     CONVOLUME_DEVICE float ratio_of(float recorded, float blurred, bool inside) {
-        if (!inside || !richardson_lucy::is_compared(recorded)) return 0;
+        // Without a branch, so that the work of many samples overlaps.
+        const bool compared = inside && richardson_lucy::is_compared(recorded);
         const float m = stage.model.expected(blurred);
         const float ratio = richardson_lucy::quotient(recorded, m);
-        sums.re += richardson_lucy::misfit(recorded, m, ratio);
-        return ratio - stage.less;
+        const float misfit = richardson_lucy::misfit(recorded, m, ratio);
+        sums.re += compared ? misfit : 0;
+        return compared ? ratio - stage.less : 0;
     }
 
     CONVOLUME_DEVICE void add_held_out(const Held& v, float scale) {
@@ -167,30 +201,14 @@ struct StageSamples {
             sums.im += away * away;
         };
         Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
-            const int x = row.first(position);
+            const int x = row.distance(position);
             const Complex<float> values =
-                copies.template read<InPairs>(held_of_compare, held(), row, sample, x, 0);
+                copies.template read<InPairs>(held_of_compare, held(), row, sample, x);
             add(values.re, scale * v[sample].re, row.holds(x));
-            add(values.im, -scale * v[sample].im, row.holds(x + 1));
+            add(values.im, -scale * v[sample].im, row.template holds_second<InPairs>(x));
         });
     }
 
-    CONVOLUME_DEVICE float stepped(float point, float correction, float weight) const {
-        return stage.unmatched
-                   ? richardson_lucy::unmatched_step(point, correction, weight, stage.least_weight)
-                   : richardson_lucy::step(point, correction, weight, stage.least_weight);
-    }
-
-    CONVOLUME_DEVICE void store_step(int x, Complex<float> next, Complex<float> made,
-                                     Complex<float> old) {
-        float* const target = stage.before == nullptr ? stage.newest : stage.before;
-        store_pair<InPairs>(target + row.offset, row, x, next);
-        if (stage.change == nullptr) return;
-        // Where there are no voxels all are 0.
-        store_pair<InPairs>(stage.change + row.offset, row, x, made);
-        add_product(made.re, old.re);
-        add_product(made.im, old.im);
-    }
     CONVOLUME_DEVICE void add_product(float made, float old) {
         sums.re += made * old;
         sums.im += old * old;
@@ -210,6 +228,20 @@ CONVOLUME_DEVICE void store_sums(const Context& context, double* target) {
     for (int i = 0; i < Shape::threads; ++i) sum += of_threads[2 * i];
     target[2 * context.block() + context.thread()] = sum;
 }
+
+/// Which of all rows one is. Going on needs no division.
+struct StageRows {
+    int index, plane, y;
+    CONVOLUME_DEVICE StageRows(int of, int rows) : index(of), plane(of / rows), y(of % rows) {}
+    CONVOLUME_DEVICE void advance(const StageRows& by, int rows) {
+        index += by.index;
+        plane += by.plane;
+        y += by.y;
+        if (y < rows) return;
+        y -= rows;
+        ++plane;
+    }
+};
 
 /// The body of the kernel for rows of N complex samples.
 template <int N, StageWork Work, class Context>
@@ -233,24 +265,25 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
         reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at) + context.thread(),
         thread};
     const WholeLane<float, Context> lane{context, shared};
-    const index_t count = job.rows.planes * job.rows.rows;
-    const index_t stride = context.blocks() * Shape::rows;
+    const auto rows = static_cast<int>(job.rows.rows);
+    const int count = static_cast<int>(job.rows.planes) * rows;
+    const auto stride = static_cast<int>(context.blocks()) * Shape::rows;
+    const StageRows at_stride(stride, rows);
 
-    const auto row_at = [&](index_t index) {
-        const index_t plane = index / job.rows.rows;
-        return Row<float>{plane, index - plane * job.rows.rows, shared, N, thread, threads};
+    const auto row_at = [&](const StageRows& at) {
+        return Row<float>{at.plane, at.y, shared, N, thread, threads};
     };
     const auto with_samples = [&](const Row<float>& row, const auto& use) {
-        const StageRow at(job.stage, row.plane, row.y);
+        const StageRow at(job.stage, row.plane, row.y, thread);
         if (at.in_pairs)
             use(StageSamples<N, Work, true, Context>{copies, job.stage, at});
         else
             use(StageSamples<N, Work, false, Context>{copies, job.stage, at});
     };
     // What the row needs first.
-    const auto copy_first = [&](index_t index) {
-        if (index < count) {
-            const Row<float> row = row_at(index);
+    const auto copy_first = [&](const StageRows& at) {
+        if (at.index < count) {
+            const Row<float> row = row_at(at);
             if constexpr (Work == StageWork::load)
                 with_samples(row, [](const auto& samples) { samples.copy(); });
             else
@@ -259,12 +292,13 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
         context.end_copy_group();
     };
 
-    copy_first(context.block() * Shape::rows + row_in_group);
+    StageRows at(static_cast<int>(context.block()) * Shape::rows + row_in_group, rows);
+    copy_first(at);
     context.sync();
-    for (index_t first = context.block() * Shape::rows; first < count; first += stride) {
-        const index_t index = first + row_in_group;
-        const bool inside = index < count;
-        const Row<float> row = row_at(inside ? index : 0);
+    for (int first = at.index - row_in_group; first < count; first += stride) {
+        const bool inside = at.index < count;
+        const Row<float> row = row_at(at);
+        at.advance(at_stride, rows);
         const auto on_samples = [&](const auto& work) {
             if (!inside) return;
             with_samples(row, [&](auto samples) {
@@ -291,7 +325,7 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
         if constexpr (Work == StageWork::load) {
             Fft::template for_each<0>(thread, [&](int sample, int) { v[sample] = {0, 0}; });
             on_samples([&](auto& samples) { samples.point(v); });
-            copy_first(index + stride);
+            copy_first(at);
         } else {
             context.sync();
             if (inside) {
@@ -303,14 +337,19 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
                 with_samples(row, [](const auto& samples) { samples.copy(); });
             }
             context.end_copy_group();
-            copy_first(index + stride);
+            copy_first(at);
             context.sync();
             from_shared();
             Fft::forward(lane, thread, v, twiddles);
             context.wait_copies_but_last_group();
         }
-        if constexpr (Work == StageWork::compare) {
-            on_samples([&](auto& samples) { samples.ratio(v, job.rows.scale); });
+        if constexpr (Work == StageWork::compare || Work == StageWork::advance) {
+            on_samples([&](auto& samples) {
+                if constexpr (Work == StageWork::compare)
+                    samples.ratio(v, job.rows.scale);
+                else
+                    samples.step(v, job.rows.scale);
+            });
             Fft::back(lane, thread, v, twiddles);
             split(std::integral_constant<int, 0>{});
         } else if constexpr (Work == StageWork::step) {

@@ -11,7 +11,7 @@ namespace convolume::gpu {
 
 struct StagePass {
     int n = 0;
-    void (*kernels[3])(StageJob) = {};  ///< of each StageWork
+    void (*kernels[stage_works])(StageJob) = {};  ///< of each StageWork
     Plan plan;
     int threads = 0;  ///< of a block
     int rows = 0;     ///< of a block
@@ -24,7 +24,7 @@ struct StagePass {
             return least_bytes + (used < arrays ? used : arrays) * array_bytes;
         }
     };
-    Shared shared[3] = {};
+    Shared shared[stage_works] = {};
 };
 
 /// The passes of one chunk of staged_lengths: length i is in chunk i mod Chunks. Each chunk is

@@ -34,8 +34,6 @@ const void* kernel_of(const StagePass& pass, StageWork work) {
     return reinterpret_cast<const void*>(pass.kernels[static_cast<int>(work)]);
 }
 
-constexpr int most_arrays = 4;
-
 index_t shared_bytes_of(const StagePass& pass, StageWork work, int arrays) {
     return pass.shared[static_cast<int>(work)].bytes(arrays);
 }
@@ -59,9 +57,9 @@ index_t resident(const StagePass& pass, StageWork work, int arrays) {
 
 bool has_stage_pass(index_t length, int device) {
     const StagePass* pass = find_stage_pass(length);
-    return pass != nullptr && can_run(kernel_of(*pass, StageWork::step),
-
-                                      shared_bytes_of(*pass, StageWork::step, most_arrays), device);
+    return pass != nullptr &&
+           can_run(kernel_of(*pass, StageWork::step),
+                   shared_bytes_of(*pass, StageWork::step, most_arrays(StageWork::step)), device);
 }
 
 index_t most_stage_blocks(index_t length) {

@@ -17,6 +17,12 @@ constexpr index_t sample_bytes = sizeof(std::complex<float>);
 // cache until they are used.
 constexpr index_t most_batch_bytes = index_t{16} << 20;
 
+index_t stage_length(int device, index_t least) {
+    index_t length = good_stage_length(least);
+    while (length > 0 && !has_stage_pass(length, device)) length = good_stage_length(length + 1);
+    return length;
+}
+
 }  // namespace
 
 std::optional<PairAxes> pair_axes(int device, const Shape3& object, const Shape3& image,
@@ -27,10 +33,10 @@ std::optional<PairAxes> pair_axes(int device, const Shape3& object, const Shape3
         axis = {{object[a], image[a], taps[a], shift[a], 0}};
         if (axis.taps > axis.object) return {};
         if (a == 0) continue;
-        axis.grid = own_length(device, a, axis.least_grid(), 1, false, Precision::float32);
+        axis.grid = a == 2 ? stage_length(device, axis.least_grid())
+                           : own_length(device, a, axis.least_grid(), 1, false, Precision::float32);
         if (axis.grid == 0) return {};
     }
-    if (!has_stage_pass(axes[2].grid, device)) return {};
     return axes;
 }
 
@@ -214,7 +220,8 @@ index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slot
     transform_y(of, Direction::inverse, slots, stream);
     const index_t blocks = stage_rows(axes_[2].grid, placed(stage, of), slots.count,
                                       planes(spectrum_, slots.first), scale_, sums, stream);
-    if (stage.kind == RowStage::Kind::ratio) transform_y(of, Direction::forward, slots, stream);
+    if (stage.kind == RowStage::Kind::ratio || stage.kind == RowStage::Kind::advance)
+        transform_y(of, Direction::forward, slots, stream);
     return blocks;
 }
 

@@ -62,8 +62,8 @@ class PlanePasses {
     /// Along z: forward, times a kernel or its conjugate, and back.
     void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                  cudaStream_t stream, std::size_t kernel = 0) const;
-    /// Spectra become samples, for a stage. Samples of a ratio become spectra again. `sums` as in
-    /// stage_rows(); returns the number of blocks.
+    /// Spectra become samples, for a stage. Samples of a ratio and of an advance become spectra
+    /// again. `sums` as in stage_rows(); returns the number of blocks.
     index_t inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
                     cudaStream_t stream) const;
     /// Spectra become samples of an array.

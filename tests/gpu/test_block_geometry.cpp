@@ -118,10 +118,11 @@ TEST_CASE("sums in space are predicted to win where they were measured to") {
     CHECK(!direct_wins({1, 1024, 1024}, {1, 31, 31}));
 }
 
-TEST_CASE("every length that rows are padded to has passes with a stage, up to 4096 samples") {
-    for (index_t least = 40; least <= 2 * gpu::staged_lengths.back(); ++least) {
-        const index_t length = gpu::good_row_length(least, false);
+TEST_CASE("every length that rows with a stage are padded to is compiled, up to 4096 samples") {
+    for (index_t least = 1; least <= 2 * gpu::staged_lengths.back(); ++least) {
+        const index_t length = gpu::good_stage_length(least);
         INFO("at least " << least << ": " << length);
+        CHECK(length >= least);
         CHECK(std::find(gpu::staged_lengths.begin(), gpu::staged_lengths.end(), length / 2) !=
               gpu::staged_lengths.end());
     }

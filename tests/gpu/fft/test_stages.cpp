@@ -22,7 +22,7 @@ constexpr index_t planes = 3, most_blocks = 2;
 template <int N>
 struct StageCheck {
     using Sample = std::complex<float>;
-    using Shape = RowShape<float, N>;
+    using Shape = StageShape<N, StageWork::load>::Rows;
     static constexpr index_t length = 2 * N, samples = N + 1, ring = 4, first = 3;
     static constexpr index_t pitch = (samples + 15) / 16 * 16;
 
@@ -181,10 +181,18 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
         CHECK(check.sums[1] == 0);
 }
 
+struct StepCase {
+    bool ahead = false, restart = true, changes = false;
+    bool unmatched = false;
+    bool least_weight = true;
+    bool advances = false;  ///< the estimates' spectra are wanted too
+};
+
 // The planes of the weight between the second and the third are alike.
 template <int N>
-void check_step(int begin, int end, bool ahead, bool restart, bool changes,
-                bool unmatched = false) {
+void check_step(int begin, int end, const StepCase& of) {
+    const bool ahead = of.ahead, restart = of.restart, changes = of.changes,
+               unmatched = of.unmatched;
     StageCheck<N> check(begin, end);
     const auto corrections = check.fill();
     const auto spectrum = check.spectrum;
@@ -192,7 +200,7 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes,
          weight = check.light(8);
     weight[check.element(0, 0, 2)] = 1e-3F;
     const auto newest_was = newest, before_was = before, change_was = change;
-    RowStage stage = check.stage(RowStage::Kind::step);
+    RowStage stage = check.stage(of.advances ? RowStage::Kind::advance : RowStage::Kind::step);
     stage.newest = newest.data();
     if (ahead) stage.before = before.data();
     stage.restart = restart;
@@ -200,9 +208,13 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes,
     if (changes) stage.change = change.data();
     stage.weight = weight.data();
     stage.alike = {1, 2};
-    stage.least_weight = 1e-2F;
+    if (of.least_weight) stage.least_weight = 1e-2F;
     stage.unmatched = unmatched;
-    check.template run<StageWork::step>(stage);
+    if (of.advances)
+        check.template run<StageWork::advance>(stage);
+    else
+        check.template run<StageWork::step>(stage);
+    std::vector<double> estimates(newest.size());
     double products = 0, squares = 0;
     index_t wrong = 0;
     for (index_t plane = 0; plane < planes; ++plane)
@@ -218,7 +230,8 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes,
                                          ? std::max(value + 0.5 * (value - before_was[i]), 0.0)
                                          : value;
                 const double factor = unmatched ? std::max(1 + c, 0.1) : c / w;
-                const double next = w < 1e-2 ? 0 : point * factor;
+                const double next = of.least_weight && w < 1e-2 ? 0 : point * factor;
+                estimates[i] = next;
                 const double got = ahead ? before[i] : newest[i];
                 wrong += !(std::abs(got - next) <= 3e-5 * (1 + std::abs(next)));
                 const double made = next - point, old = restart ? 0 : change_was[i];
@@ -232,8 +245,11 @@ void check_step(int begin, int end, bool ahead, bool restart, bool changes,
         CHECK(std::abs(check.sums[0] - products) <= 1e-5 * (std::abs(products) + squares));
         CHECK(std::abs(check.sums[1] - squares) <= near(squares));
     }
-    CHECK(std::memcmp(spectrum.data(), check.spectrum.data(),
-                      spectrum.size() * sizeof(spectrum[0])) == 0);
+    if (of.advances)
+        check.check_spectrum(estimates);
+    else
+        CHECK(std::memcmp(spectrum.data(), check.spectrum.data(),
+                          spectrum.size() * sizeof(spectrum[0])) == 0);
 }
 
 template <int N>
@@ -247,12 +263,16 @@ void check_stages() {
     check_ratio<N>(0, 2 * N, false, true);
     check_ratio<N>(begin, end, false, true);
     check_ratio<N>(begin, end, true, false, 1);
-    check_step<N>(0, end, false, true, false);
-    check_step<N>(0, 2 * N, true, true, true);
-    check_step<N>(begin, end, true, false, true);
-    check_step<N>(begin, end, true, false, false);
-    check_step<N>(begin, end, false, true, false, true);
-    check_step<N>(0, 2 * N, true, true, true, true);
+    check_step<N>(0, end, {});
+    check_step<N>(0, 2 * N, {.ahead = true, .changes = true});
+    check_step<N>(begin, end, {.ahead = true, .restart = false, .changes = true});
+    check_step<N>(begin, end, {.ahead = true, .restart = false});
+    check_step<N>(begin, end, {.unmatched = true});
+    check_step<N>(0, 2 * N, {.ahead = true, .changes = true, .unmatched = true});
+    check_step<N>(begin, end,
+                  {.ahead = true, .restart = false, .changes = true, .least_weight = false});
+    check_step<N>(begin, end, {.advances = true});
+    check_step<N>(0, 2 * N, {.unmatched = true, .advances = true});
 }
 
 }  // namespace

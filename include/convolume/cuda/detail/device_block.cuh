@@ -47,12 +47,28 @@ struct DeviceBlock {
                      "l"(from)
                      : "memory");
     }
-    /// The same of 4 or 8 bytes.
+    /// The same where there is something to read; zeros elsewhere, without a branch.
+    __device__ __forceinline__ void copy_or_zeros_async(void* to, const void* from,
+                                                        bool there) const {
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
+                         static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                     "l"(from), "r"(there ? 16 : 0)
+                     : "memory");
+    }
+    /// Copies 4 or 8 bytes.
     template <int Bytes>
     __device__ __forceinline__ void copy_few_async(void* to, const void* from) const {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
                          static_cast<unsigned>(__cvta_generic_to_shared(to))),
                      "l"(from), "n"(Bytes)
+                     : "memory");
+    }
+    template <int Bytes>
+    __device__ __forceinline__ void copy_few_or_zeros_async(void* to, const void* from,
+                                                            bool there) const {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(
+                         static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                     "l"(from), "n"(Bytes), "r"(there ? Bytes : 0)
                      : "memory");
     }
     __device__ __forceinline__ void wait_copies() const {
