@@ -42,6 +42,8 @@ for name in runs.arguments:
             for file, found in runs.contents(name).items():
                 if found != wanted[file] and (done.returncode == 0 or found != old[file]):
                     failures.append(f"{where}: {file} is neither old nor new: exit code {done.returncode}")
+            if call == "fsync" and after == 0 and done.returncode == 0:
+                failures.append(f"{where}: an output that may not have reached the disk counts as written")
             if done.returncode not in ((0, 73, 74, 7) if name == "many" else (0, 73, 74)):
                 failures.append(f"{where}: exit code {done.returncode}: {done.stderr[:300]}")
             if done.returncode in (73, 74) and name != "many" and done.stderr.count("convolume: error") != 1:
