@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/output_path.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
+#include "io/atomic_output.hpp"
 
 namespace convolume::cli {
 
@@ -96,22 +94,10 @@ void check_outputs(const RunFiles& files) {
 }
 
 void write_whole_file(const std::string& file, std::span<const char> bytes) {
-    const std::string partial = message(file, ".partial-", getpid());
-    std::ofstream out(partial, std::ios::binary);
-    if (!out)
-        throw CannotCreate(message("cannot create \"", partial, "\" (", std::strerror(errno),
-                                   "); choose another folder"));
-    errno = 0;
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    std::error_code error(errno, std::generic_category());
-    if (out) fs::rename(partial, file, error);
-    if (!out || error) {
-        std::error_code ignored;
-        fs::remove(partial, ignored);
-        throw IoError(message("could not write \"", file, "\" (", error.message(),
-                              "); free some space or choose another folder"));
-    }
+    const auto size = static_cast<index_t>(bytes.size());
+    io::AtomicOutput output(file, true, size);
+    output.write(0, bytes.data(), size);
+    output.commit();
 }
 
 void write_stdout(const std::string& text) {

@@ -27,8 +27,7 @@ struct RunFiles {
 /// replaced in it, if every input names another dataset of that file.
 void check_outputs(const RunFiles& files);
 
-/// Writes `bytes` under a temporary name beside `file`, then renames. Throws CannotCreate or
-/// IoError.
+/// The file has its name when `bytes` are on disk. Throws CannotCreate or IoError.
 void write_whole_file(const std::string& file, std::span<const char> bytes);
 
 /// Writes `text` to stdout and makes sure it arrived. Throws IoError.
