@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every test case of a program under the tools of compute-sanitizer, several at once, each for a limited time.
+
+    check_sanitizers.py PROGRAM FOLDER [--tools TOOL,...] [--seconds S] [--jobs N] [--cases PATTERN]
+
+PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets what each tool wrote, a file a case. CONVOLUME_TEST_CASES, if
+it is not set, is 8: the tools slow kernels down a hundredfold. Prints a line for each case that was not clean, and a
+table: of each tool the cases that were clean, had findings, failed by themselves, did not end in time, or run nothing
+on a GPU. Ends with 1 if there were findings or failures."""
+
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FINDINGS = 9
+TOOLS = "memcheck,racecheck,synccheck,initcheck"
+
+
+def cases_of(program, pattern):
+    # Older versions of Catch2 end with the number of cases, and say how many there are.
+    listed = subprocess.run([program, *pattern, "--list-tests", "--verbosity", "quiet"], check=False,
+                            capture_output=True, text=True).stdout
+    return [line.strip() for line in listed.splitlines()
+            if line.strip() and not re.search(r"test cases:?$", line)]
+
+
+def run(job, arguments):
+    """What became of a case under a tool."""
+    tool, case = job
+    written = arguments.folder / f"{tool}-{re.sub('[^a-zA-Z0-9]+', '-', case)[:80]}.log"
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", str(FINDINGS), arguments.program,
+               case.replace(",", "\\,")]  # a comma separates names
+    with open(written, "w", encoding="utf-8") as log:
+        try:
+            code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=arguments.seconds,
+                                  check=False).returncode
+        except subprocess.TimeoutExpired:
+            return "unfinished", written
+    text = written.read_text(encoding="utf-8", errors="replace")
+    if code == FINDINGS:
+        return "findings", written
+    if code == 0:
+        return "clean", written
+    # The tools end with an error where a program has used no GPU.
+    return ("no GPU work" if "All tests passed" in text and " SUMMARY:" not in text else "failed"), written
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--tools", default=TOOLS)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 1))
+    parser.add_argument("--cases", default="", help="a pattern of Catch2")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("CONVOLUME_TEST_CASES", "8")
+    cases = cases_of(arguments.program, [arguments.cases] if arguments.cases else [])
+    if not cases:
+        sys.exit(f"{arguments.program} has no test cases of that name")
+    jobs = [(tool, case) for tool in arguments.tools.split(",") for case in cases]
+    counts = collections.Counter()
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for (tool, case), (became, written) in zip(jobs, pool.map(lambda job: run(job, arguments), jobs)):
+            counts[tool, became] += 1
+            if became in ("findings", "failed", "unfinished"):
+                print(f"{tool}: {became}: {case}: {written}", flush=True)
+    kinds = ("clean", "findings", "failed", "unfinished", "no GPU work")
+    print("| tool | " + " | ".join(kinds) + " |")
+    print("|---" * (len(kinds) + 1) + "|")
+    for tool in arguments.tools.split(","):
+        print(f"| {tool} | " + " | ".join(str(counts[tool, kind]) for kind in kinds) + " |")
+    sys.exit(any(count for (_, kind), count in counts.items() if kind in ("findings", "failed")))
+
+
+if __name__ == "__main__":
+    main()
