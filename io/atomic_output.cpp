@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 #include "convolume/options.hpp"
 #include "io/leftover_outputs.hpp"
 #include "io/pending_outputs.hpp"
@@ -177,6 +178,13 @@ void AtomicOutput::commit() {
     unregister_pending(slot_);
     ::close(descriptor_);
     descriptor_ = -1;
+}
+
+void write_whole_file(const std::string& path, std::span<const char> bytes) {
+    const auto size = static_cast<index_t>(bytes.size());
+    AtomicOutput output(path, true, size);
+    output.write(0, bytes.data(), size);
+    output.commit();
 }
 
 }  // namespace convolume::io

@@ -9,8 +9,8 @@
 #include "cli/compare/report_json.hpp"
 #include "cli/compare/report_pages.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/run/output_path.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -80,14 +80,14 @@ void ReportFolder::save_data(const Comparison& comparison) const {
     if (error)
         throw CannotCreate(message("cannot create the folder \"", path_, "\" (", error.message(),
                                    "); choose another"));
-    write_whole_file(file("report.json"), dump(to_json(comparison)));
+    io::write_whole_file(file("report.json"), dump(to_json(comparison)));
 }
 
 void ReportFolder::save_all(const Comparison& comparison) const {
     save_data(comparison);
     const std::vector<NamedDrawing> charts = charts_of(comparison);
     for (const NamedDrawing& chart : charts)
-        write_whole_file(file(chart.name + ".png"), chart.drawing.png);
+        io::write_whole_file(file(chart.name + ".png"), chart.drawing.png);
     // A report that was replaced may have had a chart more.
     for (const char* name : {"time", "rate", "error", "phases"}) {
         bool drawn = false;
@@ -95,8 +95,8 @@ void ReportFolder::save_all(const Comparison& comparison) const {
         std::error_code none;
         if (!drawn) fs::remove(file(std::string(name) + ".png"), none);
     }
-    write_whole_file(file("report.md"), markdown_page(comparison, charts));
-    write_whole_file(file("report.html"), html_page(comparison, charts));
+    io::write_whole_file(file("report.md"), markdown_page(comparison, charts));
+    io::write_whole_file(file("report.html"), html_page(comparison, charts));
 }
 
 }  // namespace convolume::cli

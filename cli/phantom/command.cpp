@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/run/item_steps.hpp"
+#include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
@@ -83,7 +84,7 @@ void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
 }
 
 void PhantomSteps::commit() {
-    if (!request_.objects.empty()) write_whole_file(request_.objects, objects_text());
+    if (!request_.objects.empty()) io::write_whole_file(request_.objects, objects_text());
     writer_->commit();
 }
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "cli/picture/real_or_magnitude.hpp"
-#include "cli/run/output_path.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -154,7 +154,7 @@ void GrayPng::commit() {
         // The picture was checked: what is left is memory.
         throw OutOfMemory(message("libpng could not make a picture of ", metadata_.shape.x, "×",
                                   metadata_.shape.y, " pixels: ", encoded.error.data()));
-    write_whole_file(path_, encoded.bytes);
+    io::write_whole_file(path_, encoded.bytes);
 }
 
 std::string GrayPng::gray_text() const {

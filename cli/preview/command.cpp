@@ -146,7 +146,7 @@ void run_preview(const PreviewRequest& request) {
     if (pair) stacks.push_back(load("after: ", request.after, request));
     if (!request.psf.empty()) stacks.push_back(load_psf(request));
     const std::vector<char> png = draw_preview(stacks, request.style).png();
-    write_whole_file(request.output, png);
+    io::write_whole_file(request.output, png);
     const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
                           stderr_wants_colors());
     for (const PreviewStack& stack : stacks)

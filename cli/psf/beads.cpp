@@ -14,6 +14,7 @@
 #include "cli/psf/size_for.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -196,7 +197,7 @@ void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
 }
 
 void BeadPsfSteps::commit() {
-    write_whole_file(request_.side_file(), json_text(*this, nullptr));
+    io::write_whole_file(request_.side_file(), json_text(*this, nullptr));
     writer_->commit();
 }
 

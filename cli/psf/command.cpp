@@ -9,6 +9,7 @@
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/size_for.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -104,7 +105,7 @@ void PsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& c
 
 void PsfSteps::commit() {
     // The PSF is never there without its parameters.
-    write_whole_file(request_.side_file(), json_text(*this, nullptr));
+    io::write_whole_file(request_.side_file(), json_text(*this, nullptr));
     writer_->commit();
 }
 

@@ -9,7 +9,6 @@
 
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
-#include "io/atomic_output.hpp"
 
 namespace convolume::cli {
 
@@ -91,13 +90,6 @@ void check_outputs(const RunFiles& files) {
         check_output_path(output, files.overwrite);
         seen.push_back(output);
     }
-}
-
-void write_whole_file(const std::string& file, std::span<const char> bytes) {
-    const auto size = static_cast<index_t>(bytes.size());
-    io::AtomicOutput output(file, true, size);
-    output.write(0, bytes.data(), size);
-    output.commit();
 }
 
 void write_stdout(const std::string& text) {

@@ -2,7 +2,6 @@
 #pragma once
 // Outputs are checked before anything is computed, and appear under their name only when complete.
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +25,6 @@ struct RunFiles {
 /// file.h5), and what check_output_path() does. A dataset may be added to an input's file, or
 /// replaced in it, if every input names another dataset of that file.
 void check_outputs(const RunFiles& files);
-
-/// The file has its name when `bytes` are on disk. Throws CannotCreate or IoError.
-void write_whole_file(const std::string& file, std::span<const char> bytes);
 
 /// Writes `text` to stdout and makes sure it arrived. Throws IoError.
 void write_stdout(const std::string& text);

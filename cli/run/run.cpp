@@ -7,6 +7,7 @@
 
 #include "cli/files/metadata_json.hpp"
 #include "convolume/execution.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -76,7 +77,7 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
     }
     run.commit();
     const RunTimes times = run.times();
-    if (!options.timeline.empty()) write_whole_file(options.timeline, run.timeline().to_json());
+    if (!options.timeline.empty()) io::write_whole_file(options.timeline, run.timeline().to_json());
     steps.report_result(console, times);
     if (options.json) write_stdout(json_text(steps, &times));
 }

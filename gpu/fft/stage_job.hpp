@@ -44,6 +44,9 @@ constexpr int used_arrays(const RowStage& stage) {
     return 0;
 }
 
+/// Rows of a pass: the kernel counts them in 32 bits.
+inline constexpr index_t most_stage_rows = index_t{1} << 30;
+
 struct StageJob {
     RowJob<float> rows;  ///< of no pixels
     RowStage stage;
@@ -53,6 +56,9 @@ struct StageJob {
 /// The job of stage_rows (passes.hpp), less its tables.
 inline StageJob stage_job(const RowStage& stage, index_t planes,
                           const SpectrumPlanes<float>& spectrum, double scale, double* sums) {
+    if (checked_multiply(planes, stage.rows) > most_stage_rows)
+        throw Unavailable(
+            message(planes, " planes of ", stage.rows, " rows are too many for one pass on a GPU"));
     StageJob job;
     job.rows = row_job(false, PixelRows{}, spectrum);
     job.rows.planes = planes;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -175,6 +176,10 @@ CONVOLUME_API PathSpec parse_path(const std::string& path);
 /// Reads go through copies, too, where HDF5 itself decodes or converts the samples; filters of
 /// HDF5's plug-ins run in the process.
 CONVOLUME_API void contain_damage(bool on);
+
+/// Writes a file of these bytes, or replaces one. It gets its name when all of it is on disk; the
+/// file that was there stays until then. Throws CannotCreate, IoError (no space).
+CONVOLUME_API void write_whole_file(const std::string& path, std::span<const char> bytes);
 
 /// Removes all outputs of the process that are not committed; async-signal-safe (for Ctrl-C).
 CONVOLUME_API void remove_uncommitted_outputs() noexcept;

@@ -220,6 +220,36 @@ TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
     }
 }
 
+TEST_CASE("small files are whole or as they were", "[io]") {
+    const TempFolder folder;
+    const std::string path = folder / "report.json";
+    io::write_whole_file(path, std::string_view("{}"));
+    CHECK(read_bytes(path) == "{}");
+    io::write_whole_file(path, {});
+    CHECK(read_bytes(path).empty());
+    io::write_whole_file(path, std::string_view("[1]"));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit{1000, 1000};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        int result = 1;
+        try {
+            io::write_whole_file(path, std::vector<char>(5000, 'x'));
+        } catch (const IoError&) {
+            result = 0;
+        } catch (...) {
+        }
+        ::_exit(result);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(read_bytes(path) == "[1]");
+    CHECK(folder.files() == 1);
+    CHECK_THROWS_AS(io::write_whole_file(folder / "none/report.json", {}), CannotCreate);
+}
+
 TEST_CASE("a signal handler can remove what is unfinished", "[io]") {
     const TempFolder folder;
     const auto first = io::create_image(folder / "a.npy", small_image());

@@ -284,6 +284,13 @@ TEST_CASE("rows with stages of an iteration") {
     check_stages<270>();
 }
 
+TEST_CASE("more rows with a stage than a kernel counts are refused") {
+    RowStage stage;
+    stage.rows = most_stage_rows / 2;
+    CHECK_NOTHROW(stage_job(stage, 2, {}, 1, nullptr));
+    CHECK_THROWS_AS(stage_job(stage, 3, {}, 1, nullptr), Unavailable);
+}
+
 TEST_CASE("rows with stages of an iteration, three steps of a transform") {
     check_stages<1152>();
 }
