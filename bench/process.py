@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from report import report_text
 
 import convolume
 from convolume._block_worker import Job, Source
@@ -279,7 +280,7 @@ def main():
         options = {"throughput": f" --gib {arguments.gib:g}", "dispatch": f" --blocks {arguments.blocks}"}
         found["command"] = f"bench/process.py {part}{options.get(part, '')}"
         results[part] = found
-        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+        arguments.out.write_text(report_text(results))
         print(part, json.dumps({k: v for k, v in found.items() if k not in ("rows", "machine")}), flush=True)
     return 0
 

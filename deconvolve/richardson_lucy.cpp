@@ -81,7 +81,7 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
         if (problem.seeks_consensus()) report.last.consenting = taken.consenting;
         progress.finished(report.last);
         if (held_share > 0) {
-            if (taken.held_out < least_held) {
+            if (taken.held_out < (1 - least_gain) * least_held) {
                 least_held = taken.held_out;
                 outcome.best = k - 1;
             }

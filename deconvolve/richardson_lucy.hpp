@@ -8,6 +8,9 @@ namespace convolume::deconvolve {
 
 /// So many iterations in a row without a better prediction of what is held out are the end.
 inline constexpr int patience = 4;
+/// A prediction is better where its error is less by this share: a flat curve falls on by chance,
+/// while grains grow that the PSF hides from the prediction.
+inline constexpr double least_gain = 3e-5;
 /// So many steps in a row without consensus are the end of rlgc: single draws disagree by chance.
 inline constexpr int long_dispute = 5;
 

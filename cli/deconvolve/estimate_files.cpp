@@ -50,7 +50,8 @@ io::ImageMetadata EstimateFiles::metadata_of(index_t volume) const {
     one.type = estimate_.type();
     one.scaling.reset();
     if (result_.frames * result_.channels == 1) return one;
-    const auto channel = static_cast<std::size_t>(volume % result_.channels);
+    const index_t c = volume % result_.channels;
+    const auto channel = static_cast<std::size_t>(c);
     one.frames = one.channels = 1;
     one.frame_interval_s.reset();
     one.axes = "ZYX";
@@ -60,8 +61,7 @@ io::ImageMetadata EstimateFiles::metadata_of(index_t volume) const {
     one.microscope.channels.clear();
     one.ome_xml.clear();
     one.imagej_description.clear();
-    one.imagej_metadata.clear();
-    one.imagej_metadata_counts.clear();
+    io::keep_lookup_tables(one, {c});
     return one;
 }
 

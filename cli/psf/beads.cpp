@@ -2,7 +2,6 @@
 #include "cli/psf/beads.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "cli/app.hpp"
@@ -136,43 +135,6 @@ void BeadPsfSteps::refine_model(const ExecutionContext& context) {
     model_ = refined_->model;
 }
 
-/// Least squares of the model's brightness and a constant: light of the PSF beyond the box and of
-/// other beads is in the background that was measured, so that the constant may be negative.
-void BeadPsfSteps::fit_model(const ExecutionContext& context) {
-    const Volume model = make_psf(*model_, silenced(context)).values;
-    const float* const m = model.elements<float>();
-    float* const p = psf_->values.elements<float>();
-    const index_t count = element_count(size_);
-    double mm = 0, mp = 0, sm = 0, sp = 0;
-    for (index_t i = 0; i < count; ++i) {
-        const auto a = static_cast<double>(m[i]), b = static_cast<double>(p[i]);
-        mm += a * a;
-        mp += a * b;
-        sm += a;
-        sp += b;
-    }
-    const auto n = static_cast<double>(count);
-    const double scale = (n * mp - sm * sp) / (n * mm - sm * sm);
-    base_ = (sp - scale * sm) / n;
-    double rest = 0;
-    for (index_t i = 0; i < count; ++i) {
-        const double away = static_cast<double>(p[i]) - base_ - scale * static_cast<double>(m[i]);
-        rest += away * away;
-    }
-    residual_ = std::sqrt(rest / (scale * scale * mm));
-    constexpr double trusted = 0.2;  // a model that fits no better says nothing of the background
-    if (!(residual_ < trusted)) {
-        base_ = 0;
-        return;
-    }
-    const double left = sp - base_ * n;
-    for (index_t i = 0; i < count; ++i)
-        p[i] = static_cast<float>((static_cast<double>(p[i]) - base_) / left);
-    psf_->background += base_ * psf_->flux;
-    for (Bead& bead : psf_->beads) bead.flux *= left;
-    psf_->flux *= left;
-}
-
 void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     io::ImageMetadata metadata;
     metadata.shape = size_;
@@ -189,7 +151,7 @@ void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     read = Volume();
     psf_ = psf_from_beads(stack.view(), {size_, saturation_of(input_.type, stack.view())}, context);
     if (!request_.refine.empty()) refine_model(context);
-    if (model_) fit_model(context);
+    if (model_) residual_ = subtract_background(*psf_, *model_, silenced(context));
     if (request_.write_model)
         writer_->write(0, 0, make_psf(*model_, silenced(context)).values.view());
     else

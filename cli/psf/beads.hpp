@@ -31,7 +31,6 @@ class BeadPsfSteps : public RunSteps {
   private:
     void check_refinement() const;
     void refine_model(const ExecutionContext& context);
-    void fit_model(const ExecutionContext& context);
 
     const PsfRequest& request_;
     io::ImageMetadata input_;
@@ -42,7 +41,6 @@ class BeadPsfSteps : public RunSteps {
     std::optional<BeadPsf> psf_;
     std::optional<RefinedPsf> refined_;  ///< then model_ is the refined one
     double residual_ = 0;                ///< of the model's fit, relative L2
-    double base_ = 0;                    ///< constant of the fit, per voxel of the PSF of sum 1
     std::string from_image_;
 };
 

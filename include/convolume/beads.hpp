@@ -46,6 +46,16 @@ struct BeadPsf {
 CONVOLUME_API BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
                                      const ExecutionContext& context = {});
 
+/// Takes the light away that is left in a PSF of beads, alike in all voxels: that of other beads,
+/// and light of these beads beyond the box that was taken for background. Least squares of a
+/// brightness of the model and a constant find it; then the PSF is scaled to the sum 1 again.
+/// `background`, `flux` and the beads' follow. Returns the root mean square of what is left, as a
+/// share of the model's. Where that is more than 0.2, the model says nothing of the background, and
+/// the PSF stays as it was. `model` has the voxels of the PSF; its size is not used. Throws
+/// InvalidArgument or Cancelled.
+CONVOLUME_API double subtract_background(BeadPsf& psf, const PsfOptions& model,
+                                         const ExecutionContext& context = {});
+
 enum class PsfParameter {
     na,     ///< Objective::na
     index,  ///< Objective::ns; of gaussian and born_wolf, which have one medium, ni and ni0

@@ -152,16 +152,19 @@ void bind_beads(nb::module_& module) {
     module.def(
         "psf_from_beads",
         [](const ReadArray& stack, const Triple& shape, std::optional<double> saturation,
-           const nb::object& progress) {
+           const std::optional<PsfOptions>& optics, const nb::object& progress) {
             const ConstImageView from = view(stack);
             BeadPsf psf;
+            std::optional<double> residual;
             run_released(1, progress, [&](const ExecutionContext& context) {
                 psf = psf_from_beads(from, {index3(shape), saturation}, context);
+                if (optics) residual = subtract_background(psf, *optics, {.stop = context.stop});
             });
-            const nb::dict facts = facts_of(psf);
+            nb::dict facts = facts_of(psf);
+            facts["residual"] = residual;
             return nb::make_tuple(to_numpy(std::move(psf.values)), facts);
         },
-        nb::arg("stack"), nb::arg("shape"), nb::arg("saturation").none(),
+        nb::arg("stack"), nb::arg("shape"), nb::arg("saturation").none(), nb::arg("optics").none(),
         nb::arg("progress") = nb::none());
     module.def(
         "refine_psf",

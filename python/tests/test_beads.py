@@ -114,6 +114,37 @@ def test_from_beads_to_a_microscope(random):
     assert refined.arguments["ni"] == refined.parameters["index"].value
 
 
+def test_light_of_no_bead_is_subtracted(random):
+    spot = born_wolf((41, 61, 61), SPACING, na=0.9, index=1.33, wavelength=0.5)
+    stack = np.full((49, 200, 200), 10.0)
+    for z, y, x in ((2, 5, 8), (6, 120, 12), (4, 130, 125), (5, 12, 130)):
+        stack[z:z + 41, y:y + 61, x:x + 61] += 2e6 * spot
+    stack = random.poisson(stack).astype(np.float32)
+    optics = {"na": 0.9, "wavelength": 0.5, "ni": 1.33, "model": "born-wolf"}
+    shape = (25, 41, 41)
+    plain = convolume.psf_from_beads(stack, shape=shape, spacing=SPACING)
+    fitted = convolume.psf_from_beads(stack, shape=shape, spacing=SPACING, optics=optics)
+    assert plain.residual is None and 0 < fitted.residual < 0.1
+    p = np.asarray(plain.psf, np.float64)
+    model = np.asarray(convolume.make_psf(shape=shape, spacing=SPACING, **optics), np.float64)
+    (_, constant), *_ = np.linalg.lstsq(np.stack([model.ravel(), np.ones(model.size)], 1), p.ravel(), rcond=None)
+    left = 1 - constant * p.size
+    assert abs(left - 1) > 0.02
+    np.testing.assert_allclose(np.asarray(fitted.psf), (p - constant) / left, atol=1e-5 * p.max())
+    assert fitted.flux == pytest.approx(plain.flux * left)
+    np.testing.assert_allclose(fitted.fluxes, plain.fluxes * left)
+    assert abs(fitted.background - 10) < abs(plain.background - 10) + 0.1
+    assert np.asarray(fitted.psf).sum() == pytest.approx(1, abs=1e-4)
+    # A PSF that does not fit says nothing of the background.
+    other = convolume.psf_from_beads(stack, shape=shape, spacing=SPACING, optics={**optics, "na": 0.3})
+    assert other.residual > 0.2 and np.array_equal(np.asarray(other.psf), np.asarray(plain.psf))
+    for given, words in (({"na": 0.9}, "wavelength"), ({**optics, "colour": 3}, "colour")):
+        with pytest.raises(ValueError, match=words):
+            convolume.psf_from_beads(stack, shape=shape, spacing=SPACING, optics=given)
+    with pytest.raises(ValueError, match="voxel size"):
+        convolume.psf_from_beads(stack, shape=shape, optics=optics)
+
+
 def test_refinements_that_are_refused():
     light = {"wavelength": 0.5, "ni": 1.33, "model": "born-wolf", "na": 0.9}
     measured = born_wolf((9, 11, 11), SPACING, na=1.0, index=1.33, wavelength=0.5)

@@ -86,6 +86,20 @@ with tempfile.TemporaryDirectory() as folder:
             check(pixels["Channel"]["Name"] == ["DAPI", "GFP"][c], t, c, pixels["Channel"])
             check((pixels["PhysicalSizeZ"], pixels["PhysicalSizeX"]) == (0.3, 0.1), t, c, "voxel size")
 
+    # ImageJ's lookup tables go with their channels.
+    tables = [rng.integers(0, 256, (3, 256), dtype=np.uint8) for _ in range(2)]
+    tifffile.imwrite("luts.tif", image.swapaxes(1, 2), imagej=True,
+                     metadata={"axes": "TZCYX", "mode": "composite", "LUTs": tables})
+    run("luts.tif", "psf.npy", "-o", "l.tif", "--iterations", "1", "--dump-every", "1", "-q")
+    for t in (0, 1):
+        for c in (0, 1):
+            with tifffile.TiffFile(f"l.t{t}.c{c}.iter001.tif") as file:
+                got = file.imagej_metadata.get("LUTs")
+            check(got is not None and np.array_equal(got, tables[c]), t, c, "lookup table")
+            os.remove(f"l.t{t}.c{c}.iter001.tif")
+    os.remove("l.tif")
+    os.remove("luts.tif")
+
     # What exists is kept, or replaced where that is asked for.
     os.remove("r.ome.tif")
     before = {name: Path(name).read_bytes() for name in os.listdir()}

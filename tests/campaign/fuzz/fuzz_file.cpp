@@ -47,7 +47,7 @@ void write_file(const std::uint8_t* data, std::size_t size) {
         std::abort();
 }
 
-void read_image() {
+[[maybe_unused]] void read_image() {
     const auto reader = convolume::io::open_image(file_name());
     const convolume::io::ImageMetadata& metadata = reader->metadata();
     static_cast<void>(to_string(metadata));

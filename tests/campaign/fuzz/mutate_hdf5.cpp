@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes of HDF5 files: of the numbers behind the signatures of its structures, of addresses, and
+// of messages in object headers. Newer structures have checksums, so that changes in them are
+// seldom read on; the old ones have none.
+
+#include "tests/campaign/fuzz/mutation.hpp"
+
+namespace {
+
+using convolume::testing::ByteOrder;
+using convolume::testing::Mutation;
+
+constexpr std::string_view signatures[] = {"\x89HDF", "TREE", "HEAP", "SNOD", "GCOL", "OHDR",
+                                           "OCHK",    "FRHP", "FHDB", "FHIB", "BTHD", "BTLF",
+                                           "BTIN",    "FADB", "FAHD", "EAHD", "EAIB", "EADB"};
+
+/// Where structures with a signature are.
+std::vector<std::size_t> find_structures(const Mutation& file) {
+    std::vector<std::size_t> found;
+    for (std::size_t at = 0; file.holds(at, 4) && found.size() < 64; at += 4)
+        for (const std::string_view signature : signatures)
+            if (file.holds(at, signature)) found.push_back(at);
+    return found;
+}
+
+/// Words of 8 bytes that can be addresses in this file.
+std::vector<std::size_t> find_addresses(const Mutation& file) {
+    std::vector<std::size_t> found;
+    for (std::size_t at = 0; file.holds(at, 8) && found.size() < 256; at += 8) {
+        const std::uint64_t value = file.get(at, 8, ByteOrder::little);
+        if (value >= 48 && value < file.size()) found.push_back(at);
+    }
+    return found;
+}
+
+bool change_field(Mutation& file) {
+    constexpr std::array<std::size_t, 4> widths{1, 2, 4, 8};
+    const std::size_t width = file.one_of(widths);
+    const auto structures = find_structures(file);
+    const auto addresses = find_addresses(file);
+    switch (file.below(4)) {
+        case 0:
+            if (structures.empty()) return false;
+            file.change_number(file.one_of(structures) + 4 + file.below(96 / width) * width, width,
+                               ByteOrder::little);
+            break;
+        case 1:  // another structure, or what is no structure
+            if (addresses.size() < 2) return false;
+            file.put(file.one_of(addresses), 8, ByteOrder::little,
+                     file.below(2) == 0 ? file.number(file.below(file.size()))
+                                        : file.get(file.one_of(addresses), 8, ByteOrder::little));
+            break;
+        case 2: {  // a field of what an address leads to: object headers of the first version
+            if (addresses.empty()) return false;
+            const std::size_t header = file.get(file.one_of(addresses), 8, ByteOrder::little);
+            file.change_number(header + file.below(128 / width) * width, width, ByteOrder::little);
+            break;
+        }
+        default:
+            file.change_number(file.below(file.size() / width) * width, width, ByteOrder::little);
+            break;
+    }
+    return true;
+}
+
+}  // namespace
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned seed) {
+    return Mutation(data, size, most, seed).run(change_field);
+}
