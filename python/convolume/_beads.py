@@ -12,7 +12,7 @@ from ._arrays import readable
 from ._convolve import _triple
 from ._errors import InvalidArgument
 from ._files import Image
-from ._optics import Modality, Model, _options, _options_of, _spacing
+from ._optics import Modality, Model, _options, _spacing
 from ._run import Progress, progress_bar
 
 PsfParameter = Literal["na", "index", "depth"]
@@ -124,6 +124,20 @@ def _saturation(stack: Any, largest: float) -> float | None:
     dtype: np.dtype[Any] = stack.dtype
     bits = {"int8": (7,), "int16": (15,)}.get(dtype.name, ()) + (8, 10, 11, 12, 13, 14, 16)
     return largest if largest in [2.0**n - 1 for n in bits] else None
+
+
+def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequence[int]) -> _core.PsfOptions:
+    """From what make_psf takes, but for the spacing and the shape."""
+    for name in ("na", "wavelength"):
+        if name not in optics:
+            raise InvalidArgument(f"optics has no {name}: give what make_psf takes, such as "
+                                  "{'na': 1.2, 'wavelength': 0.52}")
+    more: dict[str, Any] = {"model": "vectorial", "modality": "widefield", "ni": 1.515, "ns": 1.33, "depth": 0.0,
+                            "excitation": None, "pinhole": None, "sheet_fwhm": None, **optics}
+    named = {name: more.pop(name) for name in ("na", "wavelength", "model", "modality", "ni", "ns", "depth",
+                                               "excitation", "pinhole", "sheet_fwhm")}
+    disc = more.pop("disc_pinhole", None), more.pop("disc_spacing", None), more.pop("disc_magnification", None)
+    return _options(spacing=spacing, shape=shape, disc=disc, workers=more.pop("workers", None), more=more, **named)
 
 
 def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float] | None = None,

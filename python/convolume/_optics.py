@@ -48,20 +48,6 @@ def _options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequ
     return options
 
 
-def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequence[int]) -> _core.PsfOptions:
-    """From what make_psf takes, but for the spacing and the shape."""
-    for name in ("na", "wavelength"):
-        if name not in optics:
-            raise InvalidArgument(f"optics has no {name}: give what make_psf takes, such as "
-                                  "{'na': 1.2, 'wavelength': 0.52}")
-    more: dict[str, Any] = {"model": "vectorial", "modality": "widefield", "ni": 1.515, "ns": 1.33, "depth": 0.0,
-                            "excitation": None, "pinhole": None, "sheet_fwhm": None, **optics}
-    named = {name: more.pop(name) for name in ("na", "wavelength", "model", "modality", "ni", "ns", "depth",
-                                               "excitation", "pinhole", "sheet_fwhm")}
-    disc = more.pop("disc_pinhole", None), more.pop("disc_spacing", None), more.pop("disc_magnification", None)
-    return _options(spacing=spacing, shape=shape, disc=disc, workers=more.pop("workers", None), more=more, **named)
-
-
 def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"] = "auto",
              model: Model = "vectorial", modality: Modality = "widefield",
              ni: float = 1.515, ns: float = 1.33, depth: float = 0.0, excitation: float | None = None,
