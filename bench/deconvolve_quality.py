@@ -3,11 +3,13 @@
 """Measures the peak signal-to-noise ratio (PSNR) that each method of `convolume deconvolve` reaches after how many
 iterations and seconds, on a phantom at three light levels. Run it from anywhere:
 
-    bench/deconvolve_quality.py [--build DIR] [--json FILE]
+    bench/deconvolve_quality.py [--build DIR] [--json FILE] [--only methods|stop-auto]
 
 The recordings are made here, by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
 alone: the slope between a run of few and one of many iterations, methods in turn, the median of some rounds. PSNR is
 10 log10 of the truth's maximum squared over the mean squared difference, with the brightness that fits best.
+The part stop-auto records several phantoms of each kind several times, and tells how far `--stop auto` stays below the
+best of all iterations.
 """
 
 import argparse
@@ -29,6 +31,7 @@ METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "
            "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1"]}
 COUNTS = [1, 2, 3, 5, 7, 10, 13, 16, 20, 25, 30, 36, 43, 51, 60, 75, 90]
 LEVELS = [50, 300, 3000]
+KINDS = ["mixed", "cells", "shells", "filaments", "beads"]
 
 
 class Command:
@@ -75,12 +78,31 @@ def first_reached(curve, level):
     return None
 
 
-def measure(command, truth, light, photons, rounds):
-    random = np.random.default_rng(photons)
+def make_psf(command):
+    command.run("psf", "-o", "h.npy", "--na", 1.2, "--ni", 1.33, "--wavelength", "520nm", "--voxel", "200,100,100nm",
+                "--size", "17,41,41")
+    return np.load(command.folder / "h.npy").astype(np.float64)
+
+
+def make_light(command, psf, kind, seed):
+    """The specimen within the image, and its light there."""
+    command.run("phantom", "-o", "object.npy", "--kind", kind, "--size", "48,136,136", "--voxel", "200,100,100nm",
+                "--seed", seed)
+    specimen = np.load(command.folder / "object.npy").astype(np.float64)
+    light = signal.fftconvolve(specimen, psf / psf.sum(), "valid")
+    return specimen[tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))], light
+
+
+def record(command, light, photons, seed):
+    """Writes y.npy; the options that go with it."""
     background = max(1, photons / 100)
-    counts = random.poisson(np.maximum(light * photons / light.max(), 0) + background)
+    counts = np.random.default_rng(seed).poisson(np.maximum(light * photons / light.max(), 0) + background)
     np.save(command.folder / "y.npy", counts.astype(np.uint16))
-    options = ["--background", background]
+    return ["--background", background]
+
+
+def measure(command, truth, light, photons, rounds):
+    options = record(command, light, photons, photons)
     seconds = iteration_seconds(command, options, rounds)
     result = {"photons": photons, "methods": {}}
     for name, method in METHODS.items():
@@ -105,27 +127,45 @@ def measure(command, truth, light, photons, rounds):
     return result
 
 
+def stop_auto(command, psf):
+    """How far below the best of all iterations, in dB, of two phantoms of each kind, each recorded three times."""
+    rows = []
+    for kind in KINDS:
+        scenes = [make_light(command, psf, kind, seed) for seed in (7, 8)]
+        for photons in LEVELS:
+            below = []
+            for truth, light in scenes:
+                for noise in range(3):
+                    options = [*record(command, light, photons, photons + 10007 * noise)]
+                    best = max(psnr(truth, command.restored(*options, "--iterations", n)[0]) for n in COUNTS)
+                    below.append(best - psnr(truth, command.restored(*options, "--stop", "auto")[0]))
+            rows.append({"kind": kind, "photons": photons, "below": [float(b) for b in below]})
+            print(kind, photons, " ".join(f"{b:.2f}" for b in below), flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", help="also write the figures to this file")
+    parser.add_argument("--json", help="also write the figures to this file; what it holds of other parts stays")
+    parser.add_argument("--only", choices=["methods", "stop-auto"])
     arguments = parser.parse_args()
+    figures = {"machine": {"cpu": platform.processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
+                           "scipy": scipy.__version__}}
     with tempfile.TemporaryDirectory() as folder:
         command = Command(Path(arguments.build).resolve(), folder)
-        command.run("psf", "-o", "h.npy", "--na", 1.2, "--ni", 1.33, "--wavelength", "520nm", "--voxel",
-                    "200,100,100nm", "--size", "17,41,41")
-        command.run("phantom", "-o", "object.npy", "--size", "48,136,136", "--voxel", "200,100,100nm", "--seed", 7)
-        psf = np.load(command.folder / "h.npy").astype(np.float64)
-        specimen = np.load(command.folder / "object.npy").astype(np.float64)
-        light = signal.fftconvolve(specimen, psf / psf.sum(), "valid")
-        truth = specimen[tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))]
-        figures = {"machine": {"cpu": platform.processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
-                               "scipy": scipy.__version__},
-                   "image": light.shape, "psf": psf.shape,
-                   "levels": [measure(command, truth, light, photons, arguments.rounds) for photons in LEVELS]}
+        psf = make_psf(command)
+        if arguments.only != "stop-auto":
+            truth, light = make_light(command, psf, "mixed", 7)
+            figures |= {"image": light.shape, "psf": psf.shape,
+                        "levels": [measure(command, truth, light, photons, arguments.rounds) for photons in LEVELS]}
+        if arguments.only != "methods":
+            figures["stop_auto"] = stop_auto(command, psf)
     if arguments.json:
-        Path(arguments.json).write_text(report_text(figures), encoding="utf-8")
+        file = Path(arguments.json)
+        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        file.write_text(report_text(known | figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class HostScheduler {
                   const std::function<void(const HostBlock&)>& kernel)
         : block_(block),
           blocks_(blocks),
-          shared_(static_cast<std::size_t>(shared_bytes) / sizeof(Unit)),
+          shared_((static_cast<std::size_t>(shared_bytes) + sizeof(Unit) - 1) / sizeof(Unit)),
           fibers_(static_cast<std::size_t>(threads)),
           kernel_(kernel) {
         std::memset(static_cast<void*>(shared_.data()), 0xff, shared_.size() * sizeof(Unit));
