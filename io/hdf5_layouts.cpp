@@ -111,7 +111,7 @@ Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset,
     std::vector<std::string> all;
     std::vector<std::string> candidates;
     if (dataset.empty()) {
-        candidates = all = list_datasets(source.id);
+        candidates = all = list_datasets(source);
     } else {
         candidates = {named_dataset(source, dataset)};
     }

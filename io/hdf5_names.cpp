@@ -37,7 +37,7 @@ bool is_dataset(hid_t file, const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> list_datasets(hid_t file) {
+std::vector<std::string> list_datasets(const Hdf5Source& source) {
     std::vector<std::string> names;
     const auto keep = [](hid_t, const char* name, const H5O_info_t* info, void* list) -> herr_t {
         try {
@@ -48,9 +48,9 @@ std::vector<std::string> list_datasets(hid_t file) {
             return -1;
         }
     };
-    if (H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, keep, &names) < 0)
-        throw BadData(message("the datasets of an HDF5 file cannot be listed: ", hdf5_reason(),
-                              "; the file is damaged, copy it again"));
+    if (H5Ovisit(source.id, H5_INDEX_NAME, H5_ITER_INC, keep, &names) < 0)
+        throw BadData(message("the datasets of ", source.file.path(), " cannot be listed: ",
+                              hdf5_reason(), "; it is damaged, copy it again"));
     return names;
 }
 
@@ -58,7 +58,7 @@ std::string named_dataset(const Hdf5Source& source, const std::string& name) {
     const std::string plain = plain_name(name);
     if (!is_dataset(source.id, plain))
         throw BadData(message(source.file.path(), " has no dataset ", name,
-                              "; it holds: ", list_text(list_datasets(source.id))));
+                              "; it holds: ", list_text(list_datasets(source))));
     return plain;
 }
 

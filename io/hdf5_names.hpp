@@ -17,7 +17,7 @@ struct Hdf5Source {
 };
 
 /// Names of all datasets, without the first slash, in the order of the names.
-std::vector<std::string> list_datasets(hid_t file);
+std::vector<std::string> list_datasets(const Hdf5Source& source);
 
 /// The dataset that a user calls `name` ("/a/b"), as it is listed ("a/b"). Throws BadData that
 /// lists what there is.

@@ -75,7 +75,7 @@ class Hdf5SignalReader : public SignalReader {
         try {
             const Hdf5Source source{file_.get(), raw_};
             const std::string name = spec.dataset.empty()
-                                         ? default_dataset(source, list_datasets(source.id))
+                                         ? default_dataset(source, list_datasets(source))
                                          : named_dataset(source, spec.dataset);
             dataset_.emplace(source.id, raw_, name, true);
             throw_failed_hdf5_read();

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <memory>
 
 #include "io/atomic_output.hpp"
 #include "io/raw_file.hpp"
 #include "io/signal_formats.hpp"
+#include "io/wav_chunks.hpp"
 
 namespace convolume::io {
 namespace {
@@ -58,29 +60,75 @@ constexpr Encoding encodings[] = {
     {SF_FORMAT_DOUBLE, StoredType::float64, PixelType::float64, 0},
 };
 
-/// The bytes that a header promises, or 0 where it does not know them, as in a file that a recorder
-/// did not finish.
-index_t promised_bytes(const RawFile& file) {
-    const std::string head = file.head(28);
-    const auto number = [&head](std::size_t at, std::size_t bytes) {
-        std::uint64_t value = 0;
-        for (std::size_t i = bytes; i-- > 0;)
-            value = value << 8 | static_cast<unsigned char>(head[at + i]);
-        return value;
-    };
-    std::uint64_t bytes = 0;
-    if (head.size() == 28 && head.starts_with("RF64") && head.substr(12, 4) == "ds64")
-        bytes = number(20, 8);
-    else if (head.size() >= 8 && head.starts_with("RIFF") && number(4, 4) < 0x7FFFFF00)
-        bytes = number(4, 4);
-    return bytes < std::uint64_t{1} << 62 ? static_cast<index_t>(bytes) : 0;
-}
+/// A WAV file as libsndfile sees it: a header of its format alone, then the samples.
+class PlainWav {
+  public:
+    explicit PlainWav(const RawFile& file)
+        : file_(file), chunks_(find_wav_chunks(file)), header_(wav_header(chunks_)) {}
+    PlainWav(const PlainWav&) = delete;
+    PlainWav& operator=(const PlainWav&) = delete;
+
+    /// Must be closed before *this ends. Null where libsndfile refuses it.
+    SNDFILE* open(SF_INFO& sound) {
+        static SF_VIRTUAL_IO calls{length, seek, read, nullptr, tell};
+        return sf_open_virtual(&calls, SFM_READ, &sound, this);
+    }
+    /// Throws what reading threw: no exception passes through libsndfile.
+    void check() const {
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+  private:
+    static PlainWav& of(void* self) { return *static_cast<PlainWav*>(self); }
+    static sf_count_t length(void* self) { return of(self).size(); }
+    static sf_count_t tell(void* self) { return of(self).at_; }
+    static sf_count_t seek(sf_count_t offset, int whence, void* self) {
+        PlainWav& wav = of(self);
+        const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? wav.at_ : wav.size();
+        if (from + offset < 0 || from + offset > wav.size()) return -1;
+        return wav.at_ = from + offset;
+    }
+    static sf_count_t read(void* to, sf_count_t bytes, void* self) {
+        PlainWav& wav = of(self);
+        try {
+            auto* target = static_cast<char*>(to);
+            sf_count_t left = std::min<sf_count_t>(bytes, wav.size() - wav.at_);
+            const sf_count_t done = std::max<sf_count_t>(left, 0);
+            const auto header = static_cast<sf_count_t>(wav.header_.size());
+            if (wav.at_ < header && left > 0) {
+                const sf_count_t now = std::min(left, header - wav.at_);
+                std::memcpy(target, wav.header_.data() + wav.at_, static_cast<std::size_t>(now));
+                target += now;
+                wav.at_ += now;
+                left -= now;
+            }
+            if (left > 0) {
+                wav.file_.read(wav.chunks_.samples_at + wav.at_ - header, target, left);
+                wav.at_ += left;
+            }
+            return done;
+        } catch (...) {
+            wav.failure_ = std::current_exception();
+            return 0;
+        }
+    }
+    sf_count_t size() const {
+        return static_cast<sf_count_t>(header_.size()) + chunks_.sample_bytes;
+    }
+
+    const RawFile& file_;
+    WavChunks chunks_;
+    std::string header_;
+    sf_count_t at_ = 0;
+    std::exception_ptr failure_;
+};
 
 class WavReader : public SignalReader {
   public:
-    explicit WavReader(const std::string& path) : file_(path) {
+    explicit WavReader(const std::string& path) : file_(path), plain_(file_) {
         SF_INFO sound{};
-        sound_.reset(sf_open(path.c_str(), SFM_READ, &sound));
+        sound_.reset(plain_.open(sound));
+        plain_.check();
         if (!sound_)
             throw BadData(message(path, " cannot be read as WAV: ", sf_strerror(nullptr),
                                   "; it is damaged, copy it again"));
@@ -94,9 +142,6 @@ class WavReader : public SignalReader {
                                   "save them as integers or float32"));
         if (sound.frames < 1 || sound.channels < 1)
             throw BadData(message(path, " holds no samples; write or copy it again"));
-        if (promised_bytes(file_) > file_.size())
-            throw BadData(message(path, " has ", file_.size(), " bytes, and its header names ",
-                                  promised_bytes(file_), "; it is truncated, copy it again"));
         channels_ = sound.channels;
         info_.format = "WAV";
         info_.type = encoding->type;
@@ -135,11 +180,13 @@ class WavReader : public SignalReader {
         }
     }
     [[noreturn]] void fail() const {
+        plain_.check();
         throw IoError(message("reading ", file_.path(), " failed: ", sf_strerror(sound_.get()),
                               "; copy it again"));
     }
 
     RawFile file_;
+    PlainWav plain_;
     Sound sound_;
     index_t channels_ = 1;
     SignalInfo info_;

@@ -2,6 +2,7 @@
 #include "cli/info/signals.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/files/metadata_json.hpp"
 #include "cli/info/statistics.hpp"
@@ -46,7 +47,8 @@ bool holds_signals(const std::string& path, const io::OpenSignalOptions& options
     } catch (const Unavailable&) {
         throw;
     } catch (const Error&) {
-        return false;  // an image, or its reader says what is wrong
+        // An image, or its reader says what is wrong.
+        return std::filesystem::path(path).extension() == ".wav";
     }
 }
 

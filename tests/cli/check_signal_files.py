@@ -256,6 +256,7 @@ def waves():
                    struct.pack("<I", len(fmt)) + fmt + b"data\xff\xff\xff\xff" + data)
     filtered("big.wav", "one.f64", "-o", "y.npy")
     check(np.array_equal(np.load("y.npy"), x), "RF64")
+    other_wav_files(x)
     whole = Path("big.wav").read_bytes()
     write_wave("x.wav", np.zeros((100, 2), "i4"), 2, 8000)
     for name, cut in (("cut.wav", Path("x.wav").read_bytes()[:-10]), ("cut64.wav", whole[:-10]),
@@ -270,6 +271,60 @@ def waves():
             (["x.wav", "one.f64", "-o", "z.npy", "--raw", "i16", "--header", "44"], "(--header, --byte-order)")):
         run(["filter", *arguments, "-q"], 2, names)
     run(["filter", "x.wav", "one.f64", "-o", "y.wav", "-q"], 5, "--overwrite")
+
+
+def other_wav_files(x):
+    """What recorders and editors write besides: other chunks, sizes that were never filled in, Wave64, and damage."""
+    def chunk(name, content, size=None):
+        return name + struct.pack("<I", len(content) if size is None else size) + content + b"\0" * (len(content) % 2)
+
+    def riff(*chunks, size=None):
+        body = b"WAVE" + b"".join(chunks)
+        return b"RIFF" + struct.pack("<I", len(body) if size is None else size) + body
+
+    data = x.astype("<f4").tobytes()
+    fmt = struct.pack("<HHIIHH", 3, 1, 44100, 44100 * 4, 4, 32)
+    info = chunk(b"LIST", b"INFO" + chunk(b"ISFT", b"a program"))
+    guid = b"\xF3\xAC\xD3\x11\x8C\xD1\x00\xC0\x4F\x8E\xDB\x8A"
+    guids = {name: name + guid for name in (b"wave", b"fmt ", b"data", b"junk")}
+
+    def large_chunk(name, content):
+        return guids[name] + struct.pack("<Q", 24 + len(content)) + content + b"\0" * (-len(content) % 8)
+
+    body = guids[b"wave"] + large_chunk(b"junk", b"12345") + large_chunk(b"fmt ", fmt) + large_chunk(b"data", data)
+    wave64 = b"riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1\x00\x00" + struct.pack("<Q", 24 + len(body)) + body
+    for name, whole in (("other chunks", riff(info, chunk(b"junk", b"odd"), chunk(b"fmt ", fmt), chunk(b"data", data),
+                                              info)),
+                        ("no size", riff(chunk(b"fmt ", fmt), chunk(b"data", data, 0), size=0)),
+                        ("unknown size", riff(chunk(b"fmt ", fmt), chunk(b"data", data, 0xFFFFFFFF), size=0xFFFFFFFF)),
+                        ("unfinished", riff(chunk(b"fmt ", fmt), chunk(b"data", data, 0x7FFFF000), size=0)),
+                        ("Wave64", wave64)):
+        Path("other.wav").write_bytes(whole)
+        filtered("other.wav", "one.f64", "-o", "y.npy")
+        check(np.array_equal(np.load("y.npy"), x), name)
+    endless = chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 goes round in it for ever
+    Path("endless.wav").write_bytes(riff(chunk(b"fmt ", fmt), endless, chunk(b"data", data[:40]), size=0))
+    filtered("endless.wav", "one.f64", "-o", "y.npy")
+    check(np.array_equal(np.load("y.npy"), x[:10]), "a damaged list")
+    for name, damaged, words in (
+            ("long.wav", riff(chunk(b"fmt ", fmt), chunk(b"LIST", b"", 1 << 30), size=0), "beyond its end"),
+            ("bare.wav", riff(chunk(b"data", data)), "does not say what its samples are"),
+            ("none.wav", riff(chunk(b"fmt ", fmt)), "no samples"),
+            ("many.wav", riff(*[chunk(b"junk", b"")] * 20_000), "more than 10000 chunks"),
+            ("short.wav", riff(chunk(b"fmt ", fmt[:7]), chunk(b"data", data)), "WAV")):
+        Path(name).write_bytes(damaged)
+        run(["filter", name, "one.f64", "-o", "z.npy", "-q"], 65, words)
+        run(["info", name], 65, words)
+    # Beyond 32 bits, of zeros that take no space.
+    samples = 5 << 28
+    with open("huge.wav", "wb") as file:
+        ds64 = struct.pack("<QQQI", 4 + 36 + 24 + 8 + 4 * samples, 4 * samples, samples, 0)
+        file.write(b"RF64\xff\xff\xff\xffWAVE" + chunk(b"ds64", ds64) + info + chunk(b"fmt ", fmt) +
+                   b"data\xff\xff\xff\xff")
+        file.truncate(file.tell() + 4 * samples)
+    got = json.loads(run(["info", "huge.wav", "--json"]).stdout)
+    check(got["samples"] == samples and got["sampling_rate_hz"] == 44100, got)
+    os.remove("huge.wav")
 
 
 def no_waves():
