@@ -10,7 +10,7 @@
 namespace convolume::io {
 
 struct WavChunks {
-    std::string format;       ///< content of the chunk "fmt "
+    std::string format;  ///< content of the chunk "fmt "
     index_t samples_at = 0;
     index_t sample_bytes = 0;
 };
