@@ -117,7 +117,7 @@ int run_command(int argc, const char* const* argv) {
         hand_over_zarr(argc, argv);
         parse_command_line(app, argc, argv);
         if (!action)
-            throw InvalidArgument(message("no subcommand was named; give one of ",
+            throw InvalidArgument(message("no command was named; give one of ",
                                           names_of_subcommands(app), ", or --help"));
         action();
         return static_cast<int>(ExitCode::ok);

@@ -53,7 +53,7 @@ TEST_CASE("help and version are no errors") {
 
 TEST_CASE("mistakes on the command line are usage errors") {
     const SmallInputs folder;
-    check_refusal({}, folder, 2, "subcommand");
+    check_refusal({}, folder, 2, "no command was named");
     check_refusal({"convolv"}, folder, 2, "convolv");
     check_refusal({"convolve"}, folder, 2, "IMAGE");
     check_refusal({"convolve", "image.npy"}, folder, 2, "KERNEL");
