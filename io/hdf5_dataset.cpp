@@ -170,6 +170,9 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& pla
         return {};
     std::vector<char> stored(bytes);
     std::uint32_t mask = 0;
+    // HDF5 reads as much as the chunk's index says. Of chunks without filters, the size above does
+    // not come from there.
+    const Hdf5SampleLimit limit(static_cast<index_t>(bytes));
     if (H5Dread_chunk(id(), H5P_DEFAULT, start.data(), &mask, stored.data()) < 0) {
         throw_failed_hdf5_read();
         return {};

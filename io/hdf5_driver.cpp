@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 // Where a driver is declared depends on the version.
 #if __has_include(<H5FDdevelop.h>)
@@ -18,8 +19,10 @@
 namespace convolume::io {
 namespace {
 
-/// Under Hdf5Lock, like all of HDF5.
+// Under Hdf5Lock, like all of HDF5.
 std::exception_ptr failed_read;
+constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+std::size_t most_samples = no_limit;  // bytes at once
 
 /// A file of the driver. HDF5 knows the first member only.
 struct DriverFile {
@@ -105,6 +108,7 @@ herr_t read_file(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t 
             there =
                 static_cast<size_t>(std::min<haddr_t>(bytes, address < size ? size - address : 0));
         if (bytes - there > most_beyond_end) return -1;
+        if (type == H5FD_MEM_DRAW && bytes > most_samples) return -1;
         if (there > 0)
             file.read(static_cast<index_t>(address), target, static_cast<index_t>(there));
         std::memset(static_cast<char*>(target) + there, 0, bytes - there);
@@ -168,6 +172,14 @@ Hdf5Id open_hdf5_input(const RawFile& file) {
 HelperLimits limits_of_opening(const RawFile& file) {
     constexpr index_t bytes = index_t{512} << 20;  // the largest cache of chunks is half of that
     return {1 + std::min(static_cast<double>(file.size()) / 20e6, 100.0), bytes};
+}
+
+Hdf5SampleLimit::Hdf5SampleLimit(index_t bytes) {
+    most_samples = static_cast<std::size_t>(bytes);
+}
+
+Hdf5SampleLimit::~Hdf5SampleLimit() {
+    most_samples = no_limit;
 }
 
 void throw_failed_hdf5_read() {

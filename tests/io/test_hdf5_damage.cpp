@@ -3,6 +3,9 @@
 
 #include <hdf5.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "tests/io/io_support.hpp"
 
 namespace convolume::testing {
@@ -83,6 +86,50 @@ TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
         if (!refusal<BadData>(path).empty()) ++refused;
     }
     CHECK(refused > 0);
+}
+
+// HDF5 reads as many bytes of a chunk as its index says, to memory of whatever size.
+TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", "[io][hdf5]") {
+    const TempFolder folder;
+    const std::string path = folder / "a.h5";
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hsize_t chunk[3] = {1, 3, 5};
+    const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(properties, 3, chunk);
+    const auto write = [&](const char* name, const hsize_t (&dims)[3], hid_t created) {
+        const hid_t space = H5Screate_simple(3, dims, nullptr);
+        const hid_t dataset =
+            H5Dcreate2(file, name, H5T_NATIVE_UINT16, space, H5P_DEFAULT, created, H5P_DEFAULT);
+        std::vector<std::uint16_t> samples(dims[0] * dims[1] * dims[2]);
+        for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::uint16_t>(i);
+        REQUIRE(H5Dwrite(dataset, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                         samples.data()) >= 0);
+        H5Dclose(dataset);
+        H5Sclose(space);
+    };
+    write("d", {2, 6, 10}, properties);
+    write("others", {8, 512, 512}, H5P_DEFAULT);
+    H5Pclose(properties);
+    H5Fclose(file);
+
+    // The keys of a node of the index begin with the bytes of their chunk.
+    std::string bytes = read_bytes(path);
+    const std::string of_chunks("TREE\1\0", 6);
+    const std::size_t node = bytes.find(of_chunks);
+    REQUIRE(node != std::string::npos);
+    const std::size_t first_key = node + 8 + 2 * 8, key_bytes = 4 + 4 + 4 * 8, address_bytes = 8;
+    const std::uint32_t right = 30, wrong = 3 << 20;
+    for (std::size_t i = 0; i < 8; ++i) {
+        char* const key = &bytes[first_key + i * (key_bytes + address_bytes)];
+        REQUIRE(std::memcmp(key, &right, sizeof right) == 0);
+        std::memcpy(key, &wrong, sizeof wrong);
+    }
+    write_bytes(path, bytes);
+    const auto reader = io::open_image(path + ":/d");
+    Volume volume({2, 6, 10}, PixelType::uint16);
+    reader->read(0, 0, volume.view());
+    const auto* const samples = static_cast<const std::uint16_t*>(volume.view().data);
+    for (std::uint16_t i = 0; i < 120; ++i) CHECK(samples[i] == i);
 }
 
 }  // namespace convolume::testing
