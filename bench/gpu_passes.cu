@@ -7,6 +7,7 @@
 #include <cufft.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -139,13 +140,22 @@ void check_columns(index_t n) {
     transform_columns(n, Direction::inverse, from, load, to, whole, nullptr);
     const auto inverse = target_memory.download();
     convolve_columns(n, Columns<Real>{in_place.get(), pitch, columns, 1, 0}, load, store,
-                     Columns<Real>{kernel_memory.get(), pitch, columns, 1, 0}, nullptr);
+                     {{kernel_memory.get(), pitch, columns, 1, 0}}, nullptr);
     const auto convolved = in_place.download();
+    // The first samples of the kernel as taps: few, and more than shared memory has room for.
+    const std::array<index_t, 2> taps{(n + 3) / 4, n};
+    std::array<std::vector<Sample>, 2> convolved_taps;
+    for (std::size_t i = 0; i < taps.size() && transforms_kernels<Real>; ++i) {
+        const Buffer<Sample> again(source);
+        convolve_columns(n, Columns<Real>{again.get(), pitch, columns, 1, 0}, load, store,
+                         {{kernel_memory.get(), pitch, columns, 1, 0}, taps[i], i == 1}, nullptr);
+        convolved_taps[i] = again.download();
+    }
 
     const auto at = [](const std::vector<Sample>& data, index_t i) {
         return std::complex<double>(data[static_cast<std::size_t>(i)]);
     };
-    Error forward_error, inverse_error, convolve_error;
+    Error forward_error, inverse_error, convolve_error, taps_error;
     for (const index_t c : {index_t{0}, index_t{77}, columns - 1}) {
         Signal signal(static_cast<std::size_t>(n)), other(signal.size());
         for (index_t p = 0; p < n; ++p) {
@@ -161,7 +171,23 @@ void check_columns(index_t n) {
             forward_error.add(at(forward, i), wanted[static_cast<std::size_t>(p)]);
             inverse_error.add(at(inverse, i), back[static_cast<std::size_t>(p)]);
         }
-        Signal product = dft(other, -1);
+        const Signal spectrum = dft(other, -1);
+        for (std::size_t i = 0; i < taps.size() && transforms_kernels<Real>; ++i) {
+            Signal factors(signal.size());
+            for (index_t p = 0; p < taps[i]; ++p)
+                factors[static_cast<std::size_t>(p)] = at(kernel, p * pitch + c);
+            factors = dft(factors, -1);
+            for (std::size_t k = 0; k < factors.size(); ++k)
+                factors[k] = spectrum[k] * (i == 1 ? std::conj(factors[k]) : factors[k]);
+            const Signal product = dft(factors, 1);
+            for (index_t p = 0; p < n; ++p) {
+                const index_t slot = slot_of(store, n, p);
+                if (slot >= 0)
+                    taps_error.add(at(convolved_taps[i], slot * pitch + c),
+                                   product[static_cast<std::size_t>(p)]);
+            }
+        }
+        Signal product = spectrum;
         for (index_t p = 0; p < n; ++p)
             product[static_cast<std::size_t>(p)] *= at(kernel, p * pitch + c);
         product = dft(product, 1);
@@ -175,6 +201,7 @@ void check_columns(index_t n) {
     forward_error.report("forward columns", n, sizeof(Real));
     inverse_error.report("inverse columns", n, sizeof(Real));
     convolve_error.report("convolved columns", 4 * n, sizeof(Real));
+    if (transforms_kernels<Real>) taps_error.report("columns and taps", 8 * n, sizeof(Real));
 }
 
 template <class Real>
@@ -385,9 +412,14 @@ class Volume {
         const PositionMap whole{0, length, 0, length}, half{0, length / 2, 0, length};
         const double bytes = static_cast<double>(length * columns) * sizeof(Sample);
         report("z convolve " + std::to_string(length), 3 * bytes,
-               [&] { convolve_columns(length, data, whole, whole, kernel, nullptr); });
+               [&] { convolve_columns(length, data, whole, whole, {kernel}, nullptr); });
         report("z convolve " + std::to_string(length) + " of half", 2 * bytes,
-               [&] { convolve_columns(length, data, half, half, kernel, nullptr); });
+               [&] { convolve_columns(length, data, half, half, {kernel}, nullptr); });
+        if (transforms_kernels<Real>)
+            report("z convolve " + std::to_string(length) + " of half, taps of an eighth",
+                   1.125 * bytes, [&] {
+                       convolve_columns(length, data, half, half, {kernel, length / 8}, nullptr);
+                   });
         report("z transform " + std::to_string(length), 2 * bytes, [&] {
             transform_columns(length, Direction::forward, data, whole, kernel, whole, nullptr);
         });
@@ -452,7 +484,7 @@ class Volume {
                     },
                     5);
                 const double convolve =
-                    time_of([&] { convolve_columns(n, data, whole, whole, kernel, nullptr); }, 5);
+                    time_of([&] { convolve_columns(n, data, whole, whole, {kernel}, nullptr); }, 5);
                 std::printf("  %6.2f %6.2f", 2 * moved / transform, 3 * moved / convolve);
             }
             if (has_row_pass<Real>(2 * n, false, 0)) {

@@ -4,15 +4,19 @@
 // estimates and their weights exist, but neither the model nor the correction, which are spectra
 // from beginning to end (gpu/volumes/plane_passes.hpp).
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "convolume/volume.hpp"
 #include "deconvolve/device_stages.cuh"
 #include "deconvolve/slab_passes.hpp"
 #include "deconvolve/steps.hpp"
 #include "deconvolve/thinning.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/stream.hpp"
 
 namespace convolume::deconvolve {
 
@@ -74,8 +78,13 @@ class PassPart : public DeviceStages {
         held_ = place(layout_.has_held, layout_.pixels());
         weights_ = place(true, layout_.weight_samples());
         most_sums_ = passes_->most_sums();
-        sums_ = gpu::DeviceMemory(device, 2 * most_sums_ * index_t{sizeof(double)},
-                                  "sums of a deconvolution");
+        const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
+        sums_ = gpu::DeviceMemory(device, bytes, "sums of a deconvolution");
+        narrowing_ = gpu::DeviceMemory(device, narrowed_at_once * index_t{sizeof(float)},
+                                       "an image on its way");
+        fetched_sums_ = Buffer(bytes, "sums of a deconvolution");
+        fetched_sums_.touch(1);
+        fetched_sums_.lock_pages();
     }
 
     int device() const { return device_; }
@@ -88,9 +97,24 @@ class PassPart : public DeviceStages {
     /// To change what it holds, forget_point() too.
     float* newest() const { return newest_; }
     void forget_point() { has_point_ = false; }
+    /// Not of an image that is kept narrow.
     float* data() const { return data_; }
     float* held() const { return held_; }
     Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
+
+    void keep_narrow(bool narrow) { narrow_ = narrow; }
+    void write_image(const float* values, index_t first, index_t count) const {
+        if (!narrow_) {
+            write(values, data_, first, count);
+            return;
+        }
+        auto* const target = reinterpret_cast<std::uint16_t*>(data_) + first;
+        for (index_t done = 0; done < count; done += narrowed_at_once) {
+            const index_t some = std::min(narrowed_at_once, count - done);
+            write(values + done, narrowing_.as<float>(), 0, some);
+            for_each(some, Narrow{target + done, narrowing_.as<float>()});
+        }
+    }
 
     /// Spectra of ones in its own image planes, of 0 where pixels are not to be compared if some
     /// are not.
@@ -126,12 +150,14 @@ class PassPart : public DeviceStages {
         gpu::RowStage stage;
         stage.kind = gpu::RowStage::Kind::ratio;
         stage.data = data();
+        stage.narrow_data = narrow_;
         stage.held = held_share > 0 ? held() : nullptr;
         stage.held_share = held_share;
         stage.model = model;
         stage.less = less;
         compared_ = passes_->inverse(Side::image, stage, passes_->image_slots(), sums_.as<double>(),
                                      stream());
+        fetch(0, compared_, has_compared_);
     }
     /// Projects the ratio back and takes the step.
     void step(const Origin& origin, bool unmatched) {
@@ -148,15 +174,18 @@ class PassPart : public DeviceStages {
         stage.unmatched = unmatched;
         stepped_ = passes_->inverse(Side::object, stage, passes_->back_slots(),
                                     sums_.as<double>() + most_sums_, stream());
+        if (layout_.has_change) fetch(most_sums_, stepped_, has_stepped_);
         if (layout_.has_before) std::swap(newest_, before_);
     }
 
     /// Sums of the last comparison (misfit, squared errors of what is held out), and of the last
-    /// step (products of changes). They wait for the GPU.
-    SumPair compared() const { return fetch(sums_.as<SumPair>(), compared_); }
-    SumPair stepped() const { return fetch(sums_.as<SumPair>() + most_sums_ / 2, stepped_); }
+    /// step (products of changes). They wait for the GPU to come to them, no further.
+    SumPair compared() const { return total(0, compared_, has_compared_); }
+    SumPair stepped() const { return total(most_sums_, stepped_, has_stepped_); }
 
   private:
+    static constexpr index_t narrowed_at_once = index_t{1} << 20;
+
     gpu::RowStage stage_of(gpu::RowStage::Kind kind, const Origin& origin) const {
         gpu::RowStage stage;
         stage.kind = kind;
@@ -167,24 +196,34 @@ class PassPart : public DeviceStages {
         return stage;
     }
 
-    SumPair fetch(const SumPair* sums, index_t blocks) const {
-        std::vector<SumPair> of_blocks(static_cast<std::size_t>(blocks));
-        gpu::check(cudaMemcpyAsync(of_blocks.data(), sums, of_blocks.size() * sizeof(SumPair),
+    // Two sums of each block, from sum `first` on.
+    void fetch(index_t first, index_t blocks, const gpu::Event& done) const {
+        gpu::check(cudaMemcpyAsync(fetched_sums_.as<double>() + first, sums_.as<double>() + first,
+                                   static_cast<std::size_t>(blocks) * sizeof(SumPair),
                                    cudaMemcpyDeviceToHost, stream()),
                    "fetching a sum");
-        gpu::check(cudaStreamSynchronize(stream()), "working on the GPU");
-        SumPair total;
-        for (const SumPair& of_block : of_blocks) total += of_block;
-        return total;
+        done.record(stream());
+    }
+    SumPair total(index_t first, index_t blocks, const gpu::Event& done) const {
+        SumPair sum;
+        if (blocks == 0) return sum;
+        done.wait();
+        const auto* const of_blocks =
+            reinterpret_cast<const SumPair*>(fetched_sums_.as<double>() + first);
+        for (index_t i = 0; i < blocks; ++i) sum += of_blocks[i];
+        return sum;
     }
 
     int device_;
     PartLayout layout_;
     std::optional<SlabPasses> passes_;
-    gpu::DeviceMemory arrays_, sums_;
+    gpu::DeviceMemory arrays_, sums_, narrowing_;
+    Buffer fetched_sums_;
+    gpu::Event has_compared_, has_stepped_;
     float *newest_, *before_, *change_, *data_, *held_, *weights_;  ///< null: there is none
     index_t most_sums_ = 0;
     index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums
+    bool narrow_ = false;                 ///< the image is uint16
     bool has_point_ = false;              ///< the spectrum of the next point is there
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "deconvolve/pass_steps.cuh"
 #include "deconvolve/plane_exchange.cuh"
@@ -55,11 +56,15 @@ index_t PassSteps::most_bytes() const {
     return most;
 }
 
+void PassSteps::keep_narrow(bool narrow) {
+    for (const auto& part : parts_) part->keep_narrow(narrow);
+}
+
 void PassSteps::write_image(const float* values, index_t first, index_t count) {
     on_each(parts_, [&](Part& part) {
         within(part.planes().image, part.layout().image_plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
-                   part.write(values + from, part.data(), to, samples);
+                   part.write_image(values + from, to, samples);
                });
     });
 }
@@ -124,6 +129,13 @@ Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
     on_each(parts_, [&](Part& part) { part.load_point(origin); });
     exchange(parts_, &PlanePart::object, &PlanePart::seen);
     on_each(parts_, [&](Part& part) { part.compare(model_, held_share_, unmatched ? 1 : 0); });
+    const auto step = [&] {
+        exchange(parts_, &PlanePart::image, &PlanePart::light);
+        on_each(parts_, [&](Part& part) { part.step(origin, unmatched); });
+    };
+    // A step that nothing refuses begins before the sums are here: GPUs do not wait for the host.
+    const bool certain = origin.most == std::numeric_limits<double>::infinity();
+    if (certain) step();
     SumPair compared;
     on_each(parts_, [&](Part& part) { compared += part.compared(); });
     Taken taken;
@@ -133,8 +145,7 @@ Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
     if (taken.refused) return taken;
     progress.at(0.5);
 
-    exchange(parts_, &PlanePart::image, &PlanePart::light);
-    on_each(parts_, [&](Part& part) { part.step(origin, unmatched); });
+    if (!certain) step();
     on_each(parts_, [&](Part& part) {
         if (part.layout().has_change) taken.products += part.stepped();
     });

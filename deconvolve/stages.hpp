@@ -3,6 +3,8 @@
 // What happens to every element of an array, on the host and on a device alike. A stage is called
 // with the element's index; those with a result are summed.
 
+#include <cstdint>
+
 #include "core/richardson_lucy.hpp"
 #include "deconvolve/variation.hpp"
 
@@ -22,6 +24,15 @@ struct Fill {
     float* target;
     float value;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
+};
+
+/// To uint16, of values that fit.
+struct Narrow {
+    std::uint16_t* target;
+    const float* source;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        target[i] = static_cast<std::uint16_t>(source[i]);
+    }
 };
 
 /// What each voxel sends into the image.

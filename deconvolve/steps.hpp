@@ -87,9 +87,11 @@ class Steps {
     }
 };
 
-/// Whether pixels of a type can be kept as uint16.
-inline bool fits_uint16(PixelType type) {
-    return type == PixelType::uint8 || type == PixelType::uint16;
+/// Whether the image can be kept as uint16, for an iteration to read fewer bytes: where what is
+/// kept is what was recorded.
+inline bool fits_uint16(const Problem& problem, PixelType type) {
+    return (type == PixelType::uint8 || type == PixelType::uint16) && !problem.options.hold_out &&
+           !problem.options.saturation;
 }
 
 /// The weight of the total variation; 0: the method has none.

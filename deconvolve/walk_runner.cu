@@ -73,8 +73,7 @@ class WalkRunner final : public GpuRunner {
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        const bool narrow =
-            fits_uint16(images.type()) && !problem.options.hold_out && !problem.options.saturation;
+        const bool narrow = fits_uint16(problem, images.type());
         if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
             steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, kernels_.views(), places_,

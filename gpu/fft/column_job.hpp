@@ -35,9 +35,11 @@ struct ColumnJob {
     index_t source_batch = 0, target_batch = 0;
     index_t columns = 0, batches = 1;
     SlotMap load, store;
-    Real kernel_sign = 1;                ///< of the kernel's imaginary parts
+    int taps = 0;                        ///< of the kernel; 0: it is a spectrum
+    Real kernel_sign = 1;                ///< of the imaginary parts of its spectrum
     Real load_sign = 1, store_sign = 1;  ///< of imaginary parts: an inverse conjugates both ends
     bool staged = false;                 ///< tiles are copied to shared memory ahead of their use
+    bool taps_staged = false;            ///< so are their taps
 };
 
 inline SlotMap slot_map(index_t length, const PositionMap& map) {
@@ -90,12 +92,16 @@ ColumnJob<Real> transform_job(index_t length, Direction direction, const Columns
 /// The job of convolve_columns, less its twiddles.
 template <class Real>
 ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const PositionMap& load,
-                             const PositionMap& store, const Columns<Real>& kernel) {
+                             const PositionMap& store, const ColumnKernel<Real>& kernel) {
+    if (kernel.taps < 0 || kernel.taps > length || (kernel.taps > 0 && !transforms_kernels<Real>))
+        throw InternalError(message(kernel.taps, " taps for columns of ", length));
     ColumnJob<Real> job;
     job.source = job.target = kernel_samples(data.data);
     job.source_slot = job.target_slot = in_tiles<Real>(data.slot_stride);
-    job.kernel = kernel_samples(kernel.data);
-    job.kernel_slot = in_tiles<Real>(kernel.slot_stride);
+    job.kernel = kernel_samples(kernel.columns.data);
+    job.kernel_slot = in_tiles<Real>(kernel.columns.slot_stride);
+    job.taps = static_cast<int>(kernel.taps);
+    job.kernel_sign = kernel.conjugate ? Real(-1) : Real(1);
     job.columns = in_tiles<Real>(data.columns) * tile_columns<Real>;
     job.load = slot_map(length, load);
     job.store = slot_map(length, store);

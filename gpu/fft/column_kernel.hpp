@@ -57,8 +57,9 @@ CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride) {
 }
 
 /// The body of the kernel for columns of N samples: forward, then, where there is a kernel, times
-/// that and back. Each block takes tiles of columns, one after another.
-template <class Real, int N, class Context>
+/// that and back. Each block takes tiles of columns, one after another. With `OfTaps` the kernel is
+/// given as its taps, whose spectrum registers keep: a body of its own, lest the others have fewer.
+template <class Real, int N, bool OfTaps, class Context>
 CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>& job) {
     using Shape = ColumnShape<Real, N>;
     using Fft = Stages<Real, Shape>;
@@ -71,6 +72,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
                                         columns};
     auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
     auto* const staging = reinterpret_cast<Complex<Real>*>(memory + Shape::fixed_bytes);
+    Complex<Real>* const taps_staging = staging + N * columns;
     copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), threads);
     context.sync();
 
@@ -84,32 +86,49 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         const index_t batch = job.batches == 1 ? 0 : tile / tiles_per_batch;
         return Place{batch, (tile - batch * tiles_per_batch) * columns};
     };
-    // Copies a tile into `staging`, in the order of positions, 16 bytes at a time. `from` is the
-    // tile's first column in slot 0; slot_of says which slot a position has.
-    const auto stage = [&](const Place& place, const Complex<Real>* from, unsigned stride,
-                           const auto& slot_of) {
+    // Copies `count` positions of a tile to shared memory, 16 bytes at a time. `from` is the tile's
+    // first column in slot 0; slot_of says which slot a position has.
+    const auto stage = [&](const Place& place, Complex<Real>* to, int count,
+                           const Complex<Real>* from, unsigned stride, const auto& slot_of) {
         constexpr int width = 16 / sizeof(Complex<Real>), copies = columns / width;
         constexpr int step = threads / copies;
         const int column = context.thread() % copies * width;
         if (context.thread() >= step * copies) return;
         const bool inside = place.column + column < job.columns;
         CONVOLUME_UNROLL_4
-        for (int position = context.thread() / copies; position < N; position += step) {
+        for (int position = context.thread() / copies; position < count; position += step) {
             const int slot = slot_of(position);
-            context.copy_or_zeros_async(staging + position * columns + column,
+            context.copy_or_zeros_async(to + position * columns + column,
                                         from + slot_offset<Real>(slot, stride) + column,
                                         inside && slot >= 0);
         }
     };
     const auto stage_source = [&](index_t tile) {
+        if (!job.staged || tile >= tiles) return;
         const Place place = place_of(tile);
-        stage(place, job.source + place.batch * job.source_batch + place.column, job.source_slot,
-              job.load);
+        const Complex<Real>* const source =
+            job.source + place.batch * job.source_batch + place.column;
+        stage(place, staging, N, source, job.source_slot, job.load);
     };
-    const auto staged = [&](int position) { return staging[position * columns + column_in_tile]; };
+    // Spectra take the place of the source, taps have one of their own.
+    const auto stage_kernel = [&](index_t tile, Complex<Real>* to, int count) {
+        const Place place = place_of(tile);
+        stage(place, to, count, job.kernel + place.column, job.kernel_slot,
+              [](int slot) { return slot; });
+    };
+    // Taps come first, in a group of their own.
+    const auto stage_taps_and_source = [&](index_t tile) {
+        if (job.taps_staged && tile < tiles) stage_kernel(tile, taps_staging, job.taps);
+        context.end_copy_group();
+        stage_source(tile);
+        context.end_copy_group();
+    };
 
     index_t tile = context.block();
-    if (job.staged && tile < tiles) stage_source(tile);
+    if constexpr (OfTaps)
+        stage_taps_and_source(tile);
+    else
+        stage_source(tile);
     for (; tile < tiles; tile += context.blocks()) {
         const Place place = place_of(tile);
         const index_t next = tile + context.blocks();
@@ -119,22 +138,67 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         const int thread = context.forget(context.thread() / columns);
         typename Fft::Held v;
 
-        if (job.staged) {
-            context.wait_copies();
+        const auto load_staged = [&](const Complex<Real>* from, const auto& is_there) {
             context.sync();
-            Fft::template for_each<0>(
-                thread, [&](int sample, int position) { v[sample] = staged(position); });
-            context.sync();
-        } else {
-            const Complex<Real>* source = job.source + place.batch * job.source_batch + column;
             Fft::template for_each<0>(thread, [&](int sample, int position) {
-                const int slot = job.load(position);
                 v[sample] = {0, 0};
-                if (inside && slot >= 0)
-                    v[sample] = source[slot_offset<Real>(slot, job.source_slot)];
+                if (is_there(position)) v[sample] = from[position * columns + column_in_tile];
             });
+            context.sync();
+        };
+        const auto load = [&](const Complex<Real>* from, unsigned stride, const auto& slot_of) {
+            Fft::template for_each<0>(thread, [&](int sample, int position) {
+                const int slot = slot_of(position);
+                v[sample] = {0, 0};
+                if (inside && slot >= 0) v[sample] = from[slot_offset<Real>(slot, stride)];
+            });
+        };
+        const auto load_taps = [&] {
+            if (job.taps_staged) {
+                context.wait_copies_but_last_group();
+                load_staged(taps_staging, [&](int position) { return position < job.taps; });
+            } else {
+                load(job.kernel + column, job.kernel_slot,
+                     [&](int position) { return position < job.taps ? position : -1; });
+            }
+        };
+        const auto load_source = [&] {
+            if (job.staged) {
+                context.wait_copies();
+                load_staged(staging, [](int) { return true; });
+            } else {
+                load(job.source + place.batch * job.source_batch + column, job.source_slot,
+                     job.load);
+            }
+            Fft::template for_each<0>(thread,
+                                      [&](int sample, int) { v[sample].im *= job.load_sign; });
+        };
+
+        [[maybe_unused]] typename Fft::Held spectrum;  // of the kernel
+        if constexpr (OfTaps) {
+            // One after the other by the same instructions: twice as many are slower to load.
+            CONVOLUME_NO_UNROLL
+            for (bool taps = true;; taps = false) {
+                if (taps) {
+                    load_taps();
+                } else {
+                    load_source();
+                    stage_taps_and_source(next);
+                }
+                Fft::forward(lane, thread, v, twiddles);
+                if (!taps) break;
+                Fft::template for_each<last>(thread, [&](int sample, int) {
+                    spectrum[sample] = {v[sample].re, job.kernel_sign * v[sample].im};
+                });
+            }
+        } else {
+            load_source();
+            if (job.kernel == nullptr)
+                stage_source(next);
+            else if (job.staged)
+                stage_kernel(tile, staging, N);
+            Fft::forward(lane, thread, v, twiddles);
         }
-        Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
 
         Complex<Real>* target = job.target + place.batch * job.target_batch + column;
         const auto store = [&](int sample, int position) {
@@ -145,29 +209,29 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
             }
         };
 
-        if (job.kernel == nullptr) {
-            if (job.staged && next < tiles) stage_source(next);
-            Fft::forward(lane, thread, v, twiddles);
+        const auto times = [&](int sample, const Complex<Real>& factor) {
+            v[sample] = conjugate(v[sample] * factor);
+        };
+        if constexpr (OfTaps) {
+            Fft::template for_each<last>(thread,
+                                         [&](int sample, int) { times(sample, spectrum[sample]); });
+        } else if (job.kernel == nullptr) {
             Fft::template for_each<last>(thread, store);
             continue;
-        }
-        const Complex<Real>* kernel = job.kernel + place.column;
-        if (job.staged) stage(place, kernel, job.kernel_slot, [](int k) { return k; });
-        Fft::forward(lane, thread, v, twiddles);
-        if (job.staged) {
+        } else if (job.staged) {
             context.wait_copies();
             context.sync();
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                const Complex<Real> k = staged(frequency);
-                v[sample] = conjugate(v[sample] * Complex<Real>{k.re, job.kernel_sign * k.im});
+                const Complex<Real> k = staging[frequency * columns + column_in_tile];
+                times(sample, {k.re, job.kernel_sign * k.im});
             });
             context.sync();
-            if (next < tiles) stage_source(next);
+            stage_source(next);
         } else if (inside) {
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
                 const Complex<Real> k = context.load(
-                    kernel + slot_offset<Real>(frequency, job.kernel_slot) + column_in_tile);
-                v[sample] = conjugate(v[sample] * Complex<Real>{k.re, job.kernel_sign * k.im});
+                    job.kernel + slot_offset<Real>(frequency, job.kernel_slot) + column);
+                times(sample, {k.re, job.kernel_sign * k.im});
             });
         }
         Fft::back(lane, thread, v, twiddles);

@@ -24,12 +24,19 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
 
     // Copying ahead pays unless its memory leaves less than half the blocks.
-    const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
+    const auto* kernel = reinterpret_cast<const void*>(job.taps > 0 ? pass.of_taps : pass.kernel);
     const index_t staged_bytes = pass.fixed_bytes + pass.staging_bytes;
     const index_t plain = resident_blocks(kernel, pass.threads, pass.fixed_bytes);
     const index_t staged = resident_blocks(kernel, pass.threads, staged_bytes);
     job.staged = staged > 0 && 2 * staged >= plain;
     const index_t resident = job.staged ? staged : plain;
+    index_t bytes = job.staged ? staged_bytes : pass.fixed_bytes;
+    if (job.staged && job.taps > 0) {
+        const index_t with_taps = staged_bytes + pass.staging_bytes / pass.plan.n * job.taps;
+        const index_t blocks = resident_blocks(kernel, pass.threads, with_taps);
+        job.taps_staged = blocks == staged;
+        if (job.taps_staged) bytes = with_taps;
+    }
     if (resident == 0) {
         throw Unavailable(message("columns of ", job.load.length,
                                   " samples do not fit this device's shared memory"));
@@ -37,8 +44,7 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
     void* arguments[] = {&job};
     check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
-                           static_cast<std::size_t>(job.staged ? staged_bytes : pass.fixed_bytes),
-                           stream),
+                           static_cast<std::size_t>(bytes), stream),
           "launching a pass over columns");
 }
 
@@ -61,11 +67,9 @@ void transform_columns(index_t length, Direction direction, const Columns<Real>&
 
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
-                      const PositionMap& store, const Columns<Real>& kernel, cudaStream_t stream,
-                      bool conjugate_kernel) {
-    auto job = convolve_job(length, data, load, store, kernel);
-    if (conjugate_kernel) job.kernel_sign = -1;
-    launch(column_pass_of<Real>(length), job, stream);
+                      const PositionMap& store, const ColumnKernel<Real>& kernel,
+                      cudaStream_t stream) {
+    launch(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel), stream);
 }
 
 #define CONVOLUME_INSTANTIATE(Real)                                                               \
@@ -73,7 +77,7 @@ void convolve_columns(index_t length, const Columns<Real>& data, const PositionM
     template void transform_columns(index_t, Direction, const Columns<Real>&, const PositionMap&, \
                                     const Columns<Real>&, const PositionMap&, cudaStream_t);      \
     template void convolve_columns(index_t, const Columns<Real>&, const PositionMap&,             \
-                                   const PositionMap&, const Columns<Real>&, cudaStream_t, bool);
+                                   const PositionMap&, const ColumnKernel<Real>&, cudaStream_t);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)
 #undef CONVOLUME_INSTANTIATE

@@ -8,11 +8,11 @@
 
 namespace convolume::gpu {
 
-template <class Real, int N>
+template <class Real, int N, bool OfTaps>
 __global__ void __launch_bounds__(ColumnShape<Real, N>::threads,
                                   ColumnShape<Real, N>::blocks_per_unit)
     column_kernel(const __grid_constant__ ColumnJob<Real> job) {
-    CONVOLUME_PASS((column_pass<Real, N>(DeviceBlock{}, job)));
+    CONVOLUME_PASS((column_pass<Real, N, OfTaps>(DeviceBlock{}, job)));
 }
 
 template <class Real, int N>

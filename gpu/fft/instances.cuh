@@ -13,9 +13,11 @@ template <class Real, int N>
 Passes<Real> passes_of() {
     using Column = ColumnShape<Real, N>;
     using Row = RowShape<Real, N>;
+    void (*of_taps)(ColumnJob<Real>) = nullptr;
+    if constexpr (transforms_kernels<Real>) of_taps = column_kernel<Real, N, true>;
     return {N,
-            {column_kernel<Real, N>, Column::value, Column::threads, Column::columns,
-             Column::fixed_bytes, Column::staging_bytes},
+            {column_kernel<Real, N, false>, of_taps, Column::value, Column::threads,
+             Column::columns, Column::fixed_bytes, Column::staging_bytes},
             {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 

@@ -13,6 +13,7 @@ namespace convolume::gpu {
 template <class Real>
 struct ColumnPass {
     void (*kernel)(ColumnJob<Real>) = nullptr;
+    void (*of_taps)(ColumnJob<Real>) = nullptr;
     Plan plan;
     int threads = 0;  ///< of a block
     int columns = 0;  ///< of a block

@@ -40,6 +40,20 @@ struct Columns {
     index_t batch_stride = 0;
 };
 
+/// What columns are multiplied by between their transforms: spectra, sample (frequency, column) of
+/// which is in slot `frequency`; or, with `taps`, samples 0 … taps-1 along the columns, which a
+/// pass transforms on its way: less memory for more work.
+template <class Real>
+struct ColumnKernel {
+    Columns<Real> columns;  ///< one batch
+    index_t taps = 0;       ///< 0: spectra
+    bool conjugate = false;
+};
+
+/// Whether passes transform kernels: in double precision, registers do not hold two spectra.
+template <class Real>
+inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
+
 enum class Direction { forward, inverse };  // e^{-2πi}, e^{+2πi}; neither is normalized
 
 /// Rows of pixels on the device, the source or target of the passes along x. All strides are in

@@ -37,13 +37,11 @@ void transform_columns(index_t length, Direction direction, const Columns<Real>&
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream);
 
-/// The fused pass: forward, times kernel, inverse, in place. Sample (frequency k, column) of
-/// `kernel` (length slots, one batch, natural order) multiplies frequency k; its conjugate, if
-/// asked for. One batch.
+/// The fused pass: forward, times kernel, inverse, in place. One batch.
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
-                      const PositionMap& store, const Columns<Real>& kernel, cudaStream_t stream,
-                      bool conjugate_kernel = false);
+                      const PositionMap& store, const ColumnKernel<Real>& kernel,
+                      cudaStream_t stream);
 
 /// Transforms rows 0 … loaded_y-1 of the planes of `source` along x into `target`. Real rows: real
 /// to half-complex of `length`/2+1 samples, length even.

@@ -13,13 +13,15 @@
 namespace convolume::gpu {
 
 template <class Real, int N>
-inline constexpr Plan row_plan = make_plan(N, {.single = 16,
-                                               .two_elements = 16,
-                                               .three_elements = N <= 2048 ? 16 : 20,
-                                               .max_threads = 512,
-                                               .ideal_elements = 16,
-                                               .lanes = 16 / static_cast<int>(sizeof(Real) /
-                                                                              sizeof(float))});
+struct RowPlan {
+    static constexpr Plan value =
+        make_plan(N, {.single = 16,
+                      .two_elements = 16,
+                      .three_elements = N <= 2048 ? 16 : 20,
+                      .max_threads = 512,
+                      .ideal_elements = 16,
+                      .lanes = 16 / static_cast<int>(sizeof(Real) / sizeof(float))});
+};
 
 /// The share of a block's warps that its threads fill.
 CONVOLUME_CONSTEXPR double filled(int threads) {
@@ -27,10 +29,10 @@ CONVOLUME_CONSTEXPR double filled(int threads) {
 }
 
 /// How a block of so many rows is shaped.
-template <class Real, int N, int Rows>
+template <class Real, int N, int Rows, class P = RowPlan<Real, N>>
 struct RowBlock {
     static constexpr int words = sizeof(Real) / sizeof(float);
-    static constexpr Plan value = row_plan<Real, N>;
+    static constexpr Plan value = P::value;
     static constexpr int rows = Rows;
     static constexpr int threads = value.threads * rows;
     /// Shared samples of a row: neighboring rows of a warp start in different banks.
@@ -69,7 +71,7 @@ CONVOLUME_CONSTEXPR int rows_of_block(int threads_of_row) {
 }
 
 template <class Real, int N>
-struct RowShape : RowBlock<Real, N, rows_of_block(row_plan<Real, N>.threads)> {};
+struct RowShape : RowBlock<Real, N, rows_of_block(RowPlan<Real, N>::value.threads)> {};
 
 template <class Real>
 CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Row<Real>& row) {

@@ -63,7 +63,7 @@ class OwnPasses : public BlockTransform {
         const index_t length = geometry_.z_length;
         if (keeps_spectrum()) {
             convolve_columns<Real>(length, columns(memory.ring), window.load, window.store,
-                                   columns(memory.kernel), stream);
+                                   {columns(memory.kernel)}, stream);
             return;
         }
         // The kernel's spectra of a batch of columns stay in the cache until they are used.
@@ -82,7 +82,7 @@ class OwnPasses : public BlockTransform {
             transform_columns<Real>(length, Direction::forward, batch_of(memory.kernel),
                                     kernel_positions(), spectra, {0, length, 0, length}, stream);
             convolve_columns<Real>(length, batch_of(memory.ring), window.load, window.store,
-                                   spectra, stream);
+                                   {spectra}, stream);
         }
     }
 

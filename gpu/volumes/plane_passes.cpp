@@ -13,10 +13,6 @@ namespace convolume::gpu {
 namespace {
 
 constexpr index_t sample_bytes = sizeof(std::complex<float>);
-// Spectra of the kernel's columns that are made at a time where they are not kept: they stay in the
-// cache until they are used.
-constexpr index_t most_batch_bytes = index_t{16} << 20;
-
 index_t stage_length(int device, index_t least) {
     index_t length = good_stage_length(least);
     while (length > 0 && !has_stage_pass(length, device)) length = good_stage_length(length + 1);
@@ -53,20 +49,18 @@ struct PassBytes {
           spectrum(checked_multiply(slots, plane * sample_bytes)),
           kernels(
               checked_multiply(axes[0].grid * static_cast<index_t>(count), plane * sample_bytes)),
-          compact(
-              checked_multiply(axes[0].taps * static_cast<index_t>(count), plane * sample_bytes)) {}
-    index_t batch(index_t columns, index_t length) const { return columns * length * sample_bytes; }
+          taps(checked_multiply(axes[0].taps * static_cast<index_t>(count), plane * sample_bytes)) {
+    }
 
     index_t pitch, plane, spectrum;
-    index_t kernels, compact;  ///< of all kernels, transformed along z or not
+    index_t kernels, taps;  ///< of all kernels, transformed along z or not
 };
 
 }  // namespace
 
 index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels) {
     const PassBytes bytes(axes, slots, kernels);
-    const index_t batch = bytes.batch(tile_columns<float>, axes[0].grid);
-    return checked_add(bytes.spectrum, std::min(bytes.kernels, bytes.compact + batch));
+    return checked_add(bytes.spectrum, bytes.taps);
 }
 
 PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
@@ -79,17 +73,12 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
     pitch_ = bytes.pitch;
     plane_ = bytes.plane;
     keeps_spectrum_ = checked_add(bytes.spectrum, bytes.kernels) <= limit_bytes;
-    constexpr index_t tile = tile_columns<float>;
-    const index_t left = std::min(most_batch_bytes, limit_bytes - bytes.spectrum - bytes.compact);
-    batch_columns_ = std::clamp(left / (axes[0].grid * sample_bytes) / tile * tile, tile, plane_);
-    const index_t batch = bytes.batch(batch_columns_, axes[0].grid);
-    const index_t all = checked_add(bytes.spectrum, bytes.compact + batch);
-    if (!keeps_spectrum_ && all > limit_bytes)
-        throw OutOfMemory(message("transforms take ", format_bytes(all), ", but ",
+    const index_t least = checked_add(bytes.spectrum, bytes.taps);
+    if (least > limit_bytes)
+        throw OutOfMemory(message("transforms take ", format_bytes(least), ", but ",
                                   format_bytes(limit_bytes), " of the GPU are left"));
     spectrum_ = DeviceMemory(device, bytes.spectrum, "the spectra of a deconvolution");
-    if (!keeps_spectrum_) batch_ = DeviceMemory(device, batch, "the spectrum of a PSF");
-    for (const DeviceMemory* memory : {&spectrum_, &batch_}) memory->clear();
+    spectrum_.clear();
     const index_t planes_of_kernel = keeps_spectrum_ ? axes[0].grid : axes[0].taps;
     for (const ConstImageView& taps : kernels)
         prepare(taps, kernels_.emplace_back(device, planes_of_kernel * plane_ * sample_bytes,
@@ -97,7 +86,7 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
 }
 
 index_t PlanePasses::bytes() const {
-    index_t sum = spectrum_.bytes() + batch_.bytes();
+    index_t sum = spectrum_.bytes();
     for (const DeviceMemory& kernel : kernels_) sum += kernel.bytes();
     return sum;
 }
@@ -191,27 +180,9 @@ void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
 
 void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                           cudaStream_t stream, std::size_t kernel) const {
-    const index_t length = axes_[0].grid;
-    const DeviceMemory& of_kernel = kernels_[kernel];
-    if (keeps_spectrum_) {
-        convolve_columns<float>(length, columns(spectrum_), load, store, columns(of_kernel), stream,
-                                adjoint);
-        return;
-    }
-    for (index_t begin = 0; begin < plane_; begin += batch_columns_) {
-        const index_t count = std::min(batch_columns_, plane_ - begin);
-        const auto batch_of = [&](const DeviceMemory& memory) {
-            Columns<float> batch = columns(memory);
-            batch.data += begin;
-            batch.columns = count;
-            return batch;
-        };
-        const Columns<float> spectra{batch_.as<std::complex<float>>(), count, count, 1, 0};
-        transform_columns<float>(length, Direction::forward, batch_of(of_kernel),
-                                 {0, axes_[0].taps, 0, axes_[0].taps}, spectra,
-                                 {0, length, 0, length}, stream);
-        convolve_columns<float>(length, batch_of(spectrum_), load, store, spectra, stream, adjoint);
-    }
+    const index_t taps = keeps_spectrum_ ? 0 : axes_[0].taps;
+    convolve_columns<float>(axes_[0].grid, columns(spectrum_), load, store,
+                            {columns(kernels_[kernel]), taps, adjoint}, stream);
 }
 
 index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,

@@ -37,8 +37,8 @@ class PlanePasses {
     };
 
     /// Taps of one kernel or of several: real, C order, in host memory. Throws OutOfMemory where it
-    /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew for
-    /// each convolution.
+    /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew by
+    /// each pass along z, which takes some more time.
     PlanePasses(int device, const PairAxes& axes, index_t slots,
                 const std::vector<ConstImageView>& kernels, index_t limit_bytes);
     /// What it takes at least, with so many kernels.
@@ -86,9 +86,8 @@ class PlanePasses {
     PairAxes axes_;
     index_t pitch_ = 0, plane_ = 0, slots_ = 0;
     bool keeps_spectrum_ = true;
-    index_t batch_columns_ = 0;
     double scale_ = 1;
-    DeviceMemory spectrum_, batch_;
+    DeviceMemory spectrum_;
     std::vector<DeviceMemory> kernels_;
 };
 

@@ -96,7 +96,7 @@ TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", 
     const hsize_t chunk[3] = {1, 3, 5};
     const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(properties, 3, chunk);
-    const auto write = [&](const char* name, const hsize_t (&dims)[3], hid_t created) {
+    const auto write = [&](const char* name, const hsize_t(&dims)[3], hid_t created) {
         const hid_t space = H5Screate_simple(3, dims, nullptr);
         const hid_t dataset =
             H5Dcreate2(file, name, H5T_NATIVE_UINT16, space, H5P_DEFAULT, created, H5P_DEFAULT);

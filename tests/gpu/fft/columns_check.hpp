@@ -22,8 +22,15 @@ struct ColumnsCheck {
         job.twiddles = twiddles.data();
         job.staged = staged;
         // Fewer blocks than tiles: the first takes several.
-        run_on_host(2, Shape::threads, Shape::fixed_bytes + (staged ? Shape::staging_bytes : 0),
-                    [&](const HostBlock& block) { column_pass<Real, N>(block, job); });
+        index_t bytes = Shape::fixed_bytes;
+        if (job.staged) bytes += Shape::staging_bytes;
+        if (job.taps_staged) bytes += Shape::staging_bytes / N * job.taps;
+        run_on_host(2, Shape::threads, bytes, [&](const HostBlock& block) {
+            if constexpr (transforms_kernels<Real>) {
+                if (job.taps > 0) return column_pass<Real, N, true>(block, job);
+            }
+            column_pass<Real, N, false>(block, job);
+        });
     }
 
     static index_t slot(const PositionMap& map, index_t position) {
@@ -100,10 +107,9 @@ struct ColumnsCheck {
         auto data = random_samples<Sample>(load.ring * pitch, N);
         auto kernel = random_samples<Sample>(N * pitch, N + 1);
         const auto before = data;
-        auto job = convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
-                                Columns<Real>{kernel.data(), pitch, columns, 1, 0});
-        if (conjugate_kernel) job.kernel_sign = -1;
-        run(job, staged);
+        run(convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
+                         {{kernel.data(), pitch, columns, 1, 0}, 0, conjugate_kernel}),
+            staged);
         Difference difference;
         for (index_t c = 0; c < columns; ++c) {
             auto signal = fftw(column_of(before, c, load), forward_sign);
@@ -127,6 +133,31 @@ struct ColumnsCheck {
         }
     }
 
+    /// With a kernel of taps, which are random too.
+    static void convolve_taps(const PositionMap& load, const PositionMap& store, index_t taps,
+                              bool staged, bool taps_staged, bool conjugate_kernel) {
+        if constexpr (transforms_kernels<Real>) {
+            auto data = random_samples<Sample>(load.ring * pitch, N);
+            auto kernel = random_samples<Sample>(taps * pitch, N + 1);
+            const auto before = data;
+            auto job =
+                convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
+                             {{kernel.data(), pitch, columns, 1, 0}, taps, conjugate_kernel});
+            job.taps_staged = taps_staged;
+            run(job, staged);
+            Difference difference;
+            for (index_t c = 0; c < columns; ++c) {
+                auto signal = fftw(column_of(before, c, load), forward_sign);
+                const auto factors = fftw(column_of(kernel, c, {0, taps, 0, taps}), forward_sign);
+                for (std::size_t k = 0; k < signal.size(); ++k)
+                    signal[k] *= conjugate_kernel ? std::conj(factors[k]) : factors[k];
+                compare(data, c, store, fftw(signal, inverse_sign), difference);
+            }
+            INFO("columns of " << N << ", taps " << taps << ", staged " << staged << taps_staged);
+            CHECK(difference.relative() < 2 * tolerance<Real>(N));
+        }
+    }
+
     static void all() {
         const PositionMap whole{0, N, 0, N};
         // Some positions, from the end of the transform on, in a ring that wraps.
@@ -142,6 +173,9 @@ struct ColumnsCheck {
         convolve(ring, early, false);
         convolve(early, ring, true, true);
         convolve(ring, early, false, true);
+        convolve_taps(early, ring, (N + 2) / 3, true, true, false);
+        convolve_taps(ring, early, 1, true, false, true);
+        convolve_taps(whole, whole, N, false, false, true);
     }
 };
 
