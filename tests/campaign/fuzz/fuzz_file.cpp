@@ -74,7 +74,7 @@ void write_file(const std::uint8_t* data, std::size_t size) {
 // or they would take most of the time.
 extern "C" int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
     itimerval sooner = *value;
-    if (which == ITIMER_PROF) sooner.it_value = {0, 150'000};
+    if (which == ITIMER_PROF) sooner.it_value = {0, 40'000};
     return static_cast<int>(syscall(SYS_setitimer, which, &sooner, old));
 }
 

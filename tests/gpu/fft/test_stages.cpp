@@ -282,6 +282,8 @@ TEST_CASE("rows with stages of an iteration") {
     check_stages<27>();
     check_stages<60>();
     check_stages<270>();
+    check_stages<320>();
+    check_stages<384>();
 }
 
 TEST_CASE("more rows with a stage than a kernel counts are refused") {
