@@ -21,7 +21,8 @@ class HostScheduler {
           shared_((static_cast<std::size_t>(shared_bytes) + sizeof(Unit) - 1) / sizeof(Unit)),
           fibers_(static_cast<std::size_t>(threads)),
           kernel_(kernel) {
-        std::memset(static_cast<void*>(shared_.data()), 0xff, shared_.size() * sizeof(Unit));
+        if (!shared_.empty())
+            std::memset(static_cast<void*>(shared_.data()), 0xff, shared_.size() * sizeof(Unit));
     }
 
     void run() {
