@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
         options.acceleration = parse_acceleration(acceleration);
         options.boundary = parse_edges(edges);
         options.method = parse_deconvolve_method(method);
+        options.image_type = images.view().type;
         engines.device = device == "gpu" ? EngineChoice::Device::gpu : EngineChoice::Device::cpu;
 
         using Clock = std::chrono::steady_clock;

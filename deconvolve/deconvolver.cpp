@@ -87,6 +87,11 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
     if (image.data == nullptr || result.data == nullptr)
         throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
                                       " points to no memory (null): allocate it first"));
+    const auto planned = impl_->problem.options.image_type;
+    if (planned && deconvolve::fits_uint16(*planned) && !deconvolve::fits_uint16(image.type))
+        throw InvalidArgument(message("this deconvolution was planned for images of the type ",
+                                      to_string(*planned), ", not ", to_string(image.type),
+                                      ": plan another one"));
     const StopScope scope(context.stop);
     deconvolve::check_start(impl_->problem, run.start);
     // The loop's arrays serve one execution at a time.

@@ -30,7 +30,9 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     engines.gpus = {device.device};
     engines.max_gpu_bytes = device.max_gpu_bytes;
     impl_->on_device = device;
-    impl_->problem = deconvolve::resolve_problem(image_shape, psf, options);
+    DeconvolveOptions of_images = options;
+    of_images.image_type = device.image_type;
+    impl_->problem = deconvolve::resolve_problem(image_shape, psf, of_images);
     impl_->runner = deconvolve::device_deconvolution()->make_runner(impl_->problem, engines);
     const DeconvolvePlan plan = impl_->runner->plan();
     if (!plan.on_device)

@@ -61,8 +61,6 @@ class DeviceImages final : public Images {
     DeviceImages(const DevicePixels& pixels, const Shape3& shape)
         : pixels_(pixels), shape_(shape) {}
 
-    PixelType type() const override { return pixels_.image_type; }
-
     LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const override {
         const gpu::DeviceScope scope(pixels_.device);
         gpu::check(cudaStreamSynchronize(pixels_.stream), "working on the GPU");

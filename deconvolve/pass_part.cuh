@@ -30,6 +30,7 @@ struct PartLayout {
         has_before = momentum != Momentum::none;
         has_change = momentum == Momentum::biggs_andrews;
         has_held = problem.options.hold_out;
+        narrow = problem.keeps_uint16();
         alike = alike_planes(problem, z, part.object);
     }
     index_t plane() const { return object.y * object.x; }
@@ -38,16 +39,21 @@ struct PartLayout {
     index_t pixels() const { return element_count(image); }
     index_t weight_samples() const { return (object.z - (alike.last - alike.first)) * plane(); }
     index_t bytes() const {
-        return checked_add((1 + has_before + has_change) * array_bytes(voxels()),
-                           (1 + has_held) * array_bytes(pixels()) + array_bytes(weight_samples()));
+        return checked_add(
+            (1 + has_before) * array_bytes(voxels()) + has_change * change_bytes(),
+            image_bytes() + has_held * array_bytes(pixels()) + array_bytes(weight_samples()));
     }
-    static index_t array_bytes(index_t samples) {
-        return round_up(checked_multiply(samples, index_t{sizeof(float)}),
-                        gpu::DeviceMemory::alignment);
+    index_t image_bytes() const {
+        return array_bytes(pixels(), narrow ? sizeof(std::uint16_t) : sizeof(float));
+    }
+    index_t change_bytes() const { return array_bytes(voxels(), sizeof(Half)); }
+    static index_t array_bytes(index_t samples, index_t sample_bytes = sizeof(float)) {
+        return round_up(checked_multiply(samples, sample_bytes), gpu::DeviceMemory::alignment);
     }
 
     Shape3 object, image;
     bool has_before = false, has_change = false, has_held = false;
+    bool narrow = false;                 ///< the image is uint16
     richardson_lucy::AlikePlanes alike;  ///< of the weights
 };
 
@@ -65,23 +71,27 @@ class PassPart : public DeviceStages {
         passes_.emplace(device, axes, part, kernels, limit_bytes - layout_.bytes());
         arrays_ = gpu::DeviceMemory(device, layout_.bytes(), "the arrays of a deconvolution");
         index_t at = 0;
-        const auto place = [&](bool wanted, index_t samples) -> float* {
+        const auto place_bytes = [&](bool wanted, index_t bytes) -> char* {
             if (!wanted) return nullptr;
-            float* const array = reinterpret_cast<float*>(arrays_.data() + at);
-            at += PartLayout::array_bytes(samples);
+            char* const array = arrays_.data() + at;
+            at += bytes;
             return array;
+        };
+        const auto place = [&](bool wanted, index_t samples) {
+            return reinterpret_cast<float*>(place_bytes(wanted, PartLayout::array_bytes(samples)));
         };
         newest_ = place(true, layout_.voxels());
         before_ = place(layout_.has_before, layout_.voxels());
-        change_ = place(layout_.has_change, layout_.voxels());
-        data_ = place(true, layout_.pixels());
+        change_ = reinterpret_cast<Half*>(place_bytes(layout_.has_change, layout_.change_bytes()));
+        data_ = place_bytes(true, layout_.image_bytes());
         held_ = place(layout_.has_held, layout_.pixels());
         weights_ = place(true, layout_.weight_samples());
         most_sums_ = passes_->most_sums();
         const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
         sums_ = gpu::DeviceMemory(device, bytes, "sums of a deconvolution");
-        narrowing_ = gpu::DeviceMemory(device, narrowed_at_once * index_t{sizeof(float)},
-                                       "an image on its way");
+        if (layout_.narrow)
+            narrowing_ = gpu::DeviceMemory(device, narrowed_at_once * index_t{sizeof(float)},
+                                           "an image on its way");
         fetched_sums_ = Buffer(bytes, "sums of a deconvolution");
         fetched_sums_.touch(1);
         fetched_sums_.lock_pages();
@@ -98,14 +108,13 @@ class PassPart : public DeviceStages {
     float* newest() const { return newest_; }
     void forget_point() { has_point_ = false; }
     /// Not of an image that is kept narrow.
-    float* data() const { return data_; }
+    float* data() const { return reinterpret_cast<float*>(data_); }
     float* held() const { return held_; }
     Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
 
-    void keep_narrow(bool narrow) { narrow_ = narrow; }
     void write_image(const float* values, index_t first, index_t count) const {
-        if (!narrow_) {
-            write(values, data_, first, count);
+        if (!layout_.narrow) {
+            write(values, data(), first, count);
             return;
         }
         auto* const target = reinterpret_cast<std::uint16_t*>(data_) + first;
@@ -149,8 +158,8 @@ class PassPart : public DeviceStages {
         passes_->blur(stream());
         gpu::RowStage stage;
         stage.kind = gpu::RowStage::Kind::ratio;
-        stage.data = data();
-        stage.narrow_data = narrow_;
+        stage.data = data_;
+        stage.narrow_data = layout_.narrow;
         stage.held = held_share > 0 ? held() : nullptr;
         stage.held_share = held_share;
         stage.model = model;
@@ -168,6 +177,8 @@ class PassPart : public DeviceStages {
         gpu::RowStage stage =
             stage_of(has_point_ ? gpu::RowStage::Kind::advance : gpu::RowStage::Kind::step, origin);
         stage.change = change_;
+        stage.last_unit = origin.last_unit;
+        stage.unit = origin.unit;
         stage.weight = weights_;
         stage.alike = layout_.alike;
         stage.least_weight = least_weight;
@@ -220,10 +231,11 @@ class PassPart : public DeviceStages {
     gpu::DeviceMemory arrays_, sums_, narrowing_;
     Buffer fetched_sums_;
     gpu::Event has_compared_, has_stepped_;
-    float *newest_, *before_, *change_, *data_, *held_, *weights_;  ///< null: there is none
+    float *newest_, *before_, *held_, *weights_;  ///< null: there is none
+    Half* change_;
+    char* data_;
     index_t most_sums_ = 0;
     index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums
-    bool narrow_ = false;                 ///< the image is uint16
     bool has_point_ = false;              ///< the spectrum of the next point is there
 };
 

@@ -56,10 +56,6 @@ index_t PassSteps::most_bytes() const {
     return most;
 }
 
-void PassSteps::keep_narrow(bool narrow) {
-    for (const auto& part : parts_) part->keep_narrow(narrow);
-}
-
 void PassSteps::write_image(const float* values, index_t first, index_t count) {
     on_each(parts_, [&](Part& part) {
         within(part.planes().image, part.layout().image_plane(), first, count,

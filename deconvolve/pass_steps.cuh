@@ -23,7 +23,6 @@ class PassSteps final : public Steps {
     index_t most_bytes() const;
 
     /// Whether the image is kept as uint16, from the next one on: they hold such values then.
-    void keep_narrow(bool narrow);
 
     HostMemory staging() const override { return PassPart::staging; }
     int threads() const override { return threads_; }

@@ -8,6 +8,10 @@
 
 namespace convolume::deconvolve {
 
+inline bool fits_uint16(PixelType type) {
+    return type == PixelType::uint8 || type == PixelType::uint16;
+}
+
 struct Problem {
     DeconvolveOptions options;
     Shape3 image;
@@ -23,6 +27,12 @@ struct Problem {
     }
     bool seeks_consensus() const { return options.method == DeconvolveMethod::gradient_consensus; }
     bool draws_photons() const { return options.hold_out || seeks_consensus(); }
+    /// Whether the image is kept as uint16 on GPUs, for an iteration to read fewer bytes: where
+    /// what is kept is what was recorded.
+    bool keeps_uint16() const {
+        return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
+               !options.saturation;
+    }
     /// Options of the convolution from object to image, and of its adjoint.
     Options blur(Operation operation) const;
 };

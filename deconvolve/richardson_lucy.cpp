@@ -17,7 +17,9 @@ constexpr double rounding = 1e-6;
 // Where steps start from.
 class Extrapolation {
   public:
-    explicit Extrapolation(Momentum momentum) : momentum_(momentum) {}
+    /// Of objects of so many voxels; `start` is what they begin with.
+    Extrapolation(Momentum momentum, index_t voxels, float start)
+        : momentum_(momentum), voxels_(static_cast<double>(voxels)), unit_(power_of_two(start)) {}
 
     /// `before`: the last objective.
     Origin origin(int iteration, double before) {
@@ -26,6 +28,8 @@ class Extrapolation {
         Origin origin;
         origin.iteration = iteration;
         origin.restart = restarts_;
+        origin.last_unit = last_unit_;
+        origin.unit = unit_;
         // Biggs and Andrews' point ahead is given up where it is worse; a heavy ball goes on.
         origin.ahead = {factor_, momentum_ == Momentum::heavy_ball ? 0.1F : 0};
         if (momentum_ == Momentum::biggs_andrews && factor_ > 0)
@@ -40,13 +44,27 @@ class Extrapolation {
     void took(const SumPair& products) {
         restarts_ = false;
         if (momentum_ != Momentum::biggs_andrews) return;
+        // The next change is about as large as the last one that is known. None of n numbers is
+        // larger than √n times their root mean square: 16 bits hold those of 4e9 voxels.
+        last_unit_ = unit_;
+        if (products.second > 0)
+            unit_ = power_of_two(static_cast<float>(std::sqrt(products.second / voxels_)));
         // Biggs and Andrews, eq. 10.
         const double factor = products.second > 0 ? products.first / products.second : 0;
         factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
     }
 
   private:
+    /// Products with it are exact.
+    static float power_of_two(float value) {
+        int exponent = 0;
+        std::frexp(value, &exponent);
+        return std::ldexp(1.0F, std::clamp(exponent, -100, 100));
+    }
+
     Momentum momentum_;
+    double voxels_;
+    float last_unit_ = 1, unit_;
     float factor_ = 0;
     bool restarts_ = true;
 };
@@ -60,7 +78,8 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
     const int unmatched = unmatched_steps(problem);
     Outcome outcome;
     DeconvolveReport& report = outcome.report;
-    Extrapolation extrapolation(momentum_of(options));
+    Extrapolation extrapolation(momentum_of(options), element_count(problem.object),
+                                start_of(image));
     double before = 0;
     int disputed = 0;  // steps in a row without consensus
     double least_held = std::numeric_limits<double>::infinity();

@@ -11,7 +11,6 @@ class Images {
   public:
     virtual ~Images() = default;
 
-    virtual PixelType type() const = 0;  ///< of the image
     /// Writes the image, with 0 for negative pixels if `clip`, and saturated ones marked. Throws
     /// BadData where it is complex or not finite.
     virtual LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const = 0;
@@ -26,7 +25,6 @@ class HostImages final : public Images {
   public:
     HostImages(const ConstImageView& image, const ImageView& result)
         : image_(image), result_(result) {}
-    PixelType type() const override { return image_.type; }
     LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const override;
     double background() const override;
     std::optional<PhotonScale> photon_scale(int threads) const override;

@@ -64,7 +64,6 @@ class SlabRunner final : public GpuRunner {
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
         if constexpr (std::is_base_of_v<Steps, Slabs>) {
-            slabs_->keep_narrow(fits_uint16(problem, images.type()));
             return run(*slabs_, problem, images, context, along);
         } else {
             ArraySteps<Slabs> steps(*slabs_, problem);

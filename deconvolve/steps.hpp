@@ -26,6 +26,8 @@ struct Origin {
     int iteration = 1;
     richardson_lucy::Ahead ahead{0, 0};
     bool restart = true;  ///< the estimate before is not known, or forgotten
+    /// Of what the last step changed and of what this one changes, where these are kept in 16 bits.
+    float last_unit = 1, unit = 1;
     /// An objective above this refuses the step.
     double most = std::numeric_limits<double>::infinity();
 };
@@ -86,13 +88,6 @@ class Steps {
         throw InternalError("there is no solution by least squares here");
     }
 };
-
-/// Whether the image can be kept as uint16, for an iteration to read fewer bytes: where what is
-/// kept is what was recorded.
-inline bool fits_uint16(const Problem& problem, PixelType type) {
-    return (type == PixelType::uint8 || type == PixelType::uint16) && !problem.options.hold_out &&
-           !problem.options.saturation;
-}
 
 /// The weight of the total variation; 0: the method has none.
 inline float tv_weight_of(const Problem& problem) {

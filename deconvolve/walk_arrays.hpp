@@ -35,9 +35,8 @@ class PlaneArray {
 };
 
 struct WalkArrays {
-    /// The image is kept as uint16 if it is `narrow`.
-    WalkArrays(const Problem& problem, const gpu::PairAxis& z, bool narrow, int threads)
-        : narrow_data(narrow),
+    WalkArrays(const Problem& problem, const gpu::PairAxis& z, int threads)
+        : narrow_data(problem.keeps_uint16()),
           object_plane(problem.object.y * problem.object.x),
           image_plane(problem.image.y * problem.image.x),
           alike(alike_planes(problem, z, z.whole_object())) {
@@ -47,33 +46,38 @@ struct WalkArrays {
         };
         newest = objects(true);
         before = objects(momentum != Momentum::none);
-        change = objects(momentum == Momentum::biggs_andrews);
-        data = PlaneArray(problem.image.z, image_plane, threads, sample_bytes(narrow));
+        if (momentum == Momentum::biggs_andrews)
+            change = PlaneArray(problem.object.z, object_plane, threads, sizeof(Half));
+        data = PlaneArray(problem.image.z, image_plane, threads, image_sample_bytes(problem));
         if (problem.options.hold_out) held = PlaneArray(problem.image.z, image_plane, threads);
         weights = PlaneArray(problem.object.z - (alike.last - alike.first), object_plane, threads);
     }
 
-    static index_t sample_bytes(bool narrow) {
-        return narrow ? index_t{sizeof(std::uint16_t)} : index_t{sizeof(float)};
+    static index_t image_sample_bytes(const Problem& problem) {
+        return problem.keeps_uint16() ? index_t{sizeof(std::uint16_t)} : index_t{sizeof(float)};
     }
-    /// At most, since the image's type is not known yet.
     static index_t bytes(const Problem& problem, const gpu::PairAxis& z) {
         const Momentum momentum = momentum_of(problem.options);
         const auto alike = alike_planes(problem, z, z.whole_object());
-        const index_t planes =
-            (1 + (momentum != Momentum::none) + (momentum == Momentum::biggs_andrews)) *
-                problem.object.z +
-            problem.object.z - (alike.last - alike.first);
+        const index_t planes = (1 + (momentum != Momentum::none)) * problem.object.z +
+                               problem.object.z - (alike.last - alike.first);
+        const index_t plane = problem.object.y * problem.object.x;
         const index_t samples =
-            checked_add(checked_multiply(planes, problem.object.y * problem.object.x),
-                        (1 + problem.options.hold_out) * element_count(problem.image));
-        return checked_multiply(samples, static_cast<index_t>(sizeof(float)));
+            checked_add(checked_multiply(planes, plane),
+                        problem.options.hold_out * element_count(problem.image));
+        index_t bytes = checked_add(
+            checked_multiply(samples, static_cast<index_t>(sizeof(float))),
+            checked_multiply(element_count(problem.image), image_sample_bytes(problem)));
+        if (momentum == Momentum::biggs_andrews)
+            bytes = checked_add(bytes,
+                                checked_multiply(plane, problem.object.z * index_t{sizeof(Half)}));
+        return bytes;
     }
 
     /// What steps overwrite: the estimate before, where there is one.
     PlaneArray& target() { return before ? before : newest; }
 
-    bool narrow_data;
+    bool narrow_data;  ///< the image is uint16
     index_t object_plane, image_plane;
     PlaneArray newest, before, change, data, held, weights;
     richardson_lucy::AlikePlanes alike;  ///< of the weights

@@ -73,11 +73,9 @@ class WalkRunner final : public GpuRunner {
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        const bool narrow = fits_uint16(problem, images.type());
-        if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
             steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, kernels_.views(), places_,
-                                                 narrow, threads_);
+                                                 threads_);
         return run(*steps_, problem, images, context, along);
     }
 

@@ -10,11 +10,11 @@ namespace convolume::deconvolve {
 
 WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
                      const std::vector<ConstImageView>& kernels,
-                     const std::vector<Walker::Place>& places, bool narrow, int threads)
+                     const std::vector<Walker::Place>& places, int threads)
     : voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
-      arrays_(problem, axes[0], narrow, threads),
+      arrays_(problem, axes[0], threads),
       unmatched_(unmatched_steps(problem)),
       tv_weight_(tv_weight_of(problem)),
       variation_(variation_of(problem, 0)),

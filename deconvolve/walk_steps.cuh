@@ -14,13 +14,11 @@ namespace convolume::deconvolve {
 class WalkSteps final : public Steps {
   public:
     /// `places`: one for each GPU, with planes of the object and of the image one after another.
-    /// The image is kept as uint16 if it is `narrow`: those that are written then hold such values.
     WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
               const std::vector<ConstImageView>& kernels, const std::vector<Walker::Place>& places,
-              bool narrow, int threads);
+              int threads);
     ~WalkSteps() override;
 
-    bool narrow() const { return arrays_.narrow_data; }
     /// Of the GPU that takes most.
     index_t most_bytes() const;
 

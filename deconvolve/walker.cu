@@ -36,8 +36,7 @@ constexpr index_t most_launches_a_step = 12;
 
 // A ring holds the planes of a step, those of the next, which are on their way, and, where
 // planes go back, those of the last. Points stay until their update.
-WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth,
-                         bool narrow) {
+WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth) {
     const Momentum momentum = momentum_of(problem.options);
     constexpr auto float_bytes = static_cast<index_t>(sizeof(float));
     const index_t object_plane = problem.object.y * problem.object.x * float_bytes;
@@ -51,8 +50,9 @@ WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t
     newest = ring(true, 2 * depth, object_plane);
     before = ring(momentum != Momentum::none, 2 * depth, object_plane);
     points = ring(true, 2 * depth + z.taps - 1, object_plane);
-    changes = ring(momentum == Momentum::biggs_andrews, 3 * depth, object_plane);
-    data = ring(true, 2 * depth, image_pixels * WalkArrays::sample_bytes(narrow));
+    changes = ring(momentum == Momentum::biggs_andrews, 3 * depth,
+                   object_plane / float_bytes * static_cast<index_t>(sizeof(Half)));
+    data = ring(true, 2 * depth, image_pixels * WalkArrays::image_sample_bytes(problem));
     held = ring(problem.options.hold_out, 2 * depth, image_pixels * float_bytes);
     const auto planes_alike = alike_planes(problem, z, z.whole_object());
     weights =
@@ -75,7 +75,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
       walk_(axes[0], place.object, place.depth),
       z_(axes[0]),
       arrays_(arrays),
-      rings_(problem, axes[0], place.depth, arrays.narrow_data) {
+      rings_(problem, axes[0], place.depth) {
     if (rings_.bytes() >= place.limit_bytes)
         throw OutOfMemory(message("planes of the arrays take ", format_bytes(rings_.bytes()),
                                   " of the ", format_bytes(place.limit_bytes),
@@ -243,7 +243,9 @@ void Walker::update(const WalkStep& step, const WalkTask& task) {
         stage.kind = Kind::step;
         stage.newest = rings_.points.at(z);
         stage.restart = task.origin.restart;
-        if (arrays_.change) stage.change = rings_.changes.at(z);
+        if (arrays_.change) stage.change = reinterpret_cast<Half*>(rings_.changes.bytes_of(z));
+        stage.last_unit = task.origin.last_unit;
+        stage.unit = task.origin.unit;
         if (task.tv_weight > 0) {
             stage.weight = rings_.divisors.at(z);
         } else {

@@ -31,8 +31,7 @@ struct PlaneRing {
 
 /// What is on the device for a walk with steps of so many planes.
 struct WalkerRings {
-    /// Of an image that is kept as uint16 if it is `narrow`.
-    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, bool narrow = false);
+    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth);
     index_t bytes() const;
 
     /// Estimates that points are made from; points that wait for their update; the last changes;

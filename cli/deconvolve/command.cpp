@@ -67,6 +67,7 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
         DeconvolveOptions options = request_.options;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
+        options.image_type = input_.type;
         const auto& size = input_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
         return Deconvolver(input_.shape, psf.file.values.view(), options, request_.engines);

@@ -10,6 +10,7 @@
 
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
+#include "core/half.hpp"
 #include "core/richardson_lucy.hpp"
 
 namespace convolume::gpu {
@@ -125,7 +126,10 @@ struct RowStage {
     richardson_lucy::Model model{0, 0};
     float less = 0;  ///< is subtracted from ratios
     // step, advance
-    float* change = nullptr;  ///< null: none
+    /// What the last step added to its point, in units of `last_unit`, and what this one adds, in
+    /// units of `unit`. Null: neither.
+    Half* change = nullptr;
+    float last_unit = 1, unit = 1;
     const float* weight = nullptr;
     richardson_lucy::AlikePlanes alike;  ///< of the weight
     float least_weight = 1e-30F;         ///< above 0; voxels of less become 0

@@ -8,7 +8,9 @@ namespace convolume::gpu {
 
 /// A transform of length n = radix[0] · … in one to three stages by `threads` threads, each of
 /// which holds up to `elements` samples. In stage s thread t computes the butterflies t, t +
-/// threads, … of n / radix[s].
+/// threads, … of n / radix[s]. If it is `paired`, thread t computes in stage 0 the butterflies t
+/// and n / radix[0] - t, thread 0 the first and the middle one: together these hold with every
+/// sample k sample n - k, too.
 struct Plan {
     int n = 0;
     int stages = 0;
@@ -16,9 +18,11 @@ struct Plan {
     int threads = 0;
     int elements = 0;
     int lanes = 1;
+    bool paired = false;
 
     CONVOLUME_CONSTEXPR int butterflies(int stage) const { return n / radix[stage]; }
     CONVOLUME_CONSTEXPR int butterflies_per_thread(int stage) const {
+        if (paired && stage == 0) return 2;
         return (butterflies(stage) + threads - 1) / threads;
     }
     CONVOLUME_CONSTEXPR int last() const { return stages - 1; }

@@ -74,10 +74,14 @@ template <class Real, int N>
 struct RowShape : RowBlock<Real, N, rows_of_block(RowPlan<Real, N>::value.threads)> {};
 
 template <class Real>
-CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Row<Real>& row) {
-    index_t slot = job.first_plane + row.plane;
+CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, index_t plane, index_t y) {
+    index_t slot = job.first_plane + plane;
     if (slot >= job.ring) slot %= job.ring;
-    return job.spectrum + slot * job.plane_stride + (row.y + job.kept_begin_y) * job.pitch;
+    return job.spectrum + slot * job.plane_stride + (y + job.kept_begin_y) * job.pitch;
+}
+template <class Real>
+CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Row<Real>& row) {
+    return spectrum_row(job, row.plane, row.y);
 }
 
 /// f(j, k) for the pairs (k, n-k), 0 <= k <= n/2, of a thread.

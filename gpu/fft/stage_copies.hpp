@@ -3,82 +3,70 @@
 // How a block of a pass with a stage is shaped, and what its threads copy to shared memory ahead of
 // its use: samples of a thread's own, so that it waits for nobody else.
 
-#include "gpu/fft/row_kernel.hpp"
+#include "gpu/fft/row_pairs.hpp"
 #include "gpu/fft/stage_job.hpp"
+#include "gpu/fft/stage_plan.hpp"
 
 namespace convolume::gpu {
 
-/// Lengths whose passes with a stage take 7 to 25 % less time with other plans than those of rows,
-/// measured on an H200: threads with fewer samples, of which more are resident.
-inline constexpr Plan measured_stage_plans[] = {
-    {300, 3, {5, 5, 12}, 30, 12, 16},  {320, 3, {8, 5, 8}, 40, 10, 16},
-    {384, 3, {6, 8, 8}, 48, 12, 16},   {540, 3, {6, 9, 10}, 60, 12, 16},
-    {600, 3, {6, 10, 10}, 60, 12, 16}, {640, 3, {10, 8, 8}, 80, 10, 16},
-    {768, 3, {12, 8, 8}, 96, 12, 16},  {1200, 3, {10, 10, 12}, 120, 12, 16},
-};
-template <int N>
-struct StagePlan {
-    static constexpr Plan value = [] {
-        for (const Plan& plan : measured_stage_plans)
-            if (plan.n == N) return plan;
-        return RowPlan<float, N>::value;
-    }();
-};
+/// The arrays of a work: those that there always are come first (used_arrays).
+enum LoadArray { newest_of_load = 0, before_of_load = 1 };
+enum CompareArray { data_of_compare = 0, held_of_compare = 1 };
+enum StepArray { newest_of_step = 0, weight_of_step = 1, before_of_step = 2, change_of_step = 3 };
 
-/// Rows of a block with a stage: those that fill their warps best in few threads, since all wait
-/// for one another often. Measured on an H200, over lengths from 150 to 2048.
-CONVOLUME_CONSTEXPR int stage_rows_of_block(int threads_of_row) {
-    int best = 1;
-    double best_score = -1;
-    for (int count = 1; count * threads_of_row <= 224; ++count) {
-        const int block = count * threads_of_row;
-        const double score = filled(block) - 0.002 * block;
-        if (block >= 86 && score > best_score) {
-            best = count;
-            best_score = score;
-        }
-    }
-    return best;
-}
-
-/// The rows of a block are as those of row_pass; behind them lie two sums a thread, and the places
-/// for copies.
+/// How a block of a pass with a stage is shaped. Its shared memory: for each row a memory for
+/// exchanges, the twiddle factors and those of pairs, two sums a thread, and the places for copies.
 template <int N, StageWork Work>
-struct StageShape
-    : RowBlock<float, N, stage_rows_of_block(StagePlan<N>::value.threads), StagePlan<N>> {
-    using Rows = RowBlock<float, N, stage_rows_of_block(StagePlan<N>::value.threads), StagePlan<N>>;
+struct StageShape {
+    using Rows = StagePlan<N>;
+    static constexpr Plan value = Rows::value;
+    static constexpr int rows = stage_rows_of_block(value.threads);
+    static constexpr int threads = value.threads * rows;
     static constexpr index_t sample_bytes = sizeof(Complex<float>);
-    static constexpr index_t sums_at = Rows::shared_bytes;
-    static constexpr index_t copies_at = sums_at + Rows::threads * index_t{2 * sizeof(double)};
+    /// Shared samples of a row for an exchange: neighboring rows of a warp start in different
+    /// banks.
+    static constexpr int row_size = [] {
+        int size = value.exchange_size();
+        while (size % value.lanes != value.threads % value.lanes) ++size;
+        return size;
+    }();
+    static constexpr int exchange_size = row_size * rows;
+    static constexpr int tables = value.twiddle_count() + N / 2 + 1;
+    static constexpr index_t sums_at = (exchange_size + tables) * sample_bytes;
+    static constexpr index_t copies_at = sums_at + threads * index_t{2 * sizeof(double)};
 
-    /// Places of a thread: of its spectrum's samples, and of those of an array.
+    /// Places of a thread: of its spectrum's samples, the center last, and of those of an array.
     static constexpr int spectrum_places =
-        Work == StageWork::load ? 0 : 2 * pairs_of_thread<N, Rows::value.threads>;
-    static constexpr int array_places = Rows::value.elements;
+        Work == StageWork::load ? 0 : 2 * RowPairs<Rows>::count + 1;
+    static constexpr int array_places = value.elements;
+    /// Shared memory without the places of arrays, and what those of the first arrays take: changes
+    /// have 16 bits.
+    static constexpr index_t least_shared_bytes =
+        copies_at + spectrum_places * threads * sample_bytes;
+    static constexpr index_t bytes_of_arrays(int count) {
+        const index_t each = array_places * threads * sample_bytes;
+        const bool changes = Work == StageWork::step && count > change_of_step;
+        return count * each - (changes ? each / 2 : 0);
+    }
     /// Arrays that are copied ahead: all that there may be, or as many as leave the kernel to
     /// devices with 99 KiB of shared memory. Others are read when they are needed.
     static constexpr int arrays = [] {
-        constexpr int most = most_arrays(Work);
-        constexpr index_t array = array_places * Rows::threads * sample_bytes;
-        constexpr index_t left =
-            index_t{99} * 1024 - copies_at - spectrum_places * Rows::threads * sample_bytes;
-        return left < 0 ? 0 : left / array < most ? static_cast<int>(left / array) : most;
+        int count = most_arrays(Work);
+        while (count > 0 && least_shared_bytes + bytes_of_arrays(count) > index_t{99} * 1024)
+            --count;
+        return count;
     }();
-    static constexpr index_t array_bytes = array_places * Rows::threads * sample_bytes;
-    /// Without the places of arrays; with all.
-    static constexpr index_t least_shared_bytes =
-        copies_at + spectrum_places * Rows::threads * sample_bytes;
-    static constexpr index_t shared_bytes = least_shared_bytes + arrays * array_bytes;
+    static constexpr index_t shared_bytes = least_shared_bytes + bytes_of_arrays(arrays);
 
     static constexpr int blocks_per_unit = [] {
-        constexpr int registers = 168;
+        constexpr int registers = 128;
         constexpr int always = Work == StageWork::step || Work == StageWork::advance ? 2 : 1;
         const index_t bytes =
-            least_shared_bytes + (arrays < always ? arrays : always) * array_bytes;
+            least_shared_bytes + bytes_of_arrays(arrays < always ? arrays : always);
         const auto by_memory = static_cast<int>(232448 / (bytes + 1024));
-        const int by_registers = 65536 / ((Rows::threads + 31) / 32 * 32 * registers);
+        const int by_registers = 65536 / ((threads + 31) / 32 * 32 * registers);
         const int blocks = by_memory < by_registers ? by_memory : by_registers;
-        const int most = 2048 / Rows::threads;
+        const int most = 2048 / threads;
         return blocks < 1 ? 1 : blocks > most ? most : blocks;
     }();
 };
@@ -114,6 +102,14 @@ struct StageRow {
     }
 };
 
+/// Numbers of 16 bits, which travel as they are where they lie in pairs.
+CONVOLUME_DEVICE float to_float(std::uint16_t value) {
+    return static_cast<float>(value);
+}
+CONVOLUME_DEVICE float to_float(float value) {
+    return value;
+}
+
 /// The pair from sample x of `values` on, both as the thread of the row sees them; 0 where there is
 /// none.
 template <bool InPairs, class T>
@@ -121,28 +117,23 @@ CONVOLUME_DEVICE Complex<float> load_pair(const T* values, const StageRow& row, 
     Complex<float> pair{0, 0};
     if constexpr (InPairs) {
         const auto* const samples = reinterpret_cast<const Complex<T>*>(values + x);
-        if (row.holds(x)) pair = {static_cast<float>(samples->re), static_cast<float>(samples->im)};
+        if (row.holds(x)) pair = {to_float(samples->re), to_float(samples->im)};
     } else {
-        if (row.holds(x)) pair.re = static_cast<float>(values[x]);
-        if (row.holds(x + 1)) pair.im = static_cast<float>(values[x + 1]);
+        if (row.holds(x)) pair.re = to_float(values[x]);
+        if (row.holds(x + 1)) pair.im = to_float(values[x + 1]);
     }
     return pair;
 }
 
-template <bool InPairs>
-CONVOLUME_DEVICE void store_pair(float* values, const StageRow& row, int x, Complex<float> pair) {
+template <bool InPairs, class T>
+CONVOLUME_DEVICE void store_pair(T* values, const StageRow& row, int x, Complex<T> pair) {
     if constexpr (InPairs) {
-        if (row.holds(x)) *reinterpret_cast<Complex<float>*>(values + x) = pair;
+        if (row.holds(x)) *reinterpret_cast<Complex<T>*>(values + x) = pair;
     } else {
         if (row.holds(x)) values[x] = pair.re;
         if (row.holds(x + 1)) values[x + 1] = pair.im;
     }
 }
-
-/// The arrays of a work: those that there always are come first (used_arrays).
-enum LoadArray { newest_of_load = 0, before_of_load = 1 };
-enum CompareArray { data_of_compare = 0, held_of_compare = 1 };
-enum StepArray { newest_of_step = 0, weight_of_step = 1, before_of_step = 2, change_of_step = 3 };
 
 /// A thread's places for copies.
 template <int N, StageWork Work, class Context>
@@ -151,23 +142,36 @@ struct StageCopies {
     using Fft = Stages<float, typename Shape::Rows>;
 
     const Context& context;
-    Complex<float>* places;  ///< `stride` apart
+    Complex<float>* places;  ///< of the block
     int thread;              ///< of its row
-    static constexpr int stride = Shape::threads;
 
-    CONVOLUME_DEVICE Complex<float>& spectrum(int i) const { return places[i * stride]; }
-    CONVOLUME_DEVICE Complex<float>& of_array(int array, int sample) const {
-        return places[(Shape::spectrum_places + array * Shape::array_places + sample) * stride];
+    /// A thread's places are next to those of other threads.
+    template <class T>
+    CONVOLUME_DEVICE T& place(Complex<float>* first, int i) const {
+        return reinterpret_cast<T*>(first)[i * Shape::threads + context.thread()];
+    }
+    CONVOLUME_DEVICE Complex<float>& spectrum(int i) const {
+        return place<Complex<float>>(places, i);
+    }
+    /// A pair of an array of T, which has 16 or 32 bits.
+    template <class T>
+    CONVOLUME_DEVICE Complex<T>& of_array(int array, int sample) const {
+        const int before = Shape::spectrum_places + array * Shape::array_places;
+        return place<Complex<T>>(places + before * Shape::threads, sample);
     }
 
+    CONVOLUME_DEVICE Complex<float>& center() const { return spectrum(Shape::spectrum_places - 1); }
+
     CONVOLUME_DEVICE void copy_spectrum(const Complex<float>* row) const {
-        constexpr int threads = Shape::value.threads;
-        const Complex<float>* const first = row + thread;
-        const Complex<float>* const last = row + (N - thread);
-        each_pair<N, threads>(thread, [&](int j, int) {
-            context.template copy_few_async<8>(&spectrum(2 * j), first + j * threads);
-            context.template copy_few_async<8>(&spectrum(2 * j + 1), last - j * threads);
-        });
+        const RowPairs<typename Shape::Rows> pairs{thread};
+        if (!pairs.has_any()) return;
+        CONVOLUME_UNROLL
+        for (int j = 0; j < pairs.count; ++j) {
+            const int k = pairs.sample(j);
+            context.template copy_few_async<8>(&spectrum(2 * j), row + k);
+            context.template copy_few_async<8>(&spectrum(2 * j + 1), row + (N - k));
+        }
+        if (pairs.has_center()) context.template copy_few_async<8>(&center(), row + N / 2);
     }
 
     /// `Stage`: where the samples of a transform are then wanted.
@@ -176,11 +180,14 @@ struct StageCopies {
         if (array >= Shape::arrays) return;
         Fft::template for_each<Stage>(thread, [&](int sample, int position) {
             const int x = row.distance(position);
-            Complex<float>& place = of_array(array, sample);
-            if constexpr (sizeof(T) != sizeof(float)) {
-                place = load_pair<InPairs>(values, row, x);
-            } else if constexpr (InPairs) {
-                context.template copy_few_or_zeros_async<8>(&place, values + x, row.holds(x));
+            Complex<T>& place = of_array<T>(array, sample);
+            if constexpr (InPairs) {
+                context.template copy_few_or_zeros_async<2 * sizeof(T)>(&place, values + x,
+                                                                        row.holds(x));
+            } else if constexpr (sizeof(T) != sizeof(float)) {
+                place = {};
+                if (row.holds(x)) place.re = values[x];
+                if (row.holds(x + 1)) place.im = values[x + 1];
             } else {
                 context.template copy_few_or_zeros_async<4>(&place.re, values + x, row.holds(x));
                 context.template copy_few_or_zeros_async<4>(&place.im, values + x + 1,
@@ -193,8 +200,9 @@ struct StageCopies {
     template <bool InPairs, class T>
     CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const StageRow& row,
                                          int sample, int x) const {
-        if (array < Shape::arrays) return of_array(array, sample);
-        return load_pair<InPairs>(values, row, x);
+        if (array >= Shape::arrays) return load_pair<InPairs>(values, row, x);
+        const Complex<T> pair = of_array<T>(array, sample);
+        return {to_float(pair.re), to_float(pair.im)};
     }
 };
 

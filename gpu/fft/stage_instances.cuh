@@ -2,6 +2,7 @@
 #pragma once
 // Compiles the passes with a stage of one chunk of lengths.
 
+#include <algorithm>
 #include <utility>
 
 #include "convolume/cuda/detail/device_block.cuh"
@@ -17,22 +18,28 @@ __global__ void __launch_bounds__(StageShape<N, Work>::threads,
 }
 
 template <int N, StageWork Work>
-StagePass::Shared shared_of() {
+void set_shared_bytes(StagePass& pass) {
     using Shape = StageShape<N, Work>;
-    return {Shape::least_shared_bytes, Shape::array_bytes, Shape::arrays};
+    for (int count = 0; count <= most_stage_arrays; ++count)
+        pass.shared_bytes[static_cast<int>(Work)][count] =
+            Shape::least_shared_bytes + Shape::bytes_of_arrays(std::min(count, Shape::arrays));
 }
 
 template <int N>
 StagePass stage_pass_of() {
-    using Shape = StageShape<N, StageWork::load>::Rows;
-    return {N,
-            {stage_kernel<N, StageWork::load>, stage_kernel<N, StageWork::compare>,
-             stage_kernel<N, StageWork::step>, stage_kernel<N, StageWork::advance>},
-            Shape::value,
-            Shape::threads,
-            Shape::rows,
-            {shared_of<N, StageWork::load>(), shared_of<N, StageWork::compare>(),
-             shared_of<N, StageWork::step>(), shared_of<N, StageWork::advance>()}};
+    using Shape = StageShape<N, StageWork::load>;
+    StagePass pass{N,
+                   {stage_kernel<N, StageWork::load>, stage_kernel<N, StageWork::compare>,
+                    stage_kernel<N, StageWork::step>, stage_kernel<N, StageWork::advance>},
+                   Shape::value,
+                   Shape::threads,
+                   Shape::rows,
+                   {}};
+    set_shared_bytes<N, StageWork::load>(pass);
+    set_shared_bytes<N, StageWork::compare>(pass);
+    set_shared_bytes<N, StageWork::step>(pass);
+    set_shared_bytes<N, StageWork::advance>(pass);
+    return pass;
 }
 
 template <int Chunk, int Chunks, std::size_t... I>

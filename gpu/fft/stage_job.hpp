@@ -25,8 +25,9 @@ constexpr StageWork work_of(RowStage::Kind kind) {
 }
 
 /// Arrays that stages of a work read.
+inline constexpr int most_stage_arrays = 4;
 constexpr int most_arrays(StageWork work) {
-    return work == StageWork::step ? 4 : 2;
+    return work == StageWork::step ? most_stage_arrays : 2;
 }
 
 /// Arrays that a stage reads and its kernel has places for, the first ones of its work.

@@ -6,7 +6,8 @@
 //
 // What a thread needs of memory it copies to places of its own in shared memory, early enough that
 // it arrives behind a transform: the arrays of a row while that is transformed back, the next row's
-// spectrum (or estimates) while this one is worked on.
+// spectrum (or estimates) while this one is worked on. It holds the samples k and N - k of a
+// spectrum together (row_pairs.hpp), so that threads meet in the exchanges of transforms alone.
 
 #include <type_traits>
 
@@ -31,9 +32,9 @@ struct StageSamples {
     CONVOLUME_DEVICE void copy() const {
         if constexpr (Work == StageWork::load) {
             if (stage.kind == RowStage::Kind::ones) return;
-            copies.template copy_array<0, InPairs>(newest_of_load, newest(), row);
+            copies.template copy_array<last, InPairs>(newest_of_load, newest(), row);
             if (moves_ahead())
-                copies.template copy_array<0, InPairs>(before_of_load, before(), row);
+                copies.template copy_array<last, InPairs>(before_of_load, before(), row);
         } else if constexpr (Work == StageWork::compare) {
             with_data([&](const auto* data) {
                 copies.template copy_array<last, InPairs>(data_of_compare, data, row);
@@ -51,25 +52,25 @@ struct StageSamples {
 
     CONVOLUME_DEVICE void point(Held& v) const {
         if (stage.kind == RowStage::Kind::ones) {
-            Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
+            Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
                 v[sample] = {is_compared(x), is_compared(x + 1)};
             });
             return;
         }
-        Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
+        Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
             const int x = row.distance(position);
             v[sample] = copies.template read<InPairs>(newest_of_load, newest(), row, sample, x);
         });
         if (moves_ahead())
-            Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
+            Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
                 v[sample] = ahead(v[sample], copies.template read<InPairs>(before_of_load, before(),
                                                                            row, sample, x));
             });
         if (stage.kept == nullptr) return;
         float* const kept = stage.kept + row.offset;
-        Fft::template for_each<0>(copies.thread, [&](int sample, int position) {
+        Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
             store_pair<InPairs>(kept, row, row.distance(position), v[sample]);
         });
     }
@@ -103,7 +104,7 @@ struct StageSamples {
                         use(sample, sample - first, row.distance(position));
                 });
             };
-            const auto read = [&](Samples<float, at_a_time>& to, int array, const float* values) {
+            const auto read = [&](Samples<float, at_a_time>& to, int array, const auto* values) {
                 each([&](int sample, int i, int x) {
                     to[i] = copies.template read<InPairs>(array, values, row, sample, x);
                 });
@@ -115,7 +116,10 @@ struct StageSamples {
                 each([&](int, int i, int) { point[i] = ahead(point[i], old[i]); });
             }
             each([&](int, int i, int) { old[i] = {0, 0}; });
-            if (has_old()) read(old, change_of_step, change());
+            if (has_old()) {
+                read(old, change_of_step, change());
+                each([&](int, int i, int) { old[i] = stage.last_unit * old[i]; });
+            }
 
             const auto take = [&](const auto& step_of) {
                 each([&](int sample, int i, int) {
@@ -137,10 +141,13 @@ struct StageSamples {
             if constexpr (Work == StageWork::advance)
                 each([&](int sample, int i, int) { v[sample] = next[i]; });
             if (!remembers || stage.change == nullptr) continue;
+            const float in_units = 1 / stage.unit;
             each([&](int, int i, int x) {
                 // Where there are no voxels all are 0.
                 const Complex<float> made = next[i] - point[i];
-                store_pair<InPairs>(stage.change + row.offset, row, x, made);
+                store_pair<InPairs>(
+                    stage.change + row.offset, row, x,
+                    Complex<Half>{to_half(in_units * made.re), to_half(in_units * made.im)});
                 add_product(made.re, old[i].re);
                 add_product(made.im, old[i].im);
             });
@@ -157,7 +164,7 @@ struct StageSamples {
     }
     CONVOLUME_DEVICE const float* newest() const { return stage.newest + row.offset; }
     CONVOLUME_DEVICE const float* before() const { return stage.before + row.offset; }
-    CONVOLUME_DEVICE const float* change() const { return stage.change + row.offset; }
+    CONVOLUME_DEVICE const Half* change() const { return stage.change + row.offset; }
     CONVOLUME_DEVICE const float* held() const { return stage.held + row.offset; }
     CONVOLUME_DEVICE const float* weight() const {
         return stage.weight +
@@ -253,28 +260,26 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
     const int row_in_group = context.thread() / threads;
     const int thread = context.thread() % threads;
     auto* const memory = reinterpret_cast<Complex<float>*>(context.shared());
-    Complex<float>* const shared = memory + row_in_group * Shape::row_size;
-    Complex<float>* const twiddles = memory + Shape::rows * Shape::row_size;
+    Complex<float>* const twiddles = memory + Shape::exchange_size;
     const Complex<float>* const pair_twiddles = twiddles + Shape::value.twiddle_count();
     copy_table(context, twiddles, job.rows.twiddles, Shape::tables, Shape::threads);
     auto* const sums =
         reinterpret_cast<double*>(context.shared() + Shape::sums_at) + 2 * context.thread();
     sums[0] = sums[1] = 0;
     const StageCopies<N, Work, Context> copies{
-        context,
-        reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at) + context.thread(),
-        thread};
-    const WholeLane<float, Context> lane{context, shared};
+        context, reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at), thread};
+    const WholeLane<float, Context> lane{context, memory + row_in_group * Shape::row_size};
+    const RowPairs<typename Shape::Rows> pairs{thread};
     const auto rows = static_cast<int>(job.rows.rows);
     const int count = static_cast<int>(job.rows.planes) * rows;
     const auto stride = static_cast<int>(context.blocks()) * Shape::rows;
     const StageRows at_stride(stride, rows);
 
-    const auto row_at = [&](const StageRows& at) {
-        return Row<float>{at.plane, at.y, shared, N, thread, threads};
+    const auto spectrum_at = [&](const StageRows& at) {
+        return spectrum_row(job.rows, index_t{at.plane}, index_t{at.y});
     };
-    const auto with_samples = [&](const Row<float>& row, const auto& use) {
-        const StageRow at(job.stage, row.plane, row.y, thread);
+    const auto with_samples = [&](const StageRows& of, const auto& use) {
+        const StageRow at(job.stage, of.plane, of.y, thread);
         if (at.in_pairs)
             use(StageSamples<N, Work, true, Context>{copies, job.stage, at});
         else
@@ -283,80 +288,66 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
     // What the row needs first.
     const auto copy_first = [&](const StageRows& at) {
         if (at.index < count) {
-            const Row<float> row = row_at(at);
             if constexpr (Work == StageWork::load)
-                with_samples(row, [](const auto& samples) { samples.copy(); });
+                with_samples(at, [](const auto& samples) { samples.copy(); });
             else
-                copies.copy_spectrum(spectrum_row(job.rows, row));
+                copies.copy_spectrum(spectrum_at(at));
         }
         context.end_copy_group();
     };
 
-    StageRows at(static_cast<int>(context.block()) * Shape::rows + row_in_group, rows);
-    copy_first(at);
+    StageRows next(static_cast<int>(context.block()) * Shape::rows + row_in_group, rows);
+    copy_first(next);
     context.sync();
-    for (int first = at.index - row_in_group; first < count; first += stride) {
+    for (int first = next.index - row_in_group; first < count; first += stride) {
+        const StageRows at = next;
         const bool inside = at.index < count;
-        const Row<float> row = row_at(at);
-        at.advance(at_stride, rows);
+        next.advance(at_stride, rows);
         const auto on_samples = [&](const auto& work) {
             if (!inside) return;
-            with_samples(row, [&](auto samples) {
+            with_samples(at, [&](auto samples) {
                 work(samples);
                 sums[0] += static_cast<double>(samples.sums.re);
                 sums[1] += static_cast<double>(samples.sums.im);
             });
         };
         typename Fft::Held v;
-        const auto from_shared = [&] {
-            Fft::template for_each<0>(
-                thread, [&](int sample, int position) { v[sample] = shared[position]; });
-        };
-        // `Stage`: where the samples are.
-        const auto split = [&](auto stage) {
-            context.sync();
-            Fft::template for_each<decltype(stage)::value>(
-                thread, [&](int sample, int position) { shared[position] = v[sample]; });
-            context.sync();
-            if (inside) split_row<N, threads>(job.rows, row, pair_twiddles);
-        };
-
         context.wait_copies();
         if constexpr (Work == StageWork::load) {
-            Fft::template for_each<0>(thread, [&](int sample, int) { v[sample] = {0, 0}; });
+            Fft::template for_each<last>(thread, [&](int sample, int) { v[sample] = {0, 0}; });
             on_samples([&](auto& samples) { samples.point(v); });
-            copy_first(at);
+            copy_first(next);
         } else {
-            context.sync();
             if (inside) {
-                merge_pairs<N, threads>(row, pair_twiddles,
-                                        [&](int j, int, Complex<float>& a, Complex<float>& b) {
-                                            a = copies.spectrum(2 * j);
-                                            b = copies.spectrum(2 * j + 1);
-                                        });
-                with_samples(row, [](const auto& samples) { samples.copy(); });
+                if (pairs.has_any())
+                    pairs.merge(v, pair_twiddles, copies.center(),
+                                [&](int j, Complex<float>& a, Complex<float>& b) {
+                                    a = copies.spectrum(2 * j);
+                                    b = copies.spectrum(2 * j + 1);
+                                });
+                with_samples(at, [](const auto& samples) { samples.copy(); });
             }
             context.end_copy_group();
-            copy_first(at);
-            context.sync();
-            from_shared();
+            copy_first(next);
             Fft::forward(lane, thread, v, twiddles);
             context.wait_copies_but_last_group();
         }
-        if constexpr (Work == StageWork::compare || Work == StageWork::advance) {
-            on_samples([&](auto& samples) {
-                if constexpr (Work == StageWork::compare)
-                    samples.ratio(v, job.rows.scale);
-                else
-                    samples.step(v, job.rows.scale);
-            });
-            Fft::back(lane, thread, v, twiddles);
-            split(std::integral_constant<int, 0>{});
-        } else if constexpr (Work == StageWork::step) {
+        if constexpr (Work == StageWork::compare)
+            on_samples([&](auto& samples) { samples.ratio(v, job.rows.scale); });
+        else if constexpr (Work != StageWork::load)
             on_samples([&](auto& samples) { samples.step(v, job.rows.scale); });
-        } else {
-            Fft::forward(lane, thread, v, twiddles);
-            split(std::integral_constant<int, last>{});
+        if constexpr (Work != StageWork::step) {
+            Fft::back(lane, thread, v, twiddles);
+            if (!inside || !pairs.has_any()) continue;
+            Complex<float>* const target = spectrum_at(at);
+            pairs.split(
+                v, pair_twiddles,
+                [&](int j, Complex<float> a, Complex<float> b) {
+                    const int k = pairs.sample(j);
+                    target[k] = a;
+                    target[N - k] = b;
+                },
+                [&](Complex<float> center) { target[N / 2] = center; });
         }
     }
     store_sums<Shape>(context, job.sums);

@@ -15,16 +15,8 @@ struct StagePass {
     Plan plan;
     int threads = 0;  ///< of a block
     int rows = 0;     ///< of a block
-    /// Of the kernel for each StageWork: shared memory without places of arrays, what those of an
-    /// array take, and how many arrays have places.
-    struct Shared {
-        index_t least_bytes, array_bytes;
-        int arrays;
-        index_t bytes(int used) const {
-            return least_bytes + (used < arrays ? used : arrays) * array_bytes;
-        }
-    };
-    Shared shared[stage_works] = {};
+    /// Shared memory of the kernel for each StageWork, for so many arrays.
+    index_t shared_bytes[stage_works][most_stage_arrays + 1] = {};
 };
 
 /// The passes of one chunk of staged_lengths: length i is in chunk i mod Chunks. Each chunk is

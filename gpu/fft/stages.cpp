@@ -35,7 +35,7 @@ const void* kernel_of(const StagePass& pass, StageWork work) {
 }
 
 index_t shared_bytes_of(const StagePass& pass, StageWork work, int arrays) {
-    return pass.shared[static_cast<int>(work)].bytes(arrays);
+    return pass.shared_bytes[static_cast<int>(work)][arrays];
 }
 
 const StagePass& stage_pass_of(index_t length) {

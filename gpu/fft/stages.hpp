@@ -69,10 +69,16 @@ struct Stages {
     CONVOLUME_DEVICE static void each_butterfly(int thread, const F& f) {
         constexpr int count = plan.butterflies(Stage), threads = plan.threads;
         constexpr int each = plan.butterflies_per_thread(Stage), radix = plan.radix[Stage];
-        CONVOLUME_UNROLL
-        for (int j = 0; j < each; ++j) {
-            const int u = thread + j * threads;
-            if ((j + 1) * threads <= count || u < count) f(j * radix, u);
+        if constexpr (plan.paired && Stage == 0) {
+            if (count / 2 < threads && thread >= count / 2) return;
+            f(0, thread);
+            f(radix, thread == 0 ? count / 2 : count - thread);
+        } else {
+            CONVOLUME_UNROLL
+            for (int j = 0; j < each; ++j) {
+                const int u = thread + j * threads;
+                if ((j + 1) * threads <= count || u < count) f(j * radix, u);
+            }
         }
     }
 

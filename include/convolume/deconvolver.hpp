@@ -98,6 +98,10 @@ struct DeconvolveOptions {
     /// does not grow with brightness.
     std::optional<PhotonScale> photons;
     std::optional<index_t> max_host_bytes;  ///< as Options::max_host_bytes, arrays included
+    /// The type that images will have, if it is known: uint8 and uint16 are then kept in 16 bits
+    /// where GPUs deconvolve (not with hold_out nor saturation), and images of types that do not
+    /// fit these are refused. Nothing: images of any type, kept as float32.
+    std::optional<PixelType> image_type;
 };
 
 /// "rl", "rl-tv", "shb", "wb", "rlgc", "wiener"; "none", "biggs-andrews"; "extend" or a boundary.
