@@ -6,19 +6,19 @@
 #include <cstdint>
 
 #include "convolume/volume.hpp"
+#include "deconvolve/packed_rows.hpp"
 #include "deconvolve/plane_walk.hpp"
 #include "deconvolve/problem.hpp"
 #include "deconvolve/stages.hpp"
 
 namespace convolume::deconvolve {
 
-/// Planes of float32 samples, or of others of so many bytes.
+/// Planes of so many bytes.
 class PlaneArray {
   public:
     PlaneArray() = default;
-    PlaneArray(index_t planes, index_t plane, int threads,
-               index_t sample_bytes = index_t{sizeof(float)})
-        : plane_bytes_(checked_multiply(plane, sample_bytes)),
+    PlaneArray(index_t planes, index_t plane_bytes, int threads)
+        : plane_bytes_(plane_bytes),
           buffer_(checked_multiply(planes, plane_bytes_), "the arrays of a deconvolution") {
         buffer_.touch(threads);
         buffer_.lock_pages();
@@ -34,47 +34,61 @@ class PlaneArray {
     Buffer buffer_;
 };
 
+/// Of a plane of each array; 0: there is no such array.
+struct PlaneBytes {
+    /// The image is kept as uint16 if it is `narrow`.
+    PlaneBytes(const Problem& problem, bool narrow)
+        : packed{problem.object.x},
+          object(checked_multiply(problem.object.y * problem.object.x, index_t{sizeof(float)})),
+          image(checked_multiply(problem.image.y * problem.image.x, index_t{sizeof(float)})),
+          data(narrow ? image / 2 : image),
+          held(problem.options.hold_out ? image : 0) {
+        const Momentum momentum = momentum_of(problem.options);
+        if (momentum != Momentum::none) before = object;
+        if (momentum == Momentum::biggs_andrews) change = problem.object.y * packed.row_bytes();
+    }
+
+    PackedRows packed;  ///< of the change
+    index_t object, image, data, held, before = 0, change = 0;
+};
+
 struct WalkArrays {
     /// The image is kept as uint16 if it is `narrow`.
     WalkArrays(const Problem& problem, const gpu::PairAxis& z, bool narrow, int threads)
         : narrow_data(narrow),
           object_plane(problem.object.y * problem.object.x),
-          image_plane(problem.image.y * problem.image.x),
+          packed{problem.object.x},
           alike(alike_planes(problem, z, z.whole_object())) {
-        const Momentum momentum = momentum_of(problem.options);
-        const auto objects = [&](bool wanted) {
-            return wanted ? PlaneArray(problem.object.z, object_plane, threads) : PlaneArray();
+        const PlaneBytes bytes(problem, narrow);
+        const index_t planes = problem.object.z;
+        const auto make = [&](PlaneArray& array, index_t count, index_t plane_bytes) {
+            if (plane_bytes > 0) array = PlaneArray(count, plane_bytes, threads);
         };
-        newest = objects(true);
-        before = objects(momentum != Momentum::none);
-        change = objects(momentum == Momentum::biggs_andrews);
-        data = PlaneArray(problem.image.z, image_plane, threads, sample_bytes(narrow));
-        if (problem.options.hold_out) held = PlaneArray(problem.image.z, image_plane, threads);
-        weights = PlaneArray(problem.object.z - (alike.last - alike.first), object_plane, threads);
+        make(newest, planes, bytes.object);
+        make(before, planes, bytes.before);
+        make(change, planes, bytes.change);
+        make(data, problem.image.z, bytes.data);
+        make(held, problem.image.z, bytes.held);
+        make(weights, planes - (alike.last - alike.first), bytes.object);
     }
 
-    static index_t sample_bytes(bool narrow) {
-        return narrow ? index_t{sizeof(std::uint16_t)} : index_t{sizeof(float)};
-    }
     /// At most, since the image's type is not known yet.
     static index_t bytes(const Problem& problem, const gpu::PairAxis& z) {
-        const Momentum momentum = momentum_of(problem.options);
+        const PlaneBytes plane(problem, false);
         const auto alike = alike_planes(problem, z, z.whole_object());
-        const index_t planes =
-            (1 + (momentum != Momentum::none) + (momentum == Momentum::biggs_andrews)) *
-                problem.object.z +
-            problem.object.z - (alike.last - alike.first);
-        const index_t samples =
-            checked_add(checked_multiply(planes, problem.object.y * problem.object.x),
-                        (1 + problem.options.hold_out) * element_count(problem.image));
-        return checked_multiply(samples, static_cast<index_t>(sizeof(float)));
+        return checked_add(
+            checked_multiply(problem.object.z, plane.object + plane.before + plane.change),
+            checked_add(
+                checked_multiply(problem.image.z, plane.data + plane.held),
+                checked_multiply(problem.object.z - (alike.last - alike.first), plane.object)));
     }
 
     /// What steps overwrite: the estimate before, where there is one.
     PlaneArray& target() { return before ? before : newest; }
 
     bool narrow_data;
-    index_t object_plane, image_plane;
+    index_t object_plane;
+    PackedRows packed;  ///< of the change
     PlaneArray newest, before, change, data, held, weights;
     richardson_lucy::AlikePlanes alike;  ///< of the weights
 };

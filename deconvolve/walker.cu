@@ -3,7 +3,7 @@
 
 #include "convolume/error.hpp"
 #include "core/thread_team.hpp"
-#include "deconvolve/device_stages.cuh"
+#include "deconvolve/packed_rows.cuh"
 #include "deconvolve/walker.cuh"
 
 namespace convolume::deconvolve {
@@ -38,29 +38,28 @@ constexpr index_t most_launches_a_step = 12;
 // planes go back, those of the last. Points stay until their update.
 WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth,
                          bool narrow) {
-    const Momentum momentum = momentum_of(problem.options);
-    constexpr auto float_bytes = static_cast<index_t>(sizeof(float));
-    const index_t object_plane = problem.object.y * problem.object.x * float_bytes;
-    const index_t image_pixels = problem.image.y * problem.image.x;
-    const auto ring = [](bool wanted, index_t places, index_t plane_bytes) {
+    const PlaneBytes bytes(problem, narrow);
+    const auto ring = [](index_t places, index_t plane_bytes) {
         PlaneRing made;
-        made.places = wanted ? places : 0;
+        if (plane_bytes == 0) return made;
+        made.places = places;
         made.plane_bytes = plane_bytes;
         return made;
     };
-    newest = ring(true, 2 * depth, object_plane);
-    before = ring(momentum != Momentum::none, 2 * depth, object_plane);
-    points = ring(true, 2 * depth + z.taps - 1, object_plane);
-    changes = ring(momentum == Momentum::biggs_andrews, 3 * depth, object_plane);
-    data = ring(true, 2 * depth, image_pixels * WalkArrays::sample_bytes(narrow));
-    held = ring(problem.options.hold_out, 2 * depth, image_pixels * float_bytes);
+    newest = ring(2 * depth, bytes.object);
+    before = ring(2 * depth, bytes.before);
+    points = ring(2 * depth + z.taps - 1, bytes.object);
+    changes = ring(depth, bytes.change > 0 ? bytes.object : 0);
+    packed_changes = ring(3 * depth, bytes.change);
+    data = ring(2 * depth, bytes.data);
+    held = ring(2 * depth, bytes.held);
     const auto planes_alike = alike_planes(problem, z, z.whole_object());
-    weights =
-        ring(planes_alike.first > 0 || planes_alike.last + 1 < z.object, 2 * depth, object_plane);
-    alike = ring(true, 1, object_plane);
+    const bool differ = planes_alike.first > 0 || planes_alike.last + 1 < z.object;
+    weights = ring(2 * depth, differ ? bytes.object : 0);
+    alike = ring(1, bytes.object);
     const bool smooth = tv_weight_of(problem) > 0;
-    divisors = ring(smooth, depth, object_plane);
-    neighborhood = ring(smooth, depth + 2, object_plane);
+    divisors = ring(depth, smooth ? bytes.object : 0);
+    neighborhood = ring(depth + 2, smooth ? bytes.object : 0);
 }
 
 index_t WalkerRings::bytes() const {
@@ -92,7 +91,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     lower_ = {loaded.begin, place.object.begin};
     upper_ = {place.object.end, loaded.end};
     if (lower_.count() + upper_.count() > 0)
-        borders_ = PlaneArray(lower_.count() + upper_.count(), arrays.object_plane, 1);
+        borders_ = PlaneArray(lower_.count() + upper_.count(), arrays.newest.plane_bytes(), 1);
 }
 
 void Walker::keep_borders(int threads) {
@@ -164,7 +163,7 @@ void Walker::upload(index_t k, const WalkStep& step, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, step.image);
     if (task.held_share > 0) copy_in(rings_.held, arrays_.held, step.image);
     if (arrays_.change && !task.origin.restart)
-        copy_in(rings_.changes, arrays_.change, step.update);
+        copy_in(rings_.packed_changes, arrays_.change, step.update);
     const auto [first, last] = arrays_.alike;
     const auto weights = [&](float* to, index_t z) {
         copy(to, arrays_.weights.plane(arrays_.alike.stored(z)), rings_.alike.plane_bytes,
@@ -238,6 +237,10 @@ void Walker::update(const WalkStep& step, const WalkTask& task) {
         return;
     }
     if (task.tv_weight > 0) find_divisors(step.update, task);
+    if (arrays_.change && !task.origin.restart)
+        for_changes(step.update, [&](index_t rows, float* changes, char* packed) {
+            unpack_rows(arrays_.packed, rows, packed, changes, work_);
+        });
     for_updates(step.update, [&](index_t z, index_t count, bool alike) {
         gpu::RowStage stage;
         stage.kind = Kind::step;
@@ -256,6 +259,18 @@ void Walker::update(const WalkStep& step, const WalkTask& task) {
         const index_t blocks =
             passes_->inverse(Side::object, stage, {walk_.of_update(z), count}, sums, work_);
         if (sums != nullptr) blocks_[1] += blocks;
+    });
+    if (arrays_.change)
+        for_changes(step.update, [&](index_t rows, float* changes, char* packed) {
+            pack_rows(arrays_.packed, rows, changes, packed, work_);
+        });
+}
+
+template <class Work>
+void Walker::for_changes(const gpu::Range& planes, const Work& work) const {
+    const index_t rows = arrays_.object_plane / arrays_.packed.count;
+    for_runs(planes, {&rings_.changes, &rings_.packed_changes}, [&](index_t z, index_t count) {
+        work(count * rows, rings_.changes.at(z), rings_.packed_changes.bytes_of(z));
     });
 }
 
@@ -306,7 +321,7 @@ void Walker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
 void Walker::download(const WalkStep& step, const WalkTask& task) {
     if (task.kind == WalkTask::Kind::iteration) {
         copy_out(rings_.points, arrays_.target(), step.update);
-        if (arrays_.change) copy_out(rings_.changes, arrays_.change, step.update);
+        if (arrays_.change) copy_out(rings_.packed_changes, arrays_.change, step.update);
         return;
     }
     for (index_t z = step.update.begin; z < step.update.end; ++z) {

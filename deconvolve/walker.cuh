@@ -35,18 +35,19 @@ struct WalkerRings {
     WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, bool narrow = false);
     index_t bytes() const;
 
-    /// Estimates that points are made from; points that wait for their update; the last changes;
-    /// image planes; weights, and the plane of those that are alike.
-    PlaneRing newest, before, points, changes, data, held, weights, alike;
+    /// Estimates that points are made from; points that wait for their update; the last changes, a
+    /// step's and, packed, all that are there; image planes; weights, and the plane of those that
+    /// are alike.
+    PlaneRing newest, before, points, changes, packed_changes, data, held, weights, alike;
     /// Of a total variation: a step's divisors; its points between those of the planes beside it.
     PlaneRing divisors, neighborhood;
 
-    std::array<PlaneRing*, 10> all() {
-        return {&newest, &before,  &points, &changes,  &data,
+    std::array<PlaneRing*, 11> all() {
+        return {&newest, &before,  &points, &changes,  &packed_changes, &data,
                 &held,   &weights, &alike,  &divisors, &neighborhood};
     }
-    std::array<const PlaneRing*, 10> all() const {
-        return {&newest, &before,  &points, &changes,  &data,
+    std::array<const PlaneRing*, 11> all() const {
+        return {&newest, &before,  &points, &changes,  &packed_changes, &data,
                 &held,   &weights, &alike,  &divisors, &neighborhood};
     }
 };
@@ -103,6 +104,9 @@ class Walker {
     void load_points(const WalkStep& step, const Origin& origin);
     void compare(const WalkStep& step, const WalkTask& task);
     void update(const WalkStep& step, const WalkTask& task);
+    /// Calls work(how many rows, their changes, these packed) for runs of planes.
+    template <class Work>
+    void for_changes(const gpu::Range& planes, const Work& work) const;
     void find_divisors(const gpu::Range& planes, const WalkTask& task);
     /// Calls work(first plane, how many, whether their weights are alike) for runs of planes that
     /// lie one after another in all rings that a step uses.
