@@ -147,10 +147,11 @@ class ArraySteps final : public Steps {
         const Step plain{point, correction_, weight_, least_weight};
         if (agreement_ != nullptr) {
             arrays_.blur_back(other_, agreement_);
-            arrays_.for_each(voxels_, Agreement{correction_, agreement_, weight_, least_weight});
+            arrays_.for_each(
+                voxels_, Agreement<const float*>{correction_, agreement_, weight_, least_weight});
             arrays_.blur(agreement_, model_);
             arrays_.blur_back(model_, agreement_);
-            take_all(voxels_, ConsensusStep{plain, agreement_}, taken);
+            take_all(voxels_, ConsensusStep<Step>{plain, agreement_}, taken);
             return;
         }
         if (tv_weight_ > 0)

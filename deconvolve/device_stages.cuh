@@ -77,6 +77,13 @@ inline unsigned stage_blocks(const GridRows& grid) {
     return stage_blocks(checked_multiply(grid.row_count(), index_t{warp}));
 }
 
+/// Enqueues a stage without a sum.
+template <class Extent, class Stage>
+void start_stage(const Extent& extent, const Stage& stage, cudaStream_t stream) {
+    stage_kernel<<<stage_blocks(extent), stage_threads, 0, stream>>>(extent, stage);
+    gpu::check(cudaGetLastError(), "starting a stage of the deconvolution");
+}
+
 /// Enqueues sums of all blocks; returns how many there are.
 template <class Sum, class Extent, class Stage>
 unsigned start_sums(const Extent& extent, const Stage& stage, Sum* sums, cudaStream_t stream) {
@@ -99,8 +106,7 @@ class DeviceStages {
 
     template <class Extent, class Stage>
     void for_each(const Extent& extent, const Stage& stage) const {
-        stage_kernel<<<stage_blocks(extent), stage_threads, 0, stream_>>>(extent, stage);
-        gpu::check(cudaGetLastError(), "starting a stage of the deconvolution");
+        start_stage(extent, stage, stream_);
     }
 
     template <class Extent, class Stage>

@@ -95,10 +95,11 @@ struct Ratio {
 
 /// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
 /// result is what the step adds.
-struct Step {
+template <class AnyWeights>
+struct StepWith {
     const float* point;
     float* correction;
-    const float* weight;
+    AnyWeights weight;
     float least_weight;
     CONVOLUME_DEVICE float operator()(index_t i, float slope = 0) const {
         const float next =
@@ -107,6 +108,8 @@ struct Step {
         return next - point[i];
     }
 };
+
+using Step = StepWith<const float*>;
 
 /// correction <- point (1 + correction): a step with an unmatched back projector.
 struct UnmatchedStep {
@@ -230,6 +233,35 @@ struct Dot {
     CONVOLUME_DEVICE double operator()(index_t i) const {
         return static_cast<double>(a[i]) * static_cast<double>(b[i]);
     }
+};
+
+/// product <- product + factor direction; sums: direction · product, product².
+struct Product {
+    const float* direction;
+    float* product;
+    float factor;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        product[i] += factor * direction[i];
+        const double p = product[i];
+        return {static_cast<double>(direction[i]) * p, p * p};
+    }
+};
+
+/// Sums: a · b, b².
+struct DotAndSquare {
+    const float* a;
+    const float* b;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const double of_b = b[i];
+        return {static_cast<double>(a[i]) * of_b, of_b * of_b};
+    }
+};
+
+/// The first of two sums; the other is 0.
+template <class Stage>
+struct AsPair {
+    Stage stage;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const { return {stage(i), 0}; }
 };
 
 /// A step of conjugate gradients: the solution advances, the residual sinks; the sum is its square.

@@ -22,16 +22,25 @@ class PlaneArray {
           buffer_(checked_multiply(planes, plane_bytes_), "the arrays of a deconvolution") {
         buffer_.touch(threads);
         buffer_.lock_pages();
+        bytes_ = buffer_.as<char>();
     }
-    explicit operator bool() const { return buffer_.data() != nullptr; }
+    /// Others in the memory of an array that outlives this one.
+    static PlaneArray within(const PlaneArray& array, index_t plane_bytes) {
+        PlaneArray other;
+        other.plane_bytes_ = plane_bytes;
+        other.bytes_ = array.bytes_;
+        return other;
+    }
+    explicit operator bool() const { return bytes_ != nullptr; }
     index_t plane_bytes() const { return plane_bytes_; }
-    char* bytes_of(index_t z) const { return buffer_.as<char>() + z * plane_bytes_; }
+    char* bytes_of(index_t z) const { return bytes_ + z * plane_bytes_; }
     float* plane(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
     float* data() const { return plane(0); }
 
   private:
     index_t plane_bytes_ = 0;
     Buffer buffer_;
+    char* bytes_ = nullptr;
 };
 
 /// Of a plane of each array; 0: there is no such array.
@@ -43,13 +52,20 @@ struct PlaneBytes {
           image(checked_multiply(problem.image.y * problem.image.x, index_t{sizeof(float)})),
           data(narrow ? image / 2 : image),
           held(problem.options.hold_out ? image : 0) {
+        if (problem.options.method == DeconvolveMethod::wiener) {
+            residual = object;
+            return;
+        }
+        weights = object;
         const Momentum momentum = momentum_of(problem.options);
         if (momentum != Momentum::none) before = object;
         if (momentum == Momentum::biggs_andrews) change = problem.object.y * packed.row_bytes();
     }
 
     PackedRows packed;  ///< of the change
-    index_t object, image, data, held, before = 0, change = 0;
+    index_t object, image, data, held;
+    index_t weights = 0, before = 0, change = 0;
+    index_t residual = 0;  ///< and the other arrays of wiener
 };
 
 struct WalkArrays {
@@ -57,6 +73,7 @@ struct WalkArrays {
     WalkArrays(const Problem& problem, const gpu::PairAxis& z, bool narrow, int threads)
         : narrow_data(narrow),
           object_plane(problem.object.y * problem.object.x),
+          image_plane(problem.image.y * problem.image.x),
           packed{problem.object.x},
           alike(alike_planes(problem, z, z.whole_object())) {
         const PlaneBytes bytes(problem, narrow);
@@ -67,30 +84,40 @@ struct WalkArrays {
         make(newest, planes, bytes.object);
         make(before, planes, bytes.before);
         make(change, planes, bytes.change);
-        make(data, problem.image.z, bytes.data);
         make(held, problem.image.z, bytes.held);
-        make(weights, planes - (alike.last - alike.first), bytes.object);
+        make(weights, planes - (alike.last - alike.first), bytes.weights);
+        make(direction, planes, bytes.residual);
+        make(residual, planes, bytes.residual);
+        make(product, planes, bytes.residual);
+        if (product)
+            data = PlaneArray::within(product, bytes.data);
+        else
+            make(data, problem.image.z, bytes.data);
     }
 
     /// At most, since the image's type is not known yet.
     static index_t bytes(const Problem& problem, const gpu::PairAxis& z) {
         const PlaneBytes plane(problem, false);
         const auto alike = alike_planes(problem, z, z.whole_object());
+        const index_t data = plane.residual > 0 ? 0 : plane.data;
         return checked_add(
-            checked_multiply(problem.object.z, plane.object + plane.before + plane.change),
+            checked_multiply(problem.object.z,
+                             plane.object + plane.before + plane.change + 3 * plane.residual),
             checked_add(
-                checked_multiply(problem.image.z, plane.data + plane.held),
-                checked_multiply(problem.object.z - (alike.last - alike.first), plane.object)));
+                checked_multiply(problem.image.z, data + plane.held),
+                checked_multiply(problem.object.z - (alike.last - alike.first), plane.weights)));
     }
 
     /// What steps overwrite: the estimate before, where there is one.
-    PlaneArray& target() { return before ? before : newest; }
+    PlaneArray& target() { return product ? product : before ? before : newest; }
 
     bool narrow_data;
-    index_t object_plane;
+    index_t object_plane, image_plane;
     PackedRows packed;  ///< of the change
-    PlaneArray newest, before, change, data, held, weights;
-    richardson_lucy::AlikePlanes alike;  ///< of the weights
+    PlaneArray newest, before, change, held, weights;
+    PlaneArray direction, residual, product;  ///< of wiener, whose solution is `newest`
+    PlaneArray data;                          ///< of wiener: in the memory of the product
+    richardson_lucy::AlikePlanes alike;       ///< of the weights
 };
 
 }  // namespace convolume::deconvolve

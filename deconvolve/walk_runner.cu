@@ -16,6 +16,12 @@ struct WalkDepth {
     index_t depth = 0;   ///< 0: nothing fits
 };
 
+index_t pass_bytes(const Problem& problem, const gpu::PairAxes& axes, index_t depth) {
+    return gpu::PlanePasses::least_bytes(axes, PlaneWalk::ring(axes[0], depth),
+                                         problem.has_unmatched() ? 2 : 1,
+                                         WalkerRings::spectra(problem));
+}
+
 // Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
 // transfers nothing hides, are few of them.
 WalkDepth deepest_walk(const Problem& problem, gpu::PairAxes axes, index_t limit, int device) {
@@ -27,11 +33,16 @@ WalkDepth deepest_walk(const Problem& problem, gpu::PairAxes axes, index_t limit
         z.grid = gpu::pair_grid_z(device, PlaneWalk::least_grid(z, depth));
         if (z.grid == 0) continue;
         const index_t rings = WalkerRings(problem, z, depth).bytes();
-        const index_t passes = gpu::PlanePasses::least_bytes(axes, PlaneWalk::ring(z, depth),
-                                                             problem.has_unmatched() ? 2 : 1);
+        const index_t passes = pass_bytes(problem, axes, depth);
         if (checked_add(rings, passes) <= limit) return {axes, depth};
     }
     return {axes, 0};
+}
+
+// Of the others, samples are worked on between passes, as float32.
+bool compares_in_passes(const Problem& problem) {
+    return has_pass_steps(problem) ||
+           problem.options.method == DeconvolveMethod::richardson_lucy_tv;
 }
 
 class WalkRunner final : public GpuRunner {
@@ -61,10 +72,8 @@ class WalkRunner final : public GpuRunner {
         }
         plan_.grid = {z.grid, walk_.axes[1].grid, walk_.axes[2].grid};
         plan_.array_bytes = WalkArrays::bytes(problem, z);
-        plan_.device_bytes =
-            WalkerRings(problem, z, walk_.depth).bytes() +
-            gpu::PlanePasses::least_bytes(walk_.axes, PlaneWalk::ring(z, walk_.depth),
-                                          kernels_.views().size());
+        plan_.device_bytes = WalkerRings(problem, z, walk_.depth).bytes() +
+                             pass_bytes(problem, walk_.axes, walk_.depth);
         plan_.host_bytes += plan_.array_bytes;
     }
     ~WalkRunner() override { free_on_device(steps_); }
@@ -73,7 +82,7 @@ class WalkRunner final : public GpuRunner {
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        const bool narrow = fits_uint16(problem, images.type());
+        const bool narrow = compares_in_passes(problem) && fits_uint16(problem, images.type());
         if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
             steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, kernels_.views(), places_,
@@ -96,7 +105,6 @@ std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceCho
     const gpu::DeviceScope scope(device);
     // A total variation looks at the plane behind each.
     const bool smooth = problem.options.method == DeconvolveMethod::richardson_lucy_tv;
-    if (!smooth && !has_pass_steps(problem)) return nullptr;
     const auto axes = pass_axes(problem, device, smooth ? 2 : 1);
     if (!axes) return nullptr;
     std::vector<index_t> limits;

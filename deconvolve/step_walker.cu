@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/device_stages.cuh"
+#include "deconvolve/step_walker.cuh"
+
+namespace convolume::deconvolve {
+
+void StepWalker::upload(index_t k, const WalkTask& task) {
+    const WalkStep step = walk().step(k);
+    copy_in(rings_.newest, arrays_.newest, step.load);
+    if (arrays_.before && !task.origin.restart) copy_in(rings_.before, arrays_.before, step.load);
+    upload_image(step.image, task);
+    if (arrays_.change && !task.origin.restart)
+        copy_in(rings_.packed_changes, arrays_.change, step.update);
+    upload_weights(k, step.update);
+}
+
+void StepWalker::work(index_t k, const WalkTask& task) {
+    const WalkStep step = walk().step(k);
+    load_points(step.load, task.origin);
+    if (step.image.count() > 0) compare(step, task);
+    if (step.update.count() > 0) update(step, task);
+}
+
+void StepWalker::download(index_t k, const WalkTask&) {
+    const WalkStep step = walk().step(k);
+    copy_out(rings_.points, arrays_.target(), step.update);
+    if (arrays_.change) copy_out(rings_.packed_changes, arrays_.change, step.update);
+}
+
+void StepWalker::compare(const WalkStep& step, const WalkTask& task) {
+    blur(walk(), step);
+    for_counted(step.image, [&](const gpu::Range& part, bool counted) {
+        for_runs(part, {&rings_.data, &rings_.held}, [&](index_t z, index_t count) {
+            gpu::RowStage stage;
+            stage.kind = Kind::ratio;
+            stage.data = rings_.data.bytes_of(z);
+            stage.narrow_data = arrays_.narrow_data;
+            if (task.held_share > 0) stage.held = rings_.held.at(z);
+            stage.held_share = task.held_share;
+            stage.model = task.model;
+            stage.less = task.unmatched ? 1 : 0;
+            double* const sums = counted ? &place_for_sums(0)->first : nullptr;
+            const index_t blocks =
+                passes_->inverse(Side::image, stage, {walk().of_image(z), count}, sums, work_);
+            if (counted) add_blocks(0, blocks);
+        });
+    });
+}
+
+void StepWalker::update(const WalkStep& step, const WalkTask& task) {
+    blur_back(walk(), step, task.unmatched ? 1 : 0);
+    if (task.tv_weight > 0) find_divisors(step.update, task);
+    if (arrays_.change && !task.origin.restart) unpack_changes(step.update);
+    for_updates(step.update, {&rings_.points, &rings_.changes, &rings_.divisors},
+                [&](index_t z, index_t count, bool alike) {
+                    gpu::RowStage stage;
+                    stage.kind = Kind::step;
+                    stage.newest = rings_.points.at(z);
+                    stage.restart = task.origin.restart;
+                    if (arrays_.change) stage.change = rings_.changes.at(z);
+                    if (task.tv_weight > 0) {
+                        stage.weight = rings_.divisors.at(z);
+                    } else {
+                        stage.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
+                        if (alike) stage.alike = {0, count};
+                        stage.least_weight = least_weight;
+                    }
+                    stage.unmatched = task.unmatched;
+                    double* const sums = arrays_.change ? &place_for_sums(1)->first : nullptr;
+                    const index_t blocks = passes_->inverse(
+                        Side::object, stage, {walk().of_update(z), count}, sums, work_);
+                    if (sums != nullptr) add_blocks(1, blocks);
+                });
+    if (arrays_.change) pack_changes(step.update);
+}
+
+// Updates overwrite points: the last one of a step stays for the next step, as its first neighbor.
+void StepWalker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
+    const index_t plane_bytes = rings_.points.plane_bytes;
+    const auto place_of = [&](index_t z) { return rings_.neighborhood.at(z - planes.begin + 1); };
+    const auto keep = [&](float* place, const float* from) {
+        gpu::check(cudaMemcpyAsync(place, from, static_cast<std::size_t>(plane_bytes),
+                                   cudaMemcpyDeviceToDevice, work_),
+                   "copying on the GPU");
+    };
+    const index_t below = planes.begin - 1;
+    // Nobody has updated what is not this walk's own.
+    if (below >= 0 && below < own().begin) keep(place_of(below), rings_.points.at(below));
+    const index_t end = std::min(planes.end + 1, z_.object);
+    for (index_t z = planes.begin; z < end; ++z) keep(place_of(z), rings_.points.at(z));
+
+    const index_t plane = arrays_.object_plane;
+    const Grid grid{task.variation};
+    for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
+        const SmoothDivisor stage{place_of(z),
+                                  alike ? rings_.alike.at(0) : rings_.weights.at(z),
+                                  alike ? plane : count * plane,
+                                  rings_.divisors.at(z),
+                                  z * plane,
+                                  least_weight,
+                                  task.variation,
+                                  task.tv_weight};
+        const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
+        add_blocks(2, start_sums(rows, stage, place_for_sums(2), work_));
+    });
+    keep(place_of(below), place_of(planes.end - 1));
+}
+
+}  // namespace convolume::deconvolve
