@@ -8,16 +8,17 @@ namespace convolume::deconvolve {
 void ConsensusWalker::upload(index_t k, const WalkTask& task) {
     const WalkStep step = walk(0).step(k), last = walk(1).step(k);
     copy_in(rings_.newest, arrays_.newest, step.load);
-    if (arrays_.before && !task.origin.restart) copy_in(rings_.before, arrays_.before, step.load);
+    if (arrays_.before && !task.origins.front().restart)
+        copy_in(rings_.before, arrays_.before, step.load);
     upload_image(step.image, task);
-    if (arrays_.change && !task.origin.restart)
+    if (arrays_.change && !task.origins.front().restart)
         copy_in(rings_.packed_changes, arrays_.change, last.update);
     upload_weights(k, step.update);
 }
 
 void ConsensusWalker::work(index_t k, const WalkTask& task) {
     const WalkStep step = walk(0).step(k), last = walk(1).step(k);
-    load_points(step.load, task.origin);
+    load_points(step.load, task.origins.front());
     if (step.image.count() > 0) divide(step, task);
     if (step.update.count() > 0) find_agreement(step);
     if (last.image.count() > 0) blur_agreement(last);
@@ -41,7 +42,7 @@ void ConsensusWalker::divide(const WalkStep& step, const WalkTask& task) {
                                 other,
                                 static_cast<float>(task.photons.gain),
                                 static_cast<float>(task.photons.offset),
-                                static_cast<std::uint32_t>(task.origin.iteration),
+                                static_cast<std::uint32_t>(task.origins.front().iteration),
                                 z * arrays_.image_plane};
         const HalfRatiosHeldOut stage{halves, task.held_share > 0 ? rings_.held.at(z) : nullptr,
                                       task.held_share};
@@ -86,20 +87,22 @@ void ConsensusWalker::blur_agreement(const WalkStep& step) {
 
 void ConsensusWalker::take_steps(const WalkStep& step, const WalkTask& task) {
     blur_back(walk(1), step, 0, agreement);
-    if (arrays_.change && !task.origin.restart) unpack_changes(step.update);
+    if (arrays_.change && !task.origins.front().restart) unpack_changes(step.update);
     for_updates(
-        step.update, {&rings_.points, &rings_.corrections, &rings_.agreements, &rings_.changes},
+        step.update,
+        {&rings_.points.front(), &rings_.corrections, &rings_.agreements, &rings_.changes},
         [&](index_t z, index_t count, bool alike) {
             const index_t voxels = count * arrays_.object_plane;
             float* const agreements = rings_.agreements.at(z);
             passes_->inverse(Side::object, {walk(1).of_update(z), count, agreement}, agreements,
                              work_);
             using AnyStep = ConsensusStep<StepWith<Weights>>;
-            const AnyStep stage{{rings_.points.at(z), rings_.corrections.at(z),
+            const AnyStep stage{{rings_.points.front().at(z), rings_.corrections.at(z),
                                  weights(z, count, alike), least_weight},
                                 agreements};
             if (arrays_.change) {
-                if (task.origin.restart) start_stage(voxels, Fill{rings_.changes.at(z), 0}, work_);
+                if (task.origins.front().restart)
+                    start_stage(voxels, Fill{rings_.changes.at(z), 0}, work_);
                 add_blocks(
                     1, start_sums(voxels, StepWithProducts<AnyStep>{stage, rings_.changes.at(z)},
                                   place_for_sums(1), work_));

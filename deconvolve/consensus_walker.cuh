@@ -18,6 +18,7 @@ class ConsensusWalker final : public Walker {
   private:
     static constexpr index_t first_half = 0, second_half = 1, agreement = 2;  // rings
 
+    std::size_t chained(const WalkTask&) const override { return 2; }
     void upload(index_t k, const WalkTask& task) override;
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;

@@ -8,6 +8,7 @@
 
 #include "convolume/volume.hpp"
 #include "deconvolve/neighbors.hpp"
+#include "deconvolve/stages.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
@@ -91,6 +92,16 @@ unsigned start_sums(const Extent& extent, const Stage& stage, Sum* sums, cudaStr
     sum_kernel<<<used, stage_threads, 0, stream>>>(extent, stage, sums);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
     return used;
+}
+
+struct Fetch {
+    const SumPair* values;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const { return values[i]; }
+};
+/// Enqueues the sum of sums.
+inline void add_up(const SumPair* sums, index_t count, SumPair* target, cudaStream_t stream) {
+    sum_kernel<<<1, stage_threads, 0, stream>>>(count, Fetch{sums}, target);
+    gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
 }
 
 class DeviceStages {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <vector>
 
 #include "convolume/error.hpp"
 
@@ -64,17 +64,10 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
     double before = 0;
     int disputed = 0;  // steps in a row without consensus
     double least_held = std::numeric_limits<double>::infinity();
-    steps.begin(image, held_share);
-    for (int k = 1; k <= iterations; ++k) {
-        Taken taken = steps.take(extrapolation.origin(k, before), progress);
-        if (taken.refused) {
-            extrapolation.restart();
-            ++report.restarts;
-            taken = steps.take(extrapolation.origin(k, before), progress);
-        }
+    // Whether what was found of the iteration k ends them.
+    const auto ends = [&](int k, const Taken& taken) {
         if (!std::isfinite(taken.objective()))
             throw BadData("the estimate overflowed float32: scale the image to smaller numbers");
-        extrapolation.took(taken.products);
         report.iterations = k;
         report.last = {k, iterations,     -taken.misfit,
                        0, held_share > 0, std::sqrt(taken.held_out / pixels)};
@@ -85,13 +78,38 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
                 least_held = taken.held_out;
                 outcome.best = k - 1;
             }
-            if (k - 1 - outcome.best >= patience) break;
+            if (k - 1 - outcome.best >= patience) return true;
         }
         disputed = taken.consenting < options.consensus ? disputed + 1 : 0;
-        if (problem.seeks_consensus() && disputed == long_dispute) break;
+        if (problem.seeks_consensus() && disputed == long_dispute) return true;
         const double gain = before - taken.objective();
-        if (options.stop && k > unmatched + 1 && gain < *options.stop * before) break;
+        if (options.stop && k > unmatched + 1 && gain < *options.stop * before) return true;
         before = taken.objective();
+        return false;
+    };
+
+    const bool may_end = held_share > 0 || options.stop;
+    steps.begin(image, held_share);
+    for (int k = 1; k <= iterations;) {
+        const int together =
+            std::min({iterations - k + 1, may_end ? 1 : steps.most_together(), progress.unread(k)});
+        if (together > 1) {
+            std::vector<Origin> origins;
+            for (int i = 0; i < together; ++i) {
+                origins.push_back(extrapolation.origin(k + i, before));
+                extrapolation.took({});
+            }
+            for (const Taken& taken : steps.take_together(origins, progress)) ends(k++, taken);
+            continue;
+        }
+        Taken taken = steps.take(extrapolation.origin(k, before), progress);
+        if (taken.refused) {
+            extrapolation.restart();
+            ++report.restarts;
+            taken = steps.take(extrapolation.origin(k, before), progress);
+        }
+        extrapolation.took(taken.products);
+        if (ends(k++, taken)) break;
     }
     return outcome;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <vector>
 
 #include "convolume/error.hpp"
 #include "core/richardson_lucy.hpp"
@@ -80,6 +81,13 @@ class Steps {
     virtual void begin(const LoadedImage& image, float held_share) = 0;
     /// Compares the blurred point with the image, and takes a step.
     virtual Taken take(const Origin& origin, const IterationProgress& progress) = 0;
+
+    /// So many iterations that need not know of each other are faster together than one by one.
+    virtual int most_together() const { return 1; }
+    /// That many or fewer, one after another; nothing refuses their steps.
+    virtual std::vector<Taken> take_together(const std::vector<Origin>&, const IterationProgress&) {
+        throw InternalError("iterations are not taken together here");
+    }
 
     /// Of the method wiener: all iterations.
     virtual Outcome solve_wiener(const LoadedImage&, IterationProgress&) {

@@ -16,6 +16,7 @@ WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
       pixels_(element_count(problem.image)),
       threads_(threads),
       arrays_(problem, axes[0], narrow, threads),
+      together_(static_cast<int>(places.front().together)),
       unmatched_(unmatched_steps(problem)),
       tv_weight_(tv_weight_of(problem)),
       variation_(variation_of(problem, 0)),
@@ -81,8 +82,8 @@ void WalkSteps::begin(const LoadedImage& image, float held_share) {
         for_each(voxels_, Fill{arrays_.newest.data(), start_of(image)});
 }
 
-WalkSums WalkSteps::walk(const WalkTask& task, const IterationProgress* progress,
-                         const std::function<void(const gpu::Range&)>& prepare) {
+std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgress* progress,
+                                      const std::function<void(const gpu::Range&)>& prepare) {
     index_t steps = 0;
     for (const auto& walker : walkers_) {
         if (walkers_.size() > 1) walker->keep_borders(threads_);
@@ -103,39 +104,51 @@ WalkSums WalkSteps::walk(const WalkTask& task, const IterationProgress* progress
             const gpu::DeviceScope scope(walker->device());
             walker->enqueue(k, task);
         }
-        if (progress != nullptr) progress->at(static_cast<double>(k) / static_cast<double>(steps));
+        if (progress != nullptr)
+            progress->at(static_cast<double>(k) / static_cast<double>(steps) *
+                         static_cast<double>(std::max<std::size_t>(1, task.origins.size())));
     }
-    WalkSums sums;
+    std::vector<WalkSums> sums(std::max<std::size_t>(1, task.origins.size()));
     for (const auto& walker : walkers_) {
         const gpu::DeviceScope scope(walker->device());
-        const auto of_one = walker->finish();
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_one[i];
+        const std::vector<WalkSums> of_one = walker->finish();
+        for (std::size_t i = 0; i < sums.size(); ++i)
+            for (std::size_t which = 0; which < sums[i].size(); ++which)
+                sums[i][which] += of_one[i][which];
     }
     return sums;
 }
 
 Taken WalkSteps::take(const Origin& asked, const IterationProgress& progress) {
-    const Origin origin = without_memory_of_unmatched(asked, unmatched_);
+    Taken taken = take_together({asked}, progress).front();
+    // The step has been taken in the place of the estimate before.
+    taken.refused = taken.objective() > asked.most;
+    if (!taken.refused && arrays_.before) std::swap(arrays_.newest, arrays_.before);
+    return taken;
+}
+
+std::vector<Taken> WalkSteps::take_together(const std::vector<Origin>& asked,
+                                            const IterationProgress& progress) {
     WalkTask task;
-    task.origin = origin;
-    task.unmatched = origin.iteration <= unmatched_;
+    for (const Origin& origin : asked)
+        task.origins.push_back(without_memory_of_unmatched(origin, unmatched_));
+    task.unmatched_steps = unmatched_;
     task.tv_weight = tv_weight_;
     task.variation = variation_;
     task.model = model_;
     task.held_share = held_share_;
     task.photons = photons_;
-    const auto [compared, products, further] = walk(task, &progress);
-    Taken taken;
-    taken.misfit = compared.first;
-    taken.held_out = compared.second;
-    if (tv_weight_ > 0) taken.penalty = static_cast<double>(tv_weight_) * further.first;
-    if (options_.method == DeconvolveMethod::gradient_consensus)
-        taken.consenting = further.first / static_cast<double>(voxels_);
-    taken.products = products;
-    // The step has been taken in the place of the estimate before.
-    taken.refused = taken.objective() > origin.most;
-    if (!taken.refused && arrays_.before) std::swap(arrays_.newest, arrays_.before);
-    return taken;
+    std::vector<Taken> all;
+    for (const auto& [compared, products, further] : walk(task, &progress)) {
+        Taken& taken = all.emplace_back();
+        taken.misfit = compared.first;
+        taken.held_out = compared.second;
+        if (tv_weight_ > 0) taken.penalty = static_cast<double>(tv_weight_) * further.first;
+        if (options_.method == DeconvolveMethod::gradient_consensus)
+            taken.consenting = further.first / static_cast<double>(voxels_);
+        taken.products = products;
+    }
+    return all;
 }
 
 }  // namespace convolume::deconvolve

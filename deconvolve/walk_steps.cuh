@@ -34,12 +34,15 @@ class WalkSteps final : public Steps {
     void put_back() override;
     void begin(const LoadedImage& image, float held_share) override;
     Taken take(const Origin& origin, const IterationProgress& progress) override;
+    int most_together() const override { return together_; }
+    std::vector<Taken> take_together(const std::vector<Origin>& origins,
+                                     const IterationProgress& progress) override;
     Outcome solve_wiener(const LoadedImage& image, IterationProgress& progress) override;
 
   private:
     /// Calls prepare(planes) before object planes are loaded; of several walks, more than once.
-    WalkSums walk(const WalkTask& task, const IterationProgress* progress,
-                  const std::function<void(const gpu::Range&)>& prepare = {});
+    std::vector<WalkSums> walk(const WalkTask& task, const IterationProgress* progress,
+                               const std::function<void(const gpu::Range&)>& prepare = {});
     /// stage(i) for every i below `count`. Every thread has a stage of its own, which the arrays
     /// cannot be aliases of.
     template <class Stage>
@@ -57,6 +60,7 @@ class WalkSteps final : public Steps {
     std::vector<std::unique_ptr<Walker>> walkers_;
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
+    int together_;
     int unmatched_;  ///< steps with the other back projector
     float tv_weight_;
     Variation variation_;

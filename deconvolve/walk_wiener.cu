@@ -66,7 +66,7 @@ Outcome WalkSteps::solve_wiener(const LoadedImage& image, IterationProgress& pro
                          arrays_.direction.plane(planes.begin), arrays_.product.plane(planes.begin),
                          unadvanced_, factor});
         };
-        const WalkSums sums = walk(task, &progress, advance);
+        const WalkSums sums = walk(task, &progress, advance).front();
         const auto [curvature, product_squared] = sums[0];
         const auto [residual_product, left] = sums[1];
         unadvanced_ = 0;

@@ -26,7 +26,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
                const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained)
     : z_(axes[0]),
       arrays_(arrays),
-      rings_(problem, axes[0], place.depth, arrays.narrow_data),
+      rings_(problem, axes[0], place.depth, place.together, arrays.narrow_data),
       place_(place),
       walks_(PlaneWalk::chain(axes[0], place.object, place.depth, chained)),
       back_(axes[0], place.object, place.depth) {
@@ -35,14 +35,16 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
                                   " of the ", format_bytes(place.limit_bytes),
                                   " that a GPU may hold"));
     passes_.emplace(place.device, axes, back_.ring(), kernels, place.limit_bytes - rings_.bytes(),
-                    WalkerRings::spectra(problem));
+                    WalkerRings::spectra(problem, place.together));
     rings_.allocate(place.device);
-    most_blocks_ = walks_.back().steps() * most_launches_a_step *
-                   std::max(passes_->most_sums() / 2, index_t{most_blocks});
-    sums_ = gpu::DeviceMemory(
-        place.device,
-        static_cast<index_t>(blocks_.size()) * most_blocks_ * index_t{sizeof(SumPair)},
-        "sums of a deconvolution");
+    most_blocks_ = most_launches_a_step * std::max(passes_->most_sums() / 2, index_t{most_blocks});
+    const index_t kinds = index_of(static_cast<std::size_t>(place.together), 0);
+    const auto sums = [&](index_t count) {
+        return gpu::DeviceMemory(place.device, kinds * count * index_t{sizeof(SumPair)},
+                                 "sums of a deconvolution");
+    };
+    sums_ = sums(most_blocks_);
+    step_sums_ = sums(walks_.back().steps());
     // Of wiener, nothing is overwritten that is loaded.
     const gpu::Range loaded = arrays.product ? place.object : walks_.front().loaded();
     lower_ = {loaded.begin, place.object.begin};
@@ -66,7 +68,8 @@ std::unique_ptr<Walker> Walker::make(const Place& place, const Problem& problem,
 }
 
 index_t Walker::steps(const WalkTask& task) const {
-    return task.kind == WalkTask::Kind::iteration ? walks_.back().steps() : back_.steps();
+    return task.kind == WalkTask::Kind::iteration ? walks_[chained(task) - 1].steps()
+                                                  : back_.steps();
 }
 
 void Walker::keep_borders(int threads) {
@@ -109,7 +112,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     };
     const bool iterates = task.kind == WalkTask::Kind::iteration;
     const WalkStep back = back_.step(k);
-    if (k == 0) blocks_ = {};
+    blocks_.assign(std::max<std::size_t>(1, task.origins.size()), {});
     // What this step's planes take the places of is done with.
     if (k >= 4) event(downloaded_, k - 4).wait();
     if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
@@ -120,6 +123,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     event(uploaded_, k).hold_back(work_);
     if (k >= 2) event(downloaded_, k - 2).hold_back(work_);
     iterates ? work(k, task) : work_back(back, task);
+    add_up_sums(k);
     event(worked_, k).record(work_);
 
     event(worked_, k).hold_back(downloads_);
@@ -146,20 +150,22 @@ void Walker::work_back(const WalkStep& step, const WalkTask& task) {
     });
     if (step.update.count() == 0) return;
     blur_back(back_, step);
-    for_runs(step.update, {&rings_.points}, [&](index_t z, index_t count) {
-        passes_->inverse(Side::object, {back_.of_update(z), count}, rings_.points.at(z), work_);
+    const PlaneRing& made = rings_.points.front();
+    for_runs(step.update, {&made}, [&](index_t z, index_t count) {
+        passes_->inverse(Side::object, {back_.of_update(z), count}, made.at(z), work_);
     });
 }
 
 void Walker::download_back(const WalkStep& step, const WalkTask& task) {
+    const PlaneRing& made = rings_.points.front();
     if (task.kind == WalkTask::Kind::right_hand_side) {
-        copy_out(rings_.points, arrays_.residual, step.update);
+        copy_out(made, arrays_.residual, step.update);
         return;
     }
     for (index_t z = step.update.begin; z < step.update.end; ++z) {
         if (z > arrays_.alike.first && z <= arrays_.alike.last) continue;
-        copy(arrays_.weights.plane(arrays_.alike.stored(z)), rings_.points.at(z),
-             rings_.points.plane_bytes, downloads_);
+        copy(arrays_.weights.plane(arrays_.alike.stored(z)), made.at(z), made.plane_bytes,
+             downloads_);
     }
 }
 
@@ -180,14 +186,15 @@ void Walker::upload_weights(index_t k, const gpu::Range& planes) {
 }
 
 void Walker::load_points(const gpu::Range& planes, const Origin& origin) {
-    for_runs(planes, {&rings_.newest, &rings_.points}, [&](index_t z, index_t count) {
+    const PlaneRing& points = rings_.points.front();
+    for_runs(planes, {&rings_.newest, &rings_.before, &points}, [&](index_t z, index_t count) {
         gpu::RowStage stage;
         stage.kind = Kind::point;
         stage.newest = rings_.newest.at(z);
         if (arrays_.before) stage.before = rings_.before.at(z);
         stage.restart = origin.restart;
         stage.ahead = origin.ahead;
-        stage.kept = rings_.points.at(z);
+        stage.kept = points.at(z);
         passes_->forward(Side::object, stage, {walk().of_object(z), count}, work_);
     });
 }
@@ -212,10 +219,6 @@ void Walker::transform(Side side, const float* samples, const gpu::PlanePasses::
     passes_->forward(side, stage, slots, work_);
 }
 
-SumPair* Walker::place_for_sums(std::size_t which) const {
-    return sums_.as<SumPair>() + static_cast<index_t>(which) * most_blocks_ + blocks_[which];
-}
-
 template <class Work>
 void Walker::for_changes(const gpu::Range& planes, const Work& work) const {
     const index_t rows = arrays_.object_plane / arrays_.packed.count;
@@ -236,18 +239,27 @@ void Walker::pack_changes(const gpu::Range& planes) {
     });
 }
 
-WalkSums Walker::finish() {
+void Walker::add_up_sums(index_t k) {
+    done_steps_ = k + 1;
+    auto* const sums = step_sums_.as<SumPair>() + k * index_of(blocks_.size(), 0);
+    for (std::size_t i = 0; i < blocks_.size(); ++i)
+        for (std::size_t which = 0; which < blocks_[i].size(); ++which) {
+            const index_t count = std::exchange(blocks_[i][which], 0);
+            add_up(place_for_sums(which, i), count, sums + index_of(i, which), work_);
+        }
+}
+
+std::vector<WalkSums> Walker::finish() {
+    const auto steps = static_cast<std::size_t>(done_steps_);
+    std::vector<WalkSums> of_steps(steps * blocks_.size()), totals(blocks_.size());
+    gpu::check(cudaMemcpyAsync(of_steps.data(), step_sums_.data(),
+                               of_steps.size() * sizeof(WalkSums), cudaMemcpyDeviceToHost, work_),
+               "fetching a sum");
     work_.wait();
     downloads_.wait();
-    WalkSums totals;
-    for (std::size_t which = 0; which < totals.size(); ++which) {
-        std::vector<SumPair> sums(static_cast<std::size_t>(blocks_[which]));
-        gpu::check(cudaMemcpyAsync(sums.data(), place_for_sums(which) - blocks_[which],
-                                   sums.size() * sizeof(SumPair), cudaMemcpyDeviceToHost, work_),
-                   "fetching a sum");
-        work_.wait();
-        for (const SumPair& of_block : sums) totals[which] += of_block;
-    }
+    for (std::size_t i = 0; i < of_steps.size(); ++i)
+        for (std::size_t which = 0; which < totals.front().size(); ++which)
+            totals[i % totals.size()][which] += of_steps[i][which];
     return totals;
 }
 

@@ -26,19 +26,19 @@ struct WalkTask {
         right_hand_side  ///< of wiener: the image is projected back, into the residual
     };
     Kind kind = Kind::iteration;
-    Origin origin;
+    std::vector<Origin> origins;  ///< of iterations together
     richardson_lucy::Model model{0, 0};
     float held_share = 0;
     bool compares_all = true;  ///< no pixel is left out
-    bool unmatched = false;    ///< a step with the other back projector
+    int unmatched_steps = 0;   ///< with the other back projector
     float tv_weight = 0;       ///< of the total variation
     Variation variation;
     PhotonScale photons;        ///< of rlgc
     float noise_to_signal = 0;  ///< of wiener
 };
 
-/// Sums of a walk: over comparisons; over updates; and one more, the total variation or how many
-/// voxels consent. Of wiener, with p the product and r the residual: Σ direction · p and Σ p²;
+/// Sums of an iteration: over comparisons; over updates; and one more, the total variation or how
+/// many voxels consent. Of wiener, with p the product and r the residual: Σ direction · p and Σ p²;
 /// Σ r · p and Σ r²; none.
 using WalkSums = std::array<SumPair, 3>;
 
@@ -48,6 +48,7 @@ class Walker {
         int device = 0;            ///< current
         gpu::Range object, image;  ///< planes that it updates, and whose misfit it counts
         index_t depth = 1;         ///< planes a step
+        index_t together = 1;      ///< iterations, at most: above 1 of a single walker
         index_t limit_bytes = 0;
     };
     /// For the problem's method. `axes`: with a grid along z for the depth.
@@ -68,8 +69,8 @@ class Walker {
     void keep_borders(int threads);
     /// Enqueues step k; waits for one that is long enough ago.
     void enqueue(index_t k, const WalkTask& task);
-    /// Waits for the walk's end.
-    WalkSums finish();
+    /// Waits for the walk's end. Of each iteration.
+    std::vector<WalkSums> finish();
     /// Waits, whatever has happened.
     void drain() noexcept;
 
@@ -81,6 +82,8 @@ class Walker {
     Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
            const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
 
+    /// The walks of a task.
+    virtual std::size_t chained(const WalkTask& task) const = 0;
     // Step k of an iteration.
     virtual void upload(index_t k, const WalkTask& task) = 0;
     virtual void work(index_t k, const WalkTask& task) = 0;
@@ -91,7 +94,7 @@ class Walker {
     void upload_image(const gpu::Range& planes, const WalkTask& task);
     void upload_weights(index_t k, const gpu::Range& planes);
     /// The newest estimates and those before become points, which are kept, and their spectra.
-    void load_points(const gpu::Range& planes, const Origin& origin);
+    void load_points(const gpu::Range& planes, const Origin& origin = {});
     /// Models of step.image, from what they see; the share of step.update in its light.
     void blur(const PlaneWalk& walk, const WalkStep& step, index_t ring = 0);
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
@@ -114,9 +117,10 @@ class Walker {
     void for_updates(const gpu::Range& planes, std::initializer_list<const PlaneRing*> rings,
                      const Work& work) const {
         const auto [first, last] = arrays_.alike;
+        const PlaneRing none;
         const auto for_part = [&](const gpu::Range& part, bool alike) {
             for_runs(part, rings, [&](index_t z, index_t count) {
-                for_runs({z, z + count}, {alike ? &rings_.points : &rings_.weights},
+                for_runs({z, z + count}, {alike ? &none : &rings_.weights},
                          [&](index_t begin, index_t some) { work(begin, some, alike); });
             });
         };
@@ -127,9 +131,14 @@ class Walker {
     // Before and after steps with changes.
     void unpack_changes(const gpu::Range& planes);
     void pack_changes(const gpu::Range& planes);
-    /// Blocks of a launch have written their sums to place_for_sums().
-    SumPair* place_for_sums(std::size_t which) const;
-    void add_blocks(std::size_t which, index_t count) { blocks_[which] += count; }
+    /// Blocks of a launch have written their sums to place_for_sums(), of one of WalkSums.
+    SumPair* place_for_sums(std::size_t which, std::size_t iteration = 0) const {
+        return sums_.as<SumPair>() + index_of(iteration, which) * most_blocks_ +
+               blocks_[iteration][which];
+    }
+    void add_blocks(std::size_t which, index_t count, std::size_t iteration = 0) {
+        blocks_[iteration][which] += count;
+    }
     const PlaneWalk& walk(std::size_t i = 0) const { return walks_[i]; }
     const gpu::Range& own() const { return place_.object; }
 
@@ -143,6 +152,11 @@ class Walker {
     void upload_back(const WalkStep& step, const WalkTask& task);
     void work_back(const WalkStep& step, const WalkTask& task);
     void download_back(const WalkStep& step, const WalkTask& task);
+    /// The sums of a step, whose blocks make room for those of the next.
+    void add_up_sums(index_t k);
+    static index_t index_of(std::size_t iteration, std::size_t which) {
+        return static_cast<index_t>(iteration * std::tuple_size_v<WalkSums> + which);
+    }
     const char* source(const PlaneArray& array, index_t z) const;
     template <class Work>
     void for_changes(const gpu::Range& planes, const Work& work) const;
@@ -150,11 +164,13 @@ class Walker {
     Place place_;
     std::vector<PlaneWalk> walks_;  ///< of an iteration
     PlaneWalk back_;                ///< projects an image back
-    gpu::DeviceMemory sums_;
+    gpu::DeviceMemory sums_;        ///< of the blocks of a step, each iteration's
+    gpu::DeviceMemory step_sums_;   ///< of each step: WalkSums of each iteration
     std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
     PlaneArray borders_;
-    gpu::Range lower_, upper_;         ///< planes of the borders
-    std::array<index_t, 3> blocks_{};  ///< with sums so far, of each kind
+    gpu::Range lower_, upper_;                    ///< planes of the borders
+    std::vector<std::array<index_t, 3>> blocks_;  ///< of the step, with sums, of each iteration
+    index_t done_steps_ = 0;
     index_t most_blocks_ = 0;
 };
 

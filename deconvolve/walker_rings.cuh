@@ -41,18 +41,25 @@ void for_runs(const gpu::Range& planes, std::initializer_list<const PlaneRing*> 
 
 /// What is on the device for a walk with steps of so many planes.
 struct WalkerRings {
-    /// Of an image that is kept as uint16 if it is `narrow`.
-    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, bool narrow = false);
+    static constexpr index_t most_together = 4;
+
+    /// For so many iterations together. Of an image that is kept as uint16 if it is `narrow`.
+    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, index_t together,
+                bool narrow = false);
     index_t bytes() const;
     void allocate(int device);
 
     /// Rings of spectra.
-    static index_t spectra(const Problem& problem) { return problem.seeks_consensus() ? 3 : 1; }
+    static index_t spectra(const Problem& problem, index_t together) {
+        return problem.seeks_consensus() ? 3 : together;
+    }
 
-    /// Estimates that points are made from; points that wait for their update; the last changes, a
-    /// step's and, packed, all that are there; image planes; weights, and the plane of those that
-    /// are alike. Of wiener: directions for points, and blurred ones for an image.
-    PlaneRing newest, before, points, changes, packed_changes, data, held, weights, alike;
+    /// Estimates that points are made from; the last changes, a step's and, packed, all that are
+    /// there; image planes; weights, and the plane of those that are alike. Of wiener: directions,
+    /// and blurred ones for an image.
+    PlaneRing newest, before, changes, packed_changes, data, held, weights, alike;
+    /// Points of each iteration that wait for their update, and become estimates.
+    std::array<PlaneRing, most_together> points;
     /// Of a total variation: a step's divisors; its points between those of the planes beside it.
     PlaneRing divisors, neighborhood;
     /// Of rlgc: ratios of the halves of a step's image planes; corrections that wait for the
@@ -64,11 +71,11 @@ struct WalkerRings {
   private:
     template <class Rings>
     static auto all(Rings& of) {
-        return std::array{&of.newest,    &of.before,       &of.points,      &of.changes,
-                          &of.data,      &of.held,         &of.weights,     &of.alike,
-                          &of.divisors,  &of.neighborhood, &of.ratios,      &of.other_ratios,
-                          &of.residuals, &of.products,     &of.corrections, &of.packed_changes,
-                          &of.agreements};
+        return std::array{&of.points[0],   &of.points[1],    &of.points[2], &of.points[3],
+                          &of.newest,      &of.before,       &of.changes,   &of.packed_changes,
+                          &of.data,        &of.held,         &of.weights,   &of.alike,
+                          &of.divisors,    &of.neighborhood, &of.ratios,    &of.other_ratios,
+                          &of.corrections, &of.agreements,   &of.residuals, &of.products};
     }
 };
 

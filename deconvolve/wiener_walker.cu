@@ -12,7 +12,7 @@ void WienerWalker::upload(index_t k, const WalkTask&) {
 
 void WienerWalker::work(index_t k, const WalkTask& task) {
     const WalkStep step = walk().step(k);
-    load_points(step.load, {});
+    load_points(step.load);
     if (step.image.count() > 0) {
         blur(walk(), step);
         // The image ends where it ends: beyond, nothing comes back.
@@ -24,12 +24,12 @@ void WienerWalker::work(index_t k, const WalkTask& task) {
     }
     if (step.update.count() == 0) return;
     blur_back(walk(), step);
-    for_runs(step.update, {&rings_.points, &rings_.products, &rings_.residuals},
+    for_runs(step.update, {&rings_.points.front(), &rings_.products, &rings_.residuals},
              [&](index_t z, index_t count) {
                  const index_t voxels = count * arrays_.object_plane;
                  float* const products = rings_.products.at(z);
                  passes_->inverse(Side::object, {walk().of_update(z), count}, products, work_);
-                 const Product product{rings_.points.at(z), products, task.noise_to_signal};
+                 const Product product{rings_.points.front().at(z), products, task.noise_to_signal};
                  add_blocks(0, start_sums(voxels, product, place_for_sums(0), work_));
                  const DotAndSquare dots{products, rings_.residuals.at(z)};
                  add_blocks(1, start_sums(voxels, dots, place_for_sums(1), work_));

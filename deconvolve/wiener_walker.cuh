@@ -14,6 +14,7 @@ class WienerWalker final : public Walker {
         : Walker(place, problem, axes, kernels, arrays, 1) {}
 
   private:
+    std::size_t chained(const WalkTask&) const override { return 1; }
     void upload(index_t k, const WalkTask& task) override;
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;

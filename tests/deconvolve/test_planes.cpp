@@ -8,6 +8,7 @@
 
 #include "deconvolve/plane_parts.hpp"
 #include "deconvolve/plane_walk.hpp"
+#include "deconvolve/walk_prediction.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
 
@@ -280,6 +281,64 @@ TEST_CASE("deconvolve: walks in a chain follow each other") {
         REQUIRE(updates == std::vector<int>(updates.size(), 1));
         check_equal(got, want);
     }
+}
+
+// As iterations that are taken together: each loads what the one before updates.
+TEST_CASE("deconvolve: a chain of walks is several iterations") {
+    Random random(test_seed("iterations in a chain"));
+    for (int k = 0; k < 300; ++k) {
+        gpu::PairAxis axis = random_axis(random);
+        const Direct direct(axis, random);
+        const index_t count = random.integer(1, 4), depth = random.integer(1, 12);
+        Samples want = direct.object;
+        for (index_t i = 0; i < count; ++i) {
+            Samples ratios = blurred(axis, direct.taps, want);
+            for (std::size_t z = 0; z < ratios.size(); ++z) ratios[z] = direct.data[z] / ratios[z];
+            want = projected_back(axis, direct.taps, ratios);
+        }
+        axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
+        const std::vector<PlaneWalk> walks =
+            PlaneWalk::chain(axis, axis.whole_object(), depth, count);
+        INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
+                         << axis.shift << ", depth " << depth << ", iterations " << count);
+        std::vector<WalkSlots> slots;
+        for (const PlaneWalk& walk : walks) slots.emplace_back(axis, direct.taps, walk);
+        std::vector<Samples> estimates(at(count + 1), Samples(at(axis.object), poison));
+        estimates.front() = direct.object;
+        for (index_t s = 0; s < walks.back().steps(); ++s)
+            for (index_t i = 0; i < count; ++i) {
+                const WalkStep step = walks[at(i)].step(s);
+                WalkSlots& ring = slots[at(i)];
+                ring.load(step, estimates[at(i)]);
+                ring.blur(step);
+                for (index_t z = step.image.begin; z < step.image.end; ++z) {
+                    double& value = ring[walks[at(i)].of_image(z)];
+                    value = direct.data[at(z)] / value;
+                }
+                ring.blur_back(step);
+                for (index_t o = step.update.begin; o < step.update.end; ++o)
+                    estimates[at(i + 1)][at(o)] = ring.take(o);
+            }
+        for (std::size_t o = 0; o < want.size(); ++o)
+            REQUIRE(std::abs(estimates.back()[o] - want[o]) <= 1e-11 * want[o]);
+    }
+}
+
+TEST_CASE("deconvolve: iterations go together while the bus is slower than the GPU") {
+    gpu::PairAxis z;
+    z.object = z.image = 300;
+    z.taps = 30;
+    const auto seconds = [&](index_t depth, index_t together, double bus, double memory) {
+        const WalkTraffic traffic{300e6, 100e6, 500e6};
+        return iteration_seconds(z, 1e6, depth, together, traffic, {bus, bus, memory});
+    };
+    // Bound by the bus: half of the time each.
+    CHECK(seconds(30, 2, 1e9, 1e12) == Approx(seconds(30, 1, 1e9, 1e12) / 2));
+    CHECK(seconds(30, 1, 1e9, 1e12) > 0.3);
+    CHECK(seconds(30, 1, 1e9, 1e12) < 0.4);
+    // Bound by the GPU: nothing is won, and shallow steps lose.
+    CHECK(seconds(30, 2, 1e15, 1e12) == seconds(30, 1, 1e15, 1e12));
+    CHECK(seconds(3, 2, 1e15, 1e12) > 1.5 * seconds(30, 1, 1e15, 1e12));
 }
 
 TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least one") {

@@ -410,6 +410,61 @@ TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each") 
     CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
 }
 
+TEST_CASE("device deconvolve: iterations of one walk are those of several") {
+    NEEDS_GPU();
+    Random random(test_seed("iterations of a walk"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {90, 48, 56}, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    const Volume image = to_volume(specimen.recorded, PixelType::uint16);
+    int together = 0;
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::scaled_heavy_ball,
+          DeconvolveMethod::wiener_butterworth}) {
+        DeconvolveOptions options;
+        options.method = method;
+        options.acceleration = Acceleration::none;
+        options.iterations = 11;
+        const Deconvolver resident(specimen.recorded.shape, taps.view(), options, on_gpus({0}));
+        const Deconvolver walking(specimen.recorded.shape, taps.view(), options,
+                                  on_gpus({0}, resident.plan().device_bytes * 3 / 4));
+        REQUIRE(walking.plan().by_walks);
+        together += walking.plan().iterations_a_walk > 1;
+        // What is seen after every fifth iteration, and what is told of each.
+        const auto seen = [&](const Deconvolver& deconvolver, int reads_every) {
+            std::pair<std::vector<Array>, std::vector<double>> found;
+            Volume result(specimen.recorded.shape, PixelType::float32);
+            DeconvolveRun run;
+            run.reads_every = reads_every;
+            run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+                REQUIRE(iteration.number == static_cast<int>(found.second.size()) + 1);
+                found.second.push_back(iteration.likelihood);
+                if (iteration.number % 5 != 0 || reads_every == 0) return;
+                read(result.view());
+                found.first.push_back(to_array(result.view()));
+            };
+            CHECK(deconvolver.execute(image.view(), result.view(), run).iterations == 11);
+            found.first.push_back(to_array(result.view()));
+            return found;
+        };
+        const auto want = seen(resident, 1);
+        REQUIRE(want.first.size() == 3);
+        for (const int reads_every : {1, 5, 0}) {
+            const auto got = seen(walking, reads_every);
+            INFO(to_string(method) << ", read after each of " << reads_every << ", plan "
+                                   << walking.plan().to_string());
+            CHECK(compare(want.first.back(), got.first.back()).error < 1e-5);
+            for (std::size_t i = 0; i + 1 < got.first.size(); ++i)
+                CHECK(compare(want.first[i], got.first[i]).error < 1e-5);
+            REQUIRE(got.second.size() == want.second.size());
+            for (std::size_t i = 0; i < want.second.size(); ++i)
+                CHECK(got.second[i] == Approx(want.second[i]).epsilon(1e-5));
+        }
+    }
+    if (together == 0) WARN("SKIPPED: no bus slow enough for iterations to go together");
+}
+
 TEST_CASE("device deconvolve: a walk of wiener shows each solution") {
     NEEDS_GPU();
     Random random(test_seed("walks of wiener"));
