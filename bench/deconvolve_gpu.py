@@ -59,8 +59,8 @@ def run(arguments, image, psf, **options):
         command += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     voxels = int(np.prod([n + (k - 1) * (options.get("edges", "extend") == "extend") for n, k in zip(image, psf)]))
-    kept = {key: found[key] for key in ("iteration_s", "device_bytes", "host_peak_bytes", "by_walks", "iterations_a_walk",
-                                   "execute_s")}
+    names = ("iteration_s", "device_bytes", "host_peak_bytes", "by_walks", "iterations_a_walk", "execute_s")
+    kept = {name: found[name] for name in names}
     row = {"image": image, "psf": psf, **options, **kept, "device_bytes_a_voxel": found["device_bytes"] / voxels,
            "host_bytes_a_voxel": found["host_peak_bytes"] / voxels}
     print(json.dumps(row), flush=True)
