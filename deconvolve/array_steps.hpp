@@ -125,7 +125,8 @@ class ArraySteps final : public Steps {
         }
         if (agreement_ != nullptr) {
             const auto draw = static_cast<std::uint32_t>(origin.iteration);
-            taken.misfit = arrays_.sum(pixels_, HalfRatios{ratio, other_, gain_, offset_, draw});
+            taken.misfit =
+                arrays_.sum(pixels_, HalfRatios<Ratio>{ratio, other_, gain_, offset_, draw});
         } else if (held_share_ == 0) {
             taken.misfit = arrays_.sum(pixels_, ratio);
         }

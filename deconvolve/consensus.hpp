@@ -10,8 +10,9 @@ namespace convolume::deconvolve {
 
 /// The data are divided into halves, drawn anew for every `seed`. Each is divided by half of the
 /// model: the first in the model's place, the second in `other`. The sum is the misfit of the data.
+template <class AnyRatio>
 struct HalfRatios {
-    Ratio ratio;
+    AnyRatio ratio;
     float* other;
     float gain;
     float offset;
@@ -33,8 +34,9 @@ struct HalfRatios {
 };
 
 /// The same, and the squared difference of data that were set apart from `share` of the model.
+template <class AnyRatio>
 struct HalfRatiosHeldOut {
-    HalfRatios halves;
+    HalfRatios<AnyRatio> halves;
     const float* held;  ///< null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {

@@ -38,14 +38,16 @@ void ConsensusWalker::divide(const WalkStep& step, const WalkTask& task) {
         float* const ratios = rings_.ratios.at(z);
         float* const other = rings_.other_ratios.at(z);
         passes_->inverse(Side::image, {slot, count, first_half}, ratios, work_);
-        const HalfRatios halves{{rings_.data.at(z), ratios, task.model},
-                                other,
-                                static_cast<float>(task.photons.gain),
-                                static_cast<float>(task.photons.offset),
-                                static_cast<std::uint32_t>(task.origins.front().iteration),
-                                z * arrays_.image_plane};
-        const HalfRatiosHeldOut stage{halves, task.held_share > 0 ? rings_.held.at(z) : nullptr,
-                                      task.held_share};
+        using AnyRatio = RatioWith<Pixels>;
+        const HalfRatios<AnyRatio> halves{
+            {pixels(z), ratios, task.model},
+            other,
+            static_cast<float>(task.photons.gain),
+            static_cast<float>(task.photons.offset),
+            static_cast<std::uint32_t>(task.origins.front().iteration),
+            z * arrays_.image_plane};
+        const HalfRatiosHeldOut<AnyRatio> stage{
+            halves, task.held_share > 0 ? rings_.held.at(z) : nullptr, task.held_share};
         const index_t blocks =
             start_sums(count * arrays_.image_plane, stage, place_for_sums(0), work_);
         if (counted) add_blocks(0, blocks);
@@ -113,6 +115,11 @@ void ConsensusWalker::take_steps(const WalkStep& step, const WalkTask& task) {
                 2, start_sums(voxels, AsPair<Consenting>{{agreements}}, place_for_sums(2), work_));
         });
     if (arrays_.change) pack_changes(step.update);
+}
+
+Pixels ConsensusWalker::pixels(index_t z) const {
+    if (!arrays_.narrow_data) return {rings_.data.at(z), nullptr};
+    return {nullptr, reinterpret_cast<const std::uint16_t*>(rings_.data.bytes_of(z))};
 }
 
 Weights ConsensusWalker::weights(index_t z, index_t count, bool alike) const {

@@ -75,10 +75,20 @@ struct Copy {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
 };
 
+/// An image as float32 or, where that is null, as uint16.
+struct Pixels {
+    const float* values;
+    const std::uint16_t* narrow;
+    CONVOLUME_DEVICE float operator[](index_t i) const {
+        return values != nullptr ? values[i] : static_cast<float>(narrow[i]);
+    }
+};
+
 /// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
 /// negative likelihood relative to a perfect fit.
-struct Ratio {
-    const float* data;
+template <class Data>
+struct RatioWith {
+    Data data;
     float* model;
     richardson_lucy::Model rule;
     CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
@@ -92,6 +102,8 @@ struct Ratio {
         return static_cast<double>(compared ? misfit : 0);
     }
 };
+
+using Ratio = RatioWith<const float*>;
 
 /// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
 /// result is what the step adds.

@@ -94,12 +94,6 @@ WalkDepth choose_walk(const Problem& problem, const gpu::PairAxes& axes, index_t
     return best;
 }
 
-// Of the others, samples are worked on between passes, as float32.
-bool compares_in_passes(const Problem& problem) {
-    return has_pass_steps(problem) ||
-           problem.options.method == DeconvolveMethod::richardson_lucy_tv;
-}
-
 class WalkRunner final : public GpuRunner {
   public:
     WalkRunner(const Problem& problem, const DeviceChoice& choice, const WalkDepth& depth_of_walk,
@@ -138,7 +132,9 @@ class WalkRunner final : public GpuRunner {
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        const bool narrow = compares_in_passes(problem) && fits_uint16(problem, images.type());
+        // wiener reads its image but once, and makes something else of it.
+        const bool narrow = problem.options.method != DeconvolveMethod::wiener &&
+                            fits_uint16(problem, images.type());
         if (steps_ && steps_->narrow() != narrow) steps_.reset();
         if (!steps_)
             steps_ = std::make_unique<WalkSteps>(problem, walk_.axes, kernels_.views(), places_,

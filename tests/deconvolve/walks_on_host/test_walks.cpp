@@ -60,9 +60,7 @@ Case random_case(Random& random, DeconvolveMethod method) {
                        (!accelerated && (method == DeconvolveMethod::richardson_lucy ||
                                          method == DeconvolveMethod::wiener_butterworth));
     if (alone && of.walkers == 1) of.together = extent(1, 4);
-    of.narrow = method != DeconvolveMethod::wiener &&
-                method != DeconvolveMethod::gradient_consensus && !options.hold_out &&
-                !options.saturation && random.chance(0.5);
+    of.narrow = poisson && !options.hold_out && !options.saturation && random.chance(0.5);
     of.reads = random.chance(0.5);
     return of;
 }
