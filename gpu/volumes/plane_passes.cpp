@@ -108,21 +108,20 @@ void PlanePasses::prepare(const ConstImageView& taps, const DeviceMemory& kernel
     check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
                           cudaMemcpyHostToDevice, stream),
           "copying the PSF");
+    auto* const planes = kernel.as<std::complex<float>>();
     RowSource source;
     source.pixels = {there.data(), taps.type, shape.y * shape.x, shape.x};
     source.planes = shape.z;
     source.loaded_y = shape.y;
     source.loaded_x = shape.x;
-    auto* const spectrum = kernel.as<std::complex<float>>();
     const index_t rows = axes_[1].grid, length = axes_[0].grid;
-    forward_rows<float>(axes_[2].grid, false, source, {spectrum, plane_, pitch_, 0, shape.z},
-                        stream);
-    const Columns<float> in_planes = rows_of_planes(spectrum, {0, shape.z});
+    forward_rows<float>(axes_[2].grid, false, source, {planes, plane_, pitch_, 0, shape.z}, stream);
+    const Columns<float> in_planes = rows_of_planes(planes, shape.z);
     transform_columns<float>(rows, Direction::forward, in_planes, {0, shape.y, 0, rows}, in_planes,
                              {0, rows, 0, rows}, stream);
     if (keeps_spectrum_)
-        transform_columns<float>(length, Direction::forward, columns(spectrum),
-                                 {0, shape.z, 0, length}, columns(spectrum), {0, length, 0, length},
+        transform_columns<float>(length, Direction::forward, columns(planes),
+                                 {0, shape.z, 0, length}, columns(planes), {0, length, 0, length},
                                  stream);
     stream.wait();
 }
@@ -146,13 +145,13 @@ SpectrumPlanes<float> PlanePasses::planes(const Slots& slots) const {
 }
 
 // Slots are the rows of each plane.
-Columns<float> PlanePasses::rows_of_planes(std::complex<float>* data, const Slots& slots) const {
-    return {data + slots.first * plane_, pitch_, pitch_, slots.count, plane_};
+Columns<float> PlanePasses::rows_of_planes(std::complex<float>* first_plane, index_t count) const {
+    return {first_plane, pitch_, pitch_, count, plane_};
 }
 
 // Slots are planes.
-Columns<float> PlanePasses::columns(std::complex<float>* data) const {
-    return {data, plane_, plane_, 1, 0};
+Columns<float> PlanePasses::columns(std::complex<float>* first_plane) const {
+    return {first_plane, plane_, plane_, 1, 0};
 }
 
 // Rows of samples, in the first slots, to or from rows of the grid.
@@ -165,7 +164,7 @@ void PlanePasses::transform_y(const Box& box, Direction direction, const Slots& 
     for (index_t done = 0; done < slots.count;) {
         const index_t first = (slots.first + done) % slots_;
         const index_t count = std::min(slots.count - done, slots_ - first);
-        const Columns<float> there = rows_of_planes(ring(slots.ring), {first, count});
+        const Columns<float> there = rows_of_planes(ring(slots.ring) + first * plane_, count);
         transform_columns<float>(length, direction, there, forward ? part : whole, there,
                                  forward ? whole : part, stream);
         done += count;
@@ -183,9 +182,9 @@ void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
 void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                           cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
     const index_t taps = keeps_spectrum_ ? 0 : axes_[0].taps;
-    const Columns<float> spectrum_of_kernel = columns(kernels_[kernel].as<std::complex<float>>());
     convolve_columns<float>(axes_[0].grid, columns(ring(ring_index)), load, store,
-                            {spectrum_of_kernel, taps, adjoint}, stream);
+                            {columns(kernels_[kernel].as<std::complex<float>>()), taps, adjoint},
+                            stream);
 }
 
 index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,

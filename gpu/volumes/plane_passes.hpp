@@ -78,8 +78,8 @@ class PlanePasses {
     Box box(Side side) const;
     RowStage placed(const RowStage& stage, const Box& box) const;
     SpectrumPlanes<float> planes(const Slots& slots) const;
-    Columns<float> rows_of_planes(std::complex<float>* data, const Slots& slots) const;
-    Columns<float> columns(std::complex<float>* data) const;
+    Columns<float> rows_of_planes(std::complex<float>* first_plane, index_t count) const;
+    Columns<float> columns(std::complex<float>* first_plane) const;
     std::complex<float>* ring(index_t index) const { return slot(index * slots_); }
     void prepare(const ConstImageView& taps, const DeviceMemory& kernel);
     void transform_y(const Box& box, Direction direction, const Slots& slots,
