@@ -54,17 +54,15 @@ Outcome WalkSteps::solve_wiener(const LoadedImage& image, IterationProgress& pro
         // Several walks load the planes at their borders.
         std::vector<bool> advanced(static_cast<std::size_t>(voxels_ / arrays_.object_plane),
                                    k == 1);
-        const auto advance = [&](gpu::Range planes) {
-            const auto was = [&](index_t z) { return advanced[static_cast<std::size_t>(z)]; };
-            while (planes.count() > 0 && was(planes.begin)) ++planes.begin;
-            while (planes.count() > 0 && was(planes.end - 1)) --planes.end;
-            for (index_t z = planes.begin; z < planes.end; ++z)
-                advanced[static_cast<std::size_t>(z)] = true;
-            for_each(
-                planes.count() * arrays_.object_plane,
-                Advanced{arrays_.newest.plane(planes.begin), arrays_.residual.plane(planes.begin),
-                         arrays_.direction.plane(planes.begin), arrays_.product.plane(planes.begin),
-                         unadvanced_, factor});
+        const auto advance = [&](const gpu::Range& planes) {
+            for (index_t z = planes.begin, end = z; z < planes.end; z = end + 1) {
+                for (end = z; end < planes.end && !advanced[static_cast<std::size_t>(end)]; ++end)
+                    advanced[static_cast<std::size_t>(end)] = true;
+                for_each((end - z) * arrays_.object_plane,
+                         Advanced{arrays_.newest.plane(z), arrays_.residual.plane(z),
+                                  arrays_.direction.plane(z), arrays_.product.plane(z), unadvanced_,
+                                  factor});
+            }
         };
         const WalkSums sums = walk(task, &progress, advance).front();
         const auto [curvature, product_squared] = sums[0];

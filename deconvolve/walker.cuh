@@ -78,7 +78,7 @@ class Walker {
     using Side = gpu::PlanePasses::Side;
     using Kind = gpu::RowStage::Kind;
 
-    /// An iteration is a chain of so many walks.
+    /// An iteration, or several, are a chain of up to so many walks.
     Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
            const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
 
