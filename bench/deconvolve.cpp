@@ -109,11 +109,16 @@ int main(int argc, char** argv) {
         for (std::size_t i = 1; i < ends.size(); ++i)
             each.push_back(seconds(ends[i] - ends[i - 1]));
         std::sort(each.begin(), each.end());
+        // Those of a walk end together: the mean of all after the first walk.
+        const DeconvolvePlan& plan = deconvolver.plan();
+        const auto first = static_cast<std::size_t>(plan.iterations_a_walk);
+        if (first > 1 && ends.size() > first)
+            each = {seconds(ends.back() - ends[first - 1]) /
+                    static_cast<double>(ends.size() - first)};
 
         std::ofstream(folder + "/restored.f32", std::ios::binary)
             .write(static_cast<const char*>(std::as_const(restored).view().data),
                    static_cast<std::streamsize>(restored.bytes()));
-        const DeconvolvePlan& plan = deconvolver.plan();
         const nlohmann::json result{
             {"plan_s", seconds(planned - start)},
             {"execute_s", seconds(done - planned)},
@@ -123,6 +128,7 @@ int main(int argc, char** argv) {
             {"engines", plan.engines},
             {"on_device", plan.on_device},
             {"by_walks", plan.by_walks},
+            {"iterations_a_walk", plan.iterations_a_walk},
             {"restarts", report.restarts},
             {"host_peak_bytes", host_peak_bytes()},
             {"device_bytes", plan.device_bytes},

@@ -59,7 +59,8 @@ def run(arguments, image, psf, **options):
         command += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     voxels = int(np.prod([n + (k - 1) * (options.get("edges", "extend") == "extend") for n, k in zip(image, psf)]))
-    kept = {key: found[key] for key in ("iteration_s", "device_bytes", "host_peak_bytes", "by_walks", "execute_s")}
+    names = ("iteration_s", "device_bytes", "host_peak_bytes", "by_walks", "iterations_a_walk", "execute_s")
+    kept = {name: found[name] for name in names}
     row = {"image": image, "psf": psf, **options, **kept, "device_bytes_a_voxel": found["device_bytes"] / voxels,
            "host_bytes_a_voxel": found["host_peak_bytes"] / voxels}
     print(json.dumps(row), flush=True)
@@ -103,7 +104,7 @@ def main():
     if "walks" in wanted:
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
             rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
-                            acceleration=acceleration, iterations=6, uint16=True))
+                            acceleration=acceleration, iterations=12, uint16=True))
     if "slabs" in wanted:
         for gpus in ("0", "0,1"):
             rows.append(run(arguments, *SLABS, gpus=gpus, edges="zero", iterations=8))
@@ -111,7 +112,7 @@ def main():
         for method in ("rl", "shb", "rl-tv", "wb", "rlgc", "wiener"):
             for choice in ({"gpus": 0}, {"gpus": "0,1"}, {"gpus": 0, "max_gpu_bytes": METHODS_BYTES}):
                 rows.append(run(arguments, *METHODS, **choice, edges="zero", method=method, acceleration="none",
-                                iterations=8))
+                                iterations=12))
     if arguments.json:
         report = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "rows": rows}
         Path(arguments.json).write_text(report_text(report), encoding="utf-8")

@@ -125,7 +125,8 @@ class ArraySteps final : public Steps {
         }
         if (agreement_ != nullptr) {
             const auto draw = static_cast<std::uint32_t>(origin.iteration);
-            taken.misfit = arrays_.sum(pixels_, HalfRatios{ratio, other_, gain_, offset_, draw});
+            taken.misfit =
+                arrays_.sum(pixels_, HalfRatios<Ratio>{ratio, other_, gain_, offset_, draw});
         } else if (held_share_ == 0) {
             taken.misfit = arrays_.sum(pixels_, ratio);
         }
@@ -147,10 +148,11 @@ class ArraySteps final : public Steps {
         const Step plain{point, correction_, weight_, least_weight};
         if (agreement_ != nullptr) {
             arrays_.blur_back(other_, agreement_);
-            arrays_.for_each(voxels_, Agreement{correction_, agreement_, weight_, least_weight});
+            arrays_.for_each(
+                voxels_, Agreement<const float*>{correction_, agreement_, weight_, least_weight});
             arrays_.blur(agreement_, model_);
             arrays_.blur_back(model_, agreement_);
-            take_all(voxels_, ConsensusStep{plain, agreement_}, taken);
+            take_all(voxels_, ConsensusStep<Step>{plain, agreement_}, taken);
             return;
         }
         if (tv_weight_ > 0)

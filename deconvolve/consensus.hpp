@@ -10,20 +10,22 @@ namespace convolume::deconvolve {
 
 /// The data are divided into halves, drawn anew for every `seed`. Each is divided by half of the
 /// model: the first in the model's place, the second in `other`. The sum is the misfit of the data.
+template <class AnyRatio>
 struct HalfRatios {
-    Ratio ratio;
+    AnyRatio ratio;
     float* other;
     float gain;
     float offset;
     std::uint32_t seed;
-    CONVOLUME_DEVICE double operator()(index_t i) const {
+    index_t first = 0;  ///< the number of the arrays' first pixel in the image
+    CONVOLUME_DEVICE double operator()(index_t i) const { return divided(i, ratio.expected(i)); }
+    CONVOLUME_DEVICE double divided(index_t i, float m) const {
         const float y = ratio.data[i];
-        const float m = ratio.expected(i);
         if (!richardson_lucy::is_compared(y)) {
             ratio.model[i] = other[i] = 0;
             return 0;
         }
-        PixelBits bits(seed, Thinning::halves, i);
+        PixelBits bits(seed, Thinning::halves, first + i);
         const float part = taken_value(y, 1, gain, offset, bits);
         ratio.model[i] = 2 * part / m;
         other[i] = 2 * (y - part) / m;
@@ -31,11 +33,27 @@ struct HalfRatios {
     }
 };
 
+/// The same, and the squared difference of data that were set apart from `share` of the model.
+template <class AnyRatio>
+struct HalfRatiosHeldOut {
+    HalfRatios<AnyRatio> halves;
+    const float* held;  ///< null: none
+    float share;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const float m = halves.ratio.expected(i);
+        const double misfit = halves.divided(i, m);
+        if (held == nullptr || !richardson_lucy::is_compared(held[i])) return {misfit, 0};
+        const double away = static_cast<double>(held[i] - share * m);
+        return {misfit, away * away};
+    }
+};
+
 /// first <- the correction of all data; second <- (c1 - 1)(c2 - 1) of the halves' corrections.
+template <class AnyWeights>
 struct Agreement {
     float* first;
     float* second;
-    const float* weight;
+    AnyWeights weight;
     float least_weight;
     CONVOLUME_DEVICE void operator()(index_t i) const {
         const float a = first[i];
@@ -47,8 +65,9 @@ struct Agreement {
 };
 
 /// The step where the halves agree; elsewhere the point stays.
+template <class AnyStep>
 struct ConsensusStep {
-    Step step;
+    AnyStep step;
     const float* agreement;
     CONVOLUME_DEVICE float operator()(index_t i) const {
         if (!(agreement[i] < 0)) return step(i);

@@ -67,6 +67,7 @@ DeconvolveReport Deconvolver::execute(
         run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
             on_iteration(iteration);
         };
+    run.reads_every = 0;
     return execute(image, result, run, context);
 }
 

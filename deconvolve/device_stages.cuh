@@ -8,6 +8,7 @@
 
 #include "convolume/volume.hpp"
 #include "deconvolve/neighbors.hpp"
+#include "deconvolve/stages.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
@@ -77,6 +78,13 @@ inline unsigned stage_blocks(const GridRows& grid) {
     return stage_blocks(checked_multiply(grid.row_count(), index_t{warp}));
 }
 
+/// Enqueues a stage without a sum.
+template <class Extent, class Stage>
+void start_stage(const Extent& extent, const Stage& stage, cudaStream_t stream) {
+    stage_kernel<<<stage_blocks(extent), stage_threads, 0, stream>>>(extent, stage);
+    gpu::check(cudaGetLastError(), "starting a stage of the deconvolution");
+}
+
 /// Enqueues sums of all blocks; returns how many there are.
 template <class Sum, class Extent, class Stage>
 unsigned start_sums(const Extent& extent, const Stage& stage, Sum* sums, cudaStream_t stream) {
@@ -84,6 +92,16 @@ unsigned start_sums(const Extent& extent, const Stage& stage, Sum* sums, cudaStr
     sum_kernel<<<used, stage_threads, 0, stream>>>(extent, stage, sums);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
     return used;
+}
+
+struct Fetch {
+    const SumPair* values;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const { return values[i]; }
+};
+/// Enqueues the sum of sums.
+inline void add_up(const SumPair* sums, index_t count, SumPair* target, cudaStream_t stream) {
+    sum_kernel<<<1, stage_threads, 0, stream>>>(count, Fetch{sums}, target);
+    gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
 }
 
 class DeviceStages {
@@ -99,8 +117,7 @@ class DeviceStages {
 
     template <class Extent, class Stage>
     void for_each(const Extent& extent, const Stage& stage) const {
-        stage_kernel<<<stage_blocks(extent), stage_threads, 0, stream_>>>(extent, stage);
-        gpu::check(cudaGetLastError(), "starting a stage of the deconvolution");
+        start_stage(extent, stage, stream_);
     }
 
     template <class Extent, class Stage>

@@ -2,6 +2,7 @@
 #pragma once
 // Reports the progress of iterations to the caller, and stops when the caller asks for it.
 
+#include <limits>
 #include <utility>
 
 #include "convolume/deconvolver.hpp"
@@ -25,7 +26,14 @@ class IterationProgress {
         done_ = 0;
     }
 
-    /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand.
+    /// So many iterations, from number `k` on, end before the caller wants to read an estimate.
+    int unread(int k) const {
+        const int every = run_.on_iteration ? run_.reads_every : 0;
+        return every > 0 ? every - (k - 1) % every : std::numeric_limits<int>::max();
+    }
+
+    /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand,
+    /// above 1 of those that are computed with it.
     void at(double fraction) const {
         throw_if_stopped(context_);
         if (context_.progress)

@@ -72,7 +72,11 @@ std::string DeconvolvePlan::to_string() const {
              << format_bytes(device_bytes) << " in all\n";
     else
         text << "on          " << engines << ", arrays of " << format_bytes(array_bytes)
-             << " in host memory" << (by_walks ? ", each iteration a walk along z" : "")
+             << " in host memory"
+             << (iterations_a_walk > 1
+                     ? message(", up to ", iterations_a_walk, " iterations a walk along z")
+                 : by_walks ? ", each iteration a walk along z"
+                            : "")
              << (device_bytes > 0 ? ", " + format_bytes(device_bytes) + " of each GPU" : "")
              << "\n";
     text << "host memory " << format_bytes(host_bytes) << "\n";

@@ -46,7 +46,7 @@ struct PartLayout {
     index_t image_bytes() const {
         return array_bytes(pixels(), narrow ? sizeof(std::uint16_t) : sizeof(float));
     }
-    index_t change_bytes() const { return array_bytes(voxels(), sizeof(Half)); }
+    index_t change_bytes() const { return array_bytes(voxels(), sizeof(ShortFloat)); }
     static index_t array_bytes(index_t samples, index_t sample_bytes = sizeof(float)) {
         return round_up(checked_multiply(samples, sample_bytes), gpu::DeviceMemory::alignment);
     }
@@ -82,7 +82,8 @@ class PassPart : public DeviceStages {
         };
         newest_ = place(true, layout_.voxels());
         before_ = place(layout_.has_before, layout_.voxels());
-        change_ = reinterpret_cast<Half*>(place_bytes(layout_.has_change, layout_.change_bytes()));
+        change_ =
+            reinterpret_cast<ShortFloat*>(place_bytes(layout_.has_change, layout_.change_bytes()));
         data_ = place_bytes(true, layout_.image_bytes());
         held_ = place(layout_.has_held, layout_.pixels());
         weights_ = place(true, layout_.weight_samples());
@@ -177,8 +178,8 @@ class PassPart : public DeviceStages {
         gpu::RowStage stage =
             stage_of(has_point_ ? gpu::RowStage::Kind::advance : gpu::RowStage::Kind::step, origin);
         stage.change = change_;
-        stage.last_unit = origin.last_unit;
-        stage.unit = origin.unit;
+        stage.last_format = origin.last_format;
+        stage.format = origin.format;
         stage.weight = weights_;
         stage.alike = layout_.alike;
         stage.least_weight = least_weight;
@@ -232,7 +233,7 @@ class PassPart : public DeviceStages {
     Buffer fetched_sums_;
     gpu::Event has_compared_, has_stepped_;
     float *newest_, *before_, *held_, *weights_;  ///< null: there is none
-    Half* change_;
+    ShortFloat* change_;
     char* data_;
     index_t most_sums_ = 0;
     index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums

@@ -5,6 +5,10 @@
 // object planes whose light is now complete, 2 (taps - 1) planes behind. Spectra lie in a ring of
 // slots. What a convolution makes takes the place of what nothing needs any more: an image plane
 // that of the first object plane it sees, an updated plane that of the first image plane it lights.
+//
+// What a walk updates may be what another one loads: walks in a chain, each with a ring of its own.
+
+#include <vector>
 
 #include "gpu/volumes/pair_axis.hpp"
 
@@ -24,11 +28,21 @@ class PlaneWalk {
     /// Updates the object planes `own`, `depth` planes a step. The axis has a grid of depth + taps
     /// - 1 samples or more.
     PlaneWalk(const gpu::PairAxis& axis, const gpu::Range& own, index_t depth)
-        : axis_(axis),
-          own_(own),
-          depth_(depth),
-          reach_(axis.taps - 1),
-          begin_(std::max<index_t>(0, own.begin - reach_)) {}
+        : PlaneWalk(axis, own, depth, loaded_for(axis, own).begin) {}
+
+    /// So many, of which each updates what the next one loads in the same step, and the last one
+    /// updates `own`.
+    static std::vector<PlaneWalk> chain(const gpu::PairAxis& axis, const gpu::Range& own,
+                                        index_t depth, index_t count) {
+        std::vector<gpu::Range> updated{own};
+        while (static_cast<index_t>(updated.size()) < count)
+            updated.push_back(loaded_for(axis, updated.back()));
+        std::vector<PlaneWalk> walks;
+        index_t begin = loaded_for(axis, updated.back()).begin;
+        for (auto of = updated.rbegin(); of != updated.rend(); ++of, begin -= axis.taps - 1)
+            walks.push_back(PlaneWalk(axis, *of, depth, begin));
+        return walks;
+    }
 
     /// Samples of a transform for steps of `depth` planes.
     static index_t least_grid(const gpu::PairAxis& axis, index_t depth) {
@@ -44,9 +58,7 @@ class PlaneWalk {
     index_t depth() const { return depth_; }
     const gpu::Range& own() const { return own_; }
     /// Object planes that are loaded, own or not.
-    gpu::Range loaded() const {
-        return gpu::Range{begin_, own_.end + reach_}.within(axis_.whole_object());
-    }
+    gpu::Range loaded() const { return loaded_for(axis_, own_); }
     index_t steps() const { return ceil_div(own_.end + reach_ - begin_, depth_); }
 
     WalkStep step(index_t k) const {
@@ -67,6 +79,15 @@ class PlaneWalk {
     index_t of_update(index_t plane) const { return in_ring(plane - reach_); }
 
   private:
+    /// The first step loads from plane `begin` on; there may be none before some later plane.
+    PlaneWalk(const gpu::PairAxis& axis, const gpu::Range& own, index_t depth, index_t begin)
+        : axis_(axis), own_(own), depth_(depth), reach_(axis.taps - 1), begin_(begin) {}
+
+    static gpu::Range loaded_for(const gpu::PairAxis& axis, const gpu::Range& own) {
+        return gpu::Range{own.begin - (axis.taps - 1), own.end + axis.taps - 1}.within(
+            axis.whole_object());
+    }
+
     index_t in_ring(index_t slot) const { return (slot % ring() + ring()) % ring(); }
 
     gpu::PairAxis axis_;

@@ -30,8 +30,9 @@ struct Problem {
     /// Whether the image is kept as uint16 on GPUs, for an iteration to read fewer bytes: where
     /// what is kept is what was recorded.
     bool keeps_uint16() const {
+        // wiener reads its image but once, and makes something else of it.
         return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
-               !options.saturation;
+               !options.saturation && options.method != DeconvolveMethod::wiener;
     }
     /// Options of the convolution from object to image, and of its adjoint.
     Options blur(Operation operation) const;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <vector>
 
 #include "convolume/error.hpp"
 
@@ -19,7 +19,7 @@ class Extrapolation {
   public:
     /// Of objects of so many voxels; `start` is what they begin with.
     Extrapolation(Momentum momentum, index_t voxels, float start)
-        : momentum_(momentum), voxels_(static_cast<double>(voxels)), unit_(power_of_two(start)) {}
+        : momentum_(momentum), voxels_(voxels), format_(voxels, start) {}
 
     /// `before`: the last objective.
     Origin origin(int iteration, double before) {
@@ -28,8 +28,8 @@ class Extrapolation {
         Origin origin;
         origin.iteration = iteration;
         origin.restart = restarts_;
-        origin.last_unit = last_unit_;
-        origin.unit = unit_;
+        origin.last_format = last_format_;
+        origin.format = format_;
         // Biggs and Andrews' point ahead is given up where it is worse; a heavy ball goes on.
         origin.ahead = {factor_, momentum_ == Momentum::heavy_ball ? 0.1F : 0};
         if (momentum_ == Momentum::biggs_andrews && factor_ > 0)
@@ -44,27 +44,21 @@ class Extrapolation {
     void took(const SumPair& products) {
         restarts_ = false;
         if (momentum_ != Momentum::biggs_andrews) return;
-        // The next change is about as large as the last one that is known. None of n numbers is
-        // larger than √n times their root mean square: 16 bits hold those of 4e9 voxels.
-        last_unit_ = unit_;
+        // The next change is about as large as the last one that is known.
+        last_format_ = format_;
         if (products.second > 0)
-            unit_ = power_of_two(static_cast<float>(std::sqrt(products.second / voxels_)));
+            format_ = ShortFormat(
+                voxels_,
+                static_cast<float>(std::sqrt(products.second / static_cast<double>(voxels_))));
         // Biggs and Andrews, eq. 10.
         const double factor = products.second > 0 ? products.first / products.second : 0;
         factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
     }
 
   private:
-    /// Products with it are exact.
-    static float power_of_two(float value) {
-        int exponent = 0;
-        std::frexp(value, &exponent);
-        return std::ldexp(1.0F, std::clamp(exponent, -100, 100));
-    }
-
     Momentum momentum_;
-    double voxels_;
-    float last_unit_ = 1, unit_;
+    index_t voxels_;
+    ShortFormat last_format_, format_;
     float factor_ = 0;
     bool restarts_ = true;
 };
@@ -83,17 +77,10 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
     double before = 0;
     int disputed = 0;  // steps in a row without consensus
     double least_held = std::numeric_limits<double>::infinity();
-    steps.begin(image, held_share);
-    for (int k = 1; k <= iterations; ++k) {
-        Taken taken = steps.take(extrapolation.origin(k, before), progress);
-        if (taken.refused) {
-            extrapolation.restart();
-            ++report.restarts;
-            taken = steps.take(extrapolation.origin(k, before), progress);
-        }
+    // Whether what was found of the iteration k ends them.
+    const auto ends = [&](int k, const Taken& taken) {
         if (!std::isfinite(taken.objective()))
             throw BadData("the estimate overflowed float32: scale the image to smaller numbers");
-        extrapolation.took(taken.products);
         report.iterations = k;
         report.last = {k, iterations,     -taken.misfit,
                        0, held_share > 0, std::sqrt(taken.held_out / pixels)};
@@ -104,13 +91,38 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
                 least_held = taken.held_out;
                 outcome.best = k - 1;
             }
-            if (k - 1 - outcome.best >= patience) break;
+            if (k - 1 - outcome.best >= patience) return true;
         }
         disputed = taken.consenting < options.consensus ? disputed + 1 : 0;
-        if (problem.seeks_consensus() && disputed == long_dispute) break;
+        if (problem.seeks_consensus() && disputed == long_dispute) return true;
         const double gain = before - taken.objective();
-        if (options.stop && k > unmatched + 1 && gain < *options.stop * before) break;
+        if (options.stop && k > unmatched + 1 && gain < *options.stop * before) return true;
         before = taken.objective();
+        return false;
+    };
+
+    const bool may_end = held_share > 0 || options.stop;
+    steps.begin(image, held_share);
+    for (int k = 1; k <= iterations;) {
+        const int together =
+            std::min({iterations - k + 1, may_end ? 1 : steps.most_together(), progress.unread(k)});
+        if (together > 1) {
+            std::vector<Origin> origins;
+            for (int i = 0; i < together; ++i) {
+                origins.push_back(extrapolation.origin(k + i, before));
+                extrapolation.took({});
+            }
+            for (const Taken& taken : steps.take_together(origins, progress)) ends(k++, taken);
+            continue;
+        }
+        Taken taken = steps.take(extrapolation.origin(k, before), progress);
+        if (taken.refused) {
+            extrapolation.restart();
+            ++report.restarts;
+            taken = steps.take(extrapolation.origin(k, before), progress);
+        }
+        extrapolation.took(taken.products);
+        if (ends(k++, taken)) break;
     }
     return outcome;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/richardson_lucy.hpp"
+#include "core/short_float.hpp"
 #include "deconvolve/variation.hpp"
 
 namespace convolume::deconvolve {
@@ -75,10 +76,20 @@ struct Copy {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
 };
 
+/// An image as float32 or, where that is null, as uint16.
+struct Pixels {
+    const float* values;
+    const std::uint16_t* narrow;
+    CONVOLUME_DEVICE float operator[](index_t i) const {
+        return values != nullptr ? values[i] : static_cast<float>(narrow[i]);
+    }
+};
+
 /// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
 /// negative likelihood relative to a perfect fit.
-struct Ratio {
-    const float* data;
+template <class Data>
+struct RatioWith {
+    Data data;
     float* model;
     richardson_lucy::Model rule;
     CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
@@ -93,12 +104,15 @@ struct Ratio {
     }
 };
 
+using Ratio = RatioWith<const float*>;
+
 /// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
 /// result is what the step adds.
-struct Step {
+template <class AnyWeights>
+struct StepWith {
     const float* point;
     float* correction;
-    const float* weight;
+    AnyWeights weight;
     float least_weight;
     CONVOLUME_DEVICE float operator()(index_t i, float slope = 0) const {
         const float next =
@@ -107,6 +121,8 @@ struct Step {
         return next - point[i];
     }
 };
+
+using Step = StepWith<const float*>;
 
 /// correction <- point (1 + correction): a step with an unmatched back projector.
 struct UnmatchedStep {
@@ -187,17 +203,36 @@ struct RatioHeldOut {
     }
 };
 
+/// What steps add to their points, kept whole or in 16 bits.
+struct WholeChanges {
+    float* values;
+    CONVOLUME_DEVICE float last(index_t i) const { return values[i]; }
+    CONVOLUME_DEVICE void keep(index_t i, float change) const { values[i] = change; }
+};
+struct ShortChanges {
+    ShortFloat* values;
+    bool has_last;
+    ShortFormat last_format, format;
+    CONVOLUME_DEVICE float last(index_t i) const {
+        return has_last ? last_format.lengthened(values[i]) : 0;
+    }
+    CONVOLUME_DEVICE void keep(index_t i, float change) const {
+        values[i] = format.shortened(change);
+    }
+};
+
 /// Takes a step and keeps what it adds; sums of that times what the last one added, and of the
 /// latter squared.
-template <class AnyStep>
+template <class AnyStep, class Changes = WholeChanges>
 struct StepWithProducts {
     AnyStep step;
-    float* change;
+    Changes changes;
     template <class... Near>
     CONVOLUME_DEVICE SumPair operator()(index_t i, const Near&... near) const {
-        const double old = change[i];
-        change[i] = step(i, near...);
-        return {change[i] * old, old * old};
+        const double old = changes.last(i);
+        const float change = step(i, near...);
+        changes.keep(i, change);
+        return {change * old, old * old};
     }
 };
 
@@ -230,6 +265,35 @@ struct Dot {
     CONVOLUME_DEVICE double operator()(index_t i) const {
         return static_cast<double>(a[i]) * static_cast<double>(b[i]);
     }
+};
+
+/// product <- product + factor direction; sums: direction · product, product².
+struct Product {
+    const float* direction;
+    float* product;
+    float factor;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        product[i] += factor * direction[i];
+        const double p = product[i];
+        return {static_cast<double>(direction[i]) * p, p * p};
+    }
+};
+
+/// Sums: a · b, b².
+struct DotAndSquare {
+    const float* a;
+    const float* b;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const double of_b = b[i];
+        return {static_cast<double>(a[i]) * of_b, of_b * of_b};
+    }
+};
+
+/// The first of two sums; the other is 0.
+template <class Stage>
+struct AsPair {
+    Stage stage;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const { return {stage(i), 0}; }
 };
 
 /// A step of conjugate gradients: the solution advances, the residual sinks; the sum is its square.

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <vector>
 
 #include "convolume/error.hpp"
 #include "core/richardson_lucy.hpp"
+#include "core/short_float.hpp"
 #include "deconvolve/iteration_progress.hpp"
 #include "deconvolve/pixels.hpp"
 #include "deconvolve/problem.hpp"
@@ -27,7 +29,7 @@ struct Origin {
     richardson_lucy::Ahead ahead{0, 0};
     bool restart = true;  ///< the estimate before is not known, or forgotten
     /// Of what the last step changed and of what this one changes, where these are kept in 16 bits.
-    float last_unit = 1, unit = 1;
+    ShortFormat last_format, format;
     /// An objective above this refuses the step.
     double most = std::numeric_limits<double>::infinity();
 };
@@ -82,6 +84,13 @@ class Steps {
     virtual void begin(const LoadedImage& image, float held_share) = 0;
     /// Compares the blurred point with the image, and takes a step.
     virtual Taken take(const Origin& origin, const IterationProgress& progress) = 0;
+
+    /// So many iterations that need not know of each other are faster together than one by one.
+    virtual int most_together() const { return 1; }
+    /// That many or fewer, one after another; nothing refuses their steps.
+    virtual std::vector<Taken> take_together(const std::vector<Origin>&, const IterationProgress&) {
+        throw InternalError("iterations are not taken together here");
+    }
 
     /// Of the method wiener: all iterations.
     virtual Outcome solve_wiener(const LoadedImage&, IterationProgress&) {

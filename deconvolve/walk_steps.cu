@@ -11,17 +11,19 @@ namespace convolume::deconvolve {
 WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
                      const std::vector<ConstImageView>& kernels,
                      const std::vector<Walker::Place>& places, int threads)
-    : voxels_(element_count(problem.object)),
+    : options_(problem.options),
+      voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
       arrays_(problem, axes[0], threads),
+      together_(static_cast<int>(places.front().together)),
       unmatched_(unmatched_steps(problem)),
       tv_weight_(tv_weight_of(problem)),
       variation_(variation_of(problem, 0)),
       compares_all_(!problem.options.saturation) {
     for (const Walker::Place& place : places) {
         const gpu::DeviceScope scope(place.device);
-        walkers_.push_back(std::make_unique<Walker>(place, problem, axes, kernels, arrays_));
+        walkers_.push_back(Walker::make(place, problem, axes, kernels, arrays_));
     }
 }
 
@@ -45,14 +47,11 @@ void WalkSteps::write_estimate(const float* values, index_t first, index_t count
     std::copy_n(values, count, arrays_.newest.data() + first);
 }
 void WalkSteps::read_estimate(float* values, index_t first, index_t count) const {
-    std::copy_n(arrays_.newest.data() + first, count, values);
-}
-
-template <class Stage>
-void WalkSteps::for_each(index_t count, const Stage& stage) const {
-    parallel_ranges(count, threads_, [&](index_t first, index_t last, int) {
-        for (index_t i = first; i < last; ++i) stage(i);
-    });
+    const float* const newest = arrays_.newest.data() + first;
+    std::copy_n(newest, count, values);
+    if (unadvanced_ == 0) return;
+    const float* const direction = arrays_.direction.data() + first;
+    for (index_t i = 0; i < count; ++i) values[i] += unadvanced_ * direction[i];
 }
 
 void WalkSteps::hold_out(const PhotonScale& photons, int halvings) {
@@ -67,6 +66,7 @@ void WalkSteps::put_back() {
 void WalkSteps::begin(const LoadedImage& image, float held_share) {
     model_ = model_of(image);
     held_share_ = held_share;
+    photons_ = image.photons;
     set_mean(variation_, image.mean);
     if (!has_weights_) {
         WalkTask task;
@@ -82,11 +82,12 @@ void WalkSteps::begin(const LoadedImage& image, float held_share) {
         for_each(voxels_, Fill{arrays_.newest.data(), start_of(image)});
 }
 
-WalkSums WalkSteps::walk(const WalkTask& task, const IterationProgress* progress) {
+std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgress* progress,
+                                      const std::function<void(const gpu::Range&)>& prepare) {
     index_t steps = 0;
     for (const auto& walker : walkers_) {
         if (walkers_.size() > 1) walker->keep_borders(threads_);
-        steps = std::max(steps, walker->steps());
+        steps = std::max(steps, walker->steps(task));
     }
     // Nothing may be under way in the arrays when an error leaves here.
     struct Drain {
@@ -98,40 +99,56 @@ WalkSums WalkSteps::walk(const WalkTask& task, const IterationProgress* progress
     const Drain drain{walkers_};
     for (index_t k = 0; k < steps; ++k) {
         for (const auto& walker : walkers_) {
-            if (k >= walker->steps()) continue;
+            if (k >= walker->steps(task)) continue;
+            if (prepare) prepare(walker->loads(k));
             const gpu::DeviceScope scope(walker->device());
             walker->enqueue(k, task);
         }
-        if (progress != nullptr) progress->at(static_cast<double>(k) / static_cast<double>(steps));
+        if (progress != nullptr)
+            progress->at(static_cast<double>(k) / static_cast<double>(steps) *
+                         static_cast<double>(std::max<std::size_t>(1, task.origins.size())));
     }
-    WalkSums sums;
+    std::vector<WalkSums> sums(std::max<std::size_t>(1, task.origins.size()));
     for (const auto& walker : walkers_) {
         const gpu::DeviceScope scope(walker->device());
-        const auto of_one = walker->finish();
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_one[i];
+        const std::vector<WalkSums> of_one = walker->finish();
+        for (std::size_t i = 0; i < sums.size(); ++i)
+            for (std::size_t which = 0; which < sums[i].size(); ++which)
+                sums[i][which] += of_one[i][which];
     }
     return sums;
 }
 
 Taken WalkSteps::take(const Origin& asked, const IterationProgress& progress) {
-    const Origin origin = without_memory_of_unmatched(asked, unmatched_);
+    Taken taken = take_together({asked}, progress).front();
+    // The step has been taken in the place of the estimate before.
+    taken.refused = taken.objective() > asked.most;
+    if (!taken.refused && arrays_.before) std::swap(arrays_.newest, arrays_.before);
+    return taken;
+}
+
+std::vector<Taken> WalkSteps::take_together(const std::vector<Origin>& asked,
+                                            const IterationProgress& progress) {
     WalkTask task;
-    task.origin = origin;
-    task.unmatched = origin.iteration <= unmatched_;
+    for (const Origin& origin : asked)
+        task.origins.push_back(without_memory_of_unmatched(origin, unmatched_));
+    task.unmatched_steps = unmatched_;
     task.tv_weight = tv_weight_;
     task.variation = variation_;
     task.model = model_;
     task.held_share = held_share_;
-    const auto [compared, products, variation] = walk(task, &progress);
-    Taken taken;
-    taken.misfit = compared.first;
-    taken.held_out = compared.second;
-    taken.penalty = static_cast<double>(tv_weight_) * variation.first;
-    taken.products = products;
-    // The step has been taken in the place of the estimate before.
-    taken.refused = taken.objective() > origin.most;
-    if (!taken.refused && arrays_.before) std::swap(arrays_.newest, arrays_.before);
-    return taken;
+    task.photons = photons_;
+    std::vector<Taken> all;
+    for (const auto& [compared, products, further] : walk(task, &progress)) {
+        Taken& taken = all.emplace_back();
+        taken.misfit = compared.first;
+        taken.held_out = compared.second;
+        if (tv_weight_ > 0) taken.penalty = static_cast<double>(tv_weight_) * further.first;
+        if (options_.method == DeconvolveMethod::gradient_consensus)
+            taken.consenting = further.first / static_cast<double>(voxels_);
+        taken.products = products;
+    }
+    return all;
 }
 
 }  // namespace convolume::deconvolve

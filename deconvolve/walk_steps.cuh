@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/thread_team.hpp"
 #include "deconvolve/walker.cuh"
 
 namespace convolume::deconvolve {
@@ -31,22 +32,38 @@ class WalkSteps final : public Steps {
     void put_back() override;
     void begin(const LoadedImage& image, float held_share) override;
     Taken take(const Origin& origin, const IterationProgress& progress) override;
+    int most_together() const override { return together_; }
+    std::vector<Taken> take_together(const std::vector<Origin>& origins,
+                                     const IterationProgress& progress) override;
+    Outcome solve_wiener(const LoadedImage& image, IterationProgress& progress) override;
 
   private:
-    WalkSums walk(const WalkTask& task, const IterationProgress* progress);
-    /// stage(i) for every i below `count`.
+    /// Calls prepare(planes) before object planes are loaded; of several walks, more than once.
+    std::vector<WalkSums> walk(const WalkTask& task, const IterationProgress* progress,
+                               const std::function<void(const gpu::Range&)>& prepare = {});
+    /// stage(i) for every i below `count`. Every thread has a stage of its own, which the arrays
+    /// cannot be aliases of.
     template <class Stage>
-    void for_each(index_t count, const Stage& stage) const;
+    void for_each(index_t count, const Stage& stage) const {
+        parallel_ranges(count, threads_, [&](index_t first, index_t last, int) {
+            const Stage own = stage;
+            for (index_t i = first; i < last; ++i) own(i);
+        });
+    }
 
+    DeconvolveOptions options_;
     index_t voxels_, pixels_;
     int threads_;
     WalkArrays arrays_;
     std::vector<std::unique_ptr<Walker>> walkers_;
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
+    int together_;
     int unmatched_;  ///< steps with the other back projector
     float tv_weight_;
     Variation variation_;
+    PhotonScale photons_;
+    float unadvanced_ = 0;  ///< of wiener: so much of the direction will be added to the solution
     bool has_weights_ = false;
     bool compares_all_;
 };

@@ -115,6 +115,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
         DeconvolveRun run;
         run.start = start_of_next();
+        run.reads_every = request_.dump_every;
         run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             on_iteration(iteration);
             if (!estimates_) return;

@@ -10,8 +10,8 @@
 
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
-#include "core/half.hpp"
 #include "core/richardson_lucy.hpp"
+#include "core/short_float.hpp"
 
 namespace convolume::gpu {
 
@@ -126,10 +126,9 @@ struct RowStage {
     richardson_lucy::Model model{0, 0};
     float less = 0;  ///< is subtracted from ratios
     // step, advance
-    /// What the last step added to its point, in units of `last_unit`, and what this one adds, in
-    /// units of `unit`. Null: neither.
-    Half* change = nullptr;
-    float last_unit = 1, unit = 1;
+    /// What the last step added to its point, and what this one adds. Null: neither.
+    ShortFloat* change = nullptr;
+    ShortFormat last_format, format;
     const float* weight = nullptr;
     richardson_lucy::AlikePlanes alike;  ///< of the weight
     float least_weight = 1e-30F;         ///< above 0; voxels of less become 0

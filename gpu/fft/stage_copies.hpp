@@ -102,25 +102,28 @@ struct StageRow {
     }
 };
 
-/// Numbers of 16 bits, which travel as they are where they lie in pairs.
-CONVOLUME_DEVICE float to_float(std::uint16_t value) {
-    return static_cast<float>(value);
-}
-CONVOLUME_DEVICE float to_float(float value) {
-    return value;
-}
+/// How an array's samples become numbers.
+struct AsNumbers {
+    template <class T>
+    CONVOLUME_DEVICE float operator()(T value) const {
+        return static_cast<float>(value);
+    }
+};
+struct AsChanges {
+    ShortFormat format;
+    CONVOLUME_DEVICE float operator()(ShortFloat value) const { return format.lengthened(value); }
+};
 
 /// The pair from sample x of `values` on, both as the thread of the row sees them; 0 where there is
 /// none.
 template <bool InPairs, class T>
-CONVOLUME_DEVICE Complex<float> load_pair(const T* values, const StageRow& row, int x) {
-    Complex<float> pair{0, 0};
+CONVOLUME_DEVICE Complex<T> load_pair(const T* values, const StageRow& row, int x) {
+    Complex<T> pair{};
     if constexpr (InPairs) {
-        const auto* const samples = reinterpret_cast<const Complex<T>*>(values + x);
-        if (row.holds(x)) pair = {to_float(samples->re), to_float(samples->im)};
+        if (row.holds(x)) pair = *reinterpret_cast<const Complex<T>*>(values + x);
     } else {
-        if (row.holds(x)) pair.re = to_float(values[x]);
-        if (row.holds(x + 1)) pair.im = to_float(values[x + 1]);
+        if (row.holds(x)) pair.re = values[x];
+        if (row.holds(x + 1)) pair.im = values[x + 1];
     }
     return pair;
 }
@@ -185,9 +188,7 @@ struct StageCopies {
                 context.template copy_few_or_zeros_async<2 * sizeof(T)>(&place, values + x,
                                                                         row.holds(x));
             } else if constexpr (sizeof(T) != sizeof(float)) {
-                place = {};
-                if (row.holds(x)) place.re = values[x];
-                if (row.holds(x + 1)) place.im = values[x + 1];
+                place = load_pair<InPairs>(values, row, x);
             } else {
                 context.template copy_few_or_zeros_async<4>(&place.re, values + x, row.holds(x));
                 context.template copy_few_or_zeros_async<4>(&place.im, values + x + 1,
@@ -197,12 +198,12 @@ struct StageCopies {
     }
 
     /// What was copied, or what memory has where that was not.
-    template <bool InPairs, class T>
+    template <bool InPairs, class T, class As = AsNumbers>
     CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const StageRow& row,
-                                         int sample, int x) const {
-        if (array >= Shape::arrays) return load_pair<InPairs>(values, row, x);
-        const Complex<T> pair = of_array<T>(array, sample);
-        return {to_float(pair.re), to_float(pair.im)};
+                                         int sample, int x, const As& as = {}) const {
+        const Complex<T> pair =
+            array < Shape::arrays ? of_array<T>(array, sample) : load_pair<InPairs>(values, row, x);
+        return {as(pair.re), as(pair.im)};
     }
 };
 

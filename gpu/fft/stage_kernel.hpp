@@ -104,22 +104,20 @@ struct StageSamples {
                         use(sample, sample - first, row.distance(position));
                 });
             };
-            const auto read = [&](Samples<float, at_a_time>& to, int array, const auto* values) {
+            const auto read = [&](Samples<float, at_a_time>& to, int array, const auto* values,
+                                  const auto& as) {
                 each([&](int sample, int i, int x) {
-                    to[i] = copies.template read<InPairs>(array, values, row, sample, x);
+                    to[i] = copies.template read<InPairs>(array, values, row, sample, x, as);
                 });
             };
-            read(point, newest_of_step, newest());
-            read(divisor, weight_of_step, weight());
+            read(point, newest_of_step, newest(), AsNumbers{});
+            read(divisor, weight_of_step, weight(), AsNumbers{});
             if (moves_ahead()) {
-                read(old, before_of_step, before());
+                read(old, before_of_step, before(), AsNumbers{});
                 each([&](int, int i, int) { point[i] = ahead(point[i], old[i]); });
             }
             each([&](int, int i, int) { old[i] = {0, 0}; });
-            if (has_old()) {
-                read(old, change_of_step, change());
-                each([&](int, int i, int) { old[i] = stage.last_unit * old[i]; });
-            }
+            if (has_old()) read(old, change_of_step, change(), AsChanges{stage.last_format});
 
             const auto take = [&](const auto& step_of) {
                 each([&](int sample, int i, int) {
@@ -141,13 +139,12 @@ struct StageSamples {
             if constexpr (Work == StageWork::advance)
                 each([&](int sample, int i, int) { v[sample] = next[i]; });
             if (!remembers || stage.change == nullptr) continue;
-            const float in_units = 1 / stage.unit;
             each([&](int, int i, int x) {
                 // Where there are no voxels all are 0.
                 const Complex<float> made = next[i] - point[i];
-                store_pair<InPairs>(
-                    stage.change + row.offset, row, x,
-                    Complex<Half>{to_half(in_units * made.re), to_half(in_units * made.im)});
+                store_pair<InPairs>(stage.change + row.offset, row, x,
+                                    Complex<ShortFloat>{stage.format.shortened(made.re),
+                                                        stage.format.shortened(made.im)});
                 add_product(made.re, old[i].re);
                 add_product(made.im, old[i].im);
             });
@@ -164,7 +161,7 @@ struct StageSamples {
     }
     CONVOLUME_DEVICE const float* newest() const { return stage.newest + row.offset; }
     CONVOLUME_DEVICE const float* before() const { return stage.before + row.offset; }
-    CONVOLUME_DEVICE const Half* change() const { return stage.change + row.offset; }
+    CONVOLUME_DEVICE const ShortFloat* change() const { return stage.change + row.offset; }
     CONVOLUME_DEVICE const float* held() const { return stage.held + row.offset; }
     CONVOLUME_DEVICE const float* weight() const {
         return stage.weight +

@@ -43,10 +43,10 @@ index_t pair_grid_z(int device, index_t least) {
 namespace {
 
 struct PassBytes {
-    PassBytes(const PairAxes& axes, index_t slots, std::size_t count)
+    PassBytes(const PairAxes& axes, index_t slots, std::size_t count, index_t rings)
         : pitch(round_up(axes[2].grid / 2 + 1, tile_columns<float>)),
           plane(checked_multiply(axes[1].grid, pitch)),
-          spectrum(checked_multiply(slots, plane * sample_bytes)),
+          spectrum(checked_multiply(checked_multiply(slots, rings), plane * sample_bytes)),
           kernels(
               checked_multiply(axes[0].grid * static_cast<index_t>(count), plane * sample_bytes)),
           taps(checked_multiply(axes[0].taps * static_cast<index_t>(count), plane * sample_bytes)) {
@@ -58,18 +58,20 @@ struct PassBytes {
 
 }  // namespace
 
-index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels) {
-    const PassBytes bytes(axes, slots, kernels);
+index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
+                                 index_t rings) {
+    const PassBytes bytes(axes, slots, kernels, rings);
     return checked_add(bytes.spectrum, bytes.taps);
 }
 
 PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
-                         const std::vector<ConstImageView>& kernels, index_t limit_bytes)
+                         const std::vector<ConstImageView>& kernels, index_t limit_bytes,
+                         index_t rings)
     : axes_(axes),
       slots_(slots),
       scale_(1 / (static_cast<double>(axes[0].grid) * static_cast<double>(axes[1].grid) *
                   static_cast<double>(axes[2].grid))) {
-    const PassBytes bytes(axes, slots, kernels.size());
+    const PassBytes bytes(axes, slots, kernels.size(), rings);
     pitch_ = bytes.pitch;
     plane_ = bytes.plane;
     keeps_spectrum_ = checked_add(bytes.spectrum, bytes.kernels) <= limit_bytes;
@@ -106,19 +108,20 @@ void PlanePasses::prepare(const ConstImageView& taps, const DeviceMemory& kernel
     check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
                           cudaMemcpyHostToDevice, stream),
           "copying the PSF");
+    auto* const planes = kernel.as<std::complex<float>>();
     RowSource source;
     source.pixels = {there.data(), taps.type, shape.y * shape.x, shape.x};
     source.planes = shape.z;
     source.loaded_y = shape.y;
     source.loaded_x = shape.x;
-    forward_rows<float>(axes_[2].grid, false, source, planes(kernel), stream);
     const index_t rows = axes_[1].grid, length = axes_[0].grid;
-    const Columns<float> in_planes = rows_of_planes(kernel, {0, shape.z});
+    forward_rows<float>(axes_[2].grid, false, source, {planes, plane_, pitch_, 0, shape.z}, stream);
+    const Columns<float> in_planes = rows_of_planes(planes, shape.z);
     transform_columns<float>(rows, Direction::forward, in_planes, {0, shape.y, 0, rows}, in_planes,
                              {0, rows, 0, rows}, stream);
     if (keeps_spectrum_)
-        transform_columns<float>(length, Direction::forward, columns(kernel),
-                                 {0, shape.z, 0, length}, columns(kernel), {0, length, 0, length},
+        transform_columns<float>(length, Direction::forward, columns(planes),
+                                 {0, shape.z, 0, length}, columns(planes), {0, length, 0, length},
                                  stream);
     stream.wait();
 }
@@ -137,20 +140,18 @@ RowStage PlanePasses::placed(const RowStage& stage, const Box& box) const {
     return there;
 }
 
-SpectrumPlanes<float> PlanePasses::planes(const DeviceMemory& memory, index_t first) const {
-    return {memory.as<std::complex<float>>(), plane_, pitch_, first,
-            memory.bytes() / (plane_ * sample_bytes)};
+SpectrumPlanes<float> PlanePasses::planes(const Slots& slots) const {
+    return {ring(slots.ring), plane_, pitch_, slots.first, slots_};
 }
 
 // Slots are the rows of each plane.
-Columns<float> PlanePasses::rows_of_planes(const DeviceMemory& memory, const Slots& slots) const {
-    return {memory.as<std::complex<float>>() + slots.first * plane_, pitch_, pitch_, slots.count,
-            plane_};
+Columns<float> PlanePasses::rows_of_planes(std::complex<float>* first_plane, index_t count) const {
+    return {first_plane, pitch_, pitch_, count, plane_};
 }
 
 // Slots are planes.
-Columns<float> PlanePasses::columns(const DeviceMemory& memory) const {
-    return {memory.as<std::complex<float>>(), plane_, plane_, 1, 0};
+Columns<float> PlanePasses::columns(std::complex<float>* first_plane) const {
+    return {first_plane, plane_, plane_, 1, 0};
 }
 
 // Rows of samples, in the first slots, to or from rows of the grid.
@@ -163,7 +164,7 @@ void PlanePasses::transform_y(const Box& box, Direction direction, const Slots& 
     for (index_t done = 0; done < slots.count;) {
         const index_t first = (slots.first + done) % slots_;
         const index_t count = std::min(slots.count - done, slots_ - first);
-        const Columns<float> there = rows_of_planes(spectrum_, {first, count});
+        const Columns<float> there = rows_of_planes(ring(slots.ring) + first * plane_, count);
         transform_columns<float>(length, direction, there, forward ? part : whole, there,
                                  forward ? whole : part, stream);
         done += count;
@@ -173,24 +174,25 @@ void PlanePasses::transform_y(const Box& box, Direction direction, const Slots& 
 void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
                           cudaStream_t stream) const {
     const Box of = box(side);
-    stage_rows(axes_[2].grid, placed(stage, of), slots.count, planes(spectrum_, slots.first),
-               scale_, nullptr, stream);
+    stage_rows(axes_[2].grid, placed(stage, of), slots.count, planes(slots), scale_, nullptr,
+               stream);
     transform_y(of, Direction::forward, slots, stream);
 }
 
 void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                          cudaStream_t stream, std::size_t kernel) const {
+                          cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
     const index_t taps = keeps_spectrum_ ? 0 : axes_[0].taps;
-    convolve_columns<float>(axes_[0].grid, columns(spectrum_), load, store,
-                            {columns(kernels_[kernel]), taps, adjoint}, stream);
+    convolve_columns<float>(axes_[0].grid, columns(ring(ring_index)), load, store,
+                            {columns(kernels_[kernel].as<std::complex<float>>()), taps, adjoint},
+                            stream);
 }
 
 index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
                              cudaStream_t stream) const {
     const Box of = box(side);
     transform_y(of, Direction::inverse, slots, stream);
-    const index_t blocks = stage_rows(axes_[2].grid, placed(stage, of), slots.count,
-                                      planes(spectrum_, slots.first), scale_, sums, stream);
+    const index_t blocks = stage_rows(axes_[2].grid, placed(stage, of), slots.count, planes(slots),
+                                      scale_, sums, stream);
     if (stage.kind == RowStage::Kind::ratio || stage.kind == RowStage::Kind::advance)
         transform_y(of, Direction::forward, slots, stream);
     return blocks;
@@ -205,7 +207,7 @@ void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStre
     rows.kept_y = of.rows;
     rows.kept_begin_x = of.first_x;
     rows.kept_x = of.count;
-    inverse_rows<float>(axes_[2].grid, false, planes(spectrum_, slots.first), rows, scale_, stream);
+    inverse_rows<float>(axes_[2].grid, false, planes(slots), rows, scale_, stream);
 }
 
 }  // namespace convolume::gpu

@@ -31,18 +31,19 @@ index_t pair_grid_z(int device, index_t least);
 class PlanePasses {
   public:
     enum class Side { object, image };
-    /// Slots `first` and following, modulo all.
+    /// Slots `first` and following of a ring, modulo its slots.
     struct Slots {
-        index_t first = 0, count = 0;
+        index_t first = 0, count = 0, ring = 0;
     };
 
     /// Taps of one kernel or of several: real, C order, in host memory. Throws OutOfMemory where it
     /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew by
-    /// each pass along z, which takes some more time.
+    /// each pass along z, which takes some more time. There may be several rings of slots.
     PlanePasses(int device, const PairAxes& axes, index_t slots,
-                const std::vector<ConstImageView>& kernels, index_t limit_bytes);
-    /// What it takes at least, with so many kernels.
-    static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels);
+                const std::vector<ConstImageView>& kernels, index_t limit_bytes, index_t rings = 1);
+    /// What it takes at least, with so many kernels and rings.
+    static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
+                               index_t rings = 1);
 
     index_t bytes() const;
     /// Sums that a stage may have, two a block.
@@ -59,9 +60,9 @@ class PlanePasses {
 
     /// Samples that a stage makes become spectra along y and x.
     void forward(Side side, const RowStage& stage, const Slots& slots, cudaStream_t stream) const;
-    /// Along z: forward, times a kernel or its conjugate, and back.
+    /// Along z, within a ring: forward, times a kernel or its conjugate, and back.
     void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                 cudaStream_t stream, std::size_t kernel = 0) const;
+                 cudaStream_t stream, std::size_t kernel = 0, index_t ring = 0) const;
     /// Spectra become samples, for a stage. Samples of a ratio and of an advance become spectra
     /// again. `sums` as in stage_rows(); returns the number of blocks.
     index_t inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
@@ -76,9 +77,10 @@ class PlanePasses {
     };
     Box box(Side side) const;
     RowStage placed(const RowStage& stage, const Box& box) const;
-    SpectrumPlanes<float> planes(const DeviceMemory& memory, index_t first = 0) const;
-    Columns<float> rows_of_planes(const DeviceMemory& memory, const Slots& slots) const;
-    Columns<float> columns(const DeviceMemory& memory) const;
+    SpectrumPlanes<float> planes(const Slots& slots) const;
+    Columns<float> rows_of_planes(std::complex<float>* first_plane, index_t count) const;
+    Columns<float> columns(std::complex<float>* first_plane) const;
+    std::complex<float>* ring(index_t index) const { return slot(index * slots_); }
     void prepare(const ConstImageView& taps, const DeviceMemory& kernel);
     void transform_y(const Box& box, Direction direction, const Slots& slots,
                      cudaStream_t stream) const;

@@ -137,6 +137,9 @@ struct DeconvolveRun {
     /// had not been interrupted, from an estimate of the object's shape.
     ConstImageView start{};
     std::function<void(const Iteration&, const EstimateReader&)> on_iteration;  ///< may be empty
+    /// Of so many iterations, on_iteration reads the estimate after the last one at most; 0: never.
+    /// Those between may be computed together: they are then reported together, and may not read.
+    int reads_every = 1;
 };
 
 struct DeconvolveReport {
@@ -156,6 +159,7 @@ struct CONVOLUME_API DeconvolvePlan {
     bool on_device = false;         ///< all arrays stay in the memory of GPUs
     bool by_walks = false;          ///< arrays in host memory; an iteration is one walk of the GPUs
                                     ///< along z
+    int iterations_a_walk = 1;      ///< or so many are, where none is looked at and none may end
     std::string engines;            ///< "gpu:0 gpu:1"; of a host loop the engines that convolve
     Shape3 object;                  ///< extents of the estimate
     Shape3 grid;                    ///< of the transforms

@@ -3,10 +3,12 @@
 // grid's length, gives what direct sums give. So wrong slots, ranges and lengths are seen without a
 // GPU.
 
+#include <utility>
 #include <vector>
 
 #include "deconvolve/plane_parts.hpp"
 #include "deconvolve/plane_walk.hpp"
+#include "deconvolve/walk_prediction.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
 
@@ -66,7 +68,27 @@ struct Slots {
     }
 };
 
-// One iteration by direct sums: the model, then what its ratios with the data send back.
+// Direct sums.
+Samples blurred(const gpu::PairAxis& axis, const Samples& taps, const Samples& object) {
+    Samples image(at(axis.image));
+    for (index_t i = 0; i < axis.image; ++i)
+        for (index_t t = 0; t < axis.taps; ++t) {
+            const index_t o = i + axis.shift - t;
+            if (o >= 0 && o < axis.object) image[at(i)] += taps[at(t)] * object[at(o)];
+        }
+    return image;
+}
+Samples projected_back(const gpu::PairAxis& axis, const Samples& taps, const Samples& image) {
+    Samples object(at(axis.object));
+    for (index_t i = 0; i < axis.image; ++i)
+        for (index_t t = 0; t < axis.taps; ++t) {
+            const index_t o = i + axis.shift - t;
+            if (o >= 0 && o < axis.object) object[at(o)] += taps[at(t)] * image[at(i)];
+        }
+    return object;
+}
+
+// One iteration: the model, then what its ratios with the data send back.
 struct Direct {
     Samples taps, object, data, back;
 
@@ -77,19 +99,35 @@ struct Direct {
         fill(taps, axis.taps);
         fill(object, axis.object);
         fill(data, axis.image);
-        back.resize(at(axis.object));
-        for (index_t i = 0; i < axis.image; ++i) {
-            double model = 0;
-            for (index_t t = 0; t < axis.taps; ++t) {
-                const index_t o = i + axis.shift - t;
-                if (o >= 0 && o < axis.object) model += taps[at(t)] * object[at(o)];
-            }
-            for (index_t t = 0; t < axis.taps; ++t) {
-                const index_t o = i + axis.shift - t;
-                if (o >= 0 && o < axis.object) back[at(o)] += taps[at(t)] * data[at(i)] / model;
-            }
-        }
+        Samples ratios = blurred(axis, taps, object);
+        for (std::size_t i = 0; i < ratios.size(); ++i) ratios[i] = data[i] / ratios[i];
+        back = projected_back(axis, taps, ratios);
     }
+};
+
+// The ring of a walk.
+struct WalkSlots : Slots {
+    PlaneWalk walk;
+
+    WalkSlots(const gpu::PairAxis& of, const Samples& kernel, const PlaneWalk& of_walk)
+        : Slots(of, kernel, of_walk.ring()), walk(of_walk) {}
+
+    void load(const WalkStep& step, const Samples& object) {
+        for (index_t o = step.load.begin; o < step.load.end; ++o)
+            (*this)[walk.of_object(o)] = object[at(o)];
+    }
+    void blur(const WalkStep& step) {
+        if (step.image.count() == 0) return;
+        along_z(axis.object_map(step.seen, walk.of_object(step.seen.begin), walk.ring()),
+                axis.image_map(step.image, walk.of_image(step.image.begin), walk.ring()), false);
+    }
+    void blur_back(const WalkStep& step) {
+        if (step.update.count() == 0) return;
+        along_z(axis.image_map(step.light, walk.of_image(step.light.begin), walk.ring()),
+                axis.object_map(step.update, walk.of_update(step.update.begin), walk.ring()), true);
+    }
+    // An updated sample, of which nothing is left.
+    double take(index_t o) { return std::exchange((*this)[walk.of_update(o)], poison); }
 };
 
 void check_equal(const Samples& got, const Samples& want) {
@@ -172,35 +210,135 @@ TEST_CASE("deconvolve: a walk along z is an iteration") {
         std::vector<int> updates(at(axis.object));
         for (const PlanePart& part : parts) {
             const PlaneWalk walk(axis, part.object, depth);
-            Slots slots(axis, direct.taps, walk.ring());
-            const auto map_of = [&](const gpu::Range& planes, bool image, index_t slot) {
-                return image ? axis.image_map(planes, slot, walk.ring())
-                             : axis.object_map(planes, slot, walk.ring());
-            };
+            WalkSlots slots(axis, direct.taps, walk);
             for (index_t s = 0; s < walk.steps(); ++s) {
                 const WalkStep step = walk.step(s);
-                for (index_t o = step.load.begin; o < step.load.end; ++o)
-                    slots[walk.of_object(o)] = direct.object[at(o)];
-                if (step.image.count() > 0)
-                    slots.along_z(map_of(step.seen, false, walk.of_object(step.seen.begin)),
-                                  map_of(step.image, true, walk.of_image(step.image.begin)), false);
+                slots.load(step, direct.object);
+                slots.blur(step);
                 for (index_t i = step.image.begin; i < step.image.end; ++i) {
                     double& value = slots[walk.of_image(i)];
                     value = direct.data[at(i)] / value;
                 }
-                if (step.update.count() == 0) continue;
-                slots.along_z(map_of(step.light, true, walk.of_image(step.light.begin)),
-                              map_of(step.update, false, walk.of_update(step.update.begin)), true);
+                slots.blur_back(step);
                 for (index_t o = step.update.begin; o < step.update.end; ++o) {
-                    back[at(o)] = slots[walk.of_update(o)];
+                    back[at(o)] = slots.take(o);
                     ++updates[at(o)];
-                    slots[walk.of_update(o)] = poison;
                 }
             }
         }
         REQUIRE(updates == std::vector<int>(updates.size(), 1));
         check_equal(back, direct.back);
     }
+}
+
+// As in an iteration of rlgc: what two images send back is multiplied, blurred and projected back
+// once more, in the same steps.
+TEST_CASE("deconvolve: walks in a chain follow each other") {
+    Random random(test_seed("chains of walks"));
+    for (int k = 0; k < 600; ++k) {
+        gpu::PairAxis axis = random_axis(random);
+        const Direct direct(axis, random);
+        const Samples second = Direct(axis, random).data;
+        Samples want = projected_back(axis, direct.taps, second);
+        for (std::size_t o = 0; o < want.size(); ++o) want[o] *= direct.back[o];
+        want = projected_back(axis, direct.taps, blurred(axis, direct.taps, want));
+
+        const index_t depth = random.integer(1, 12);
+        axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
+        const std::vector<PlanePart> parts = divide_planes(
+            axis, random_speeds(random, random.integer(1, std::min<index_t>(axis.object, 3))));
+        INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
+                         << axis.shift << ", depth " << depth << ", walks " << parts.size());
+        Samples got(at(axis.object));
+        std::vector<int> updates(at(axis.object));
+        for (const PlanePart& part : parts) {
+            const std::vector<PlaneWalk> walks = PlaneWalk::chain(axis, part.object, depth, 2);
+            REQUIRE(walks.size() == 2);
+            WalkSlots halves[] = {{axis, direct.taps, walks[0]}, {axis, direct.taps, walks[0]}};
+            WalkSlots last(axis, direct.taps, walks[1]);
+            for (index_t s = 0; s < walks[1].steps(); ++s) {
+                const WalkStep step = walks[0].step(s), behind = walks[1].step(s);
+                REQUIRE(behind.load.begin == step.update.begin);
+                REQUIRE(behind.load.end == step.update.end);
+                halves[0].load(step, direct.object);
+                halves[0].blur(step);
+                for (index_t i = step.image.begin; i < step.image.end; ++i) {
+                    const index_t slot = walks[0].of_image(i);
+                    halves[0][slot] = direct.data[at(i)] / halves[0][slot];
+                    halves[1][slot] = second[at(i)];
+                }
+                for (WalkSlots& half : halves) half.blur_back(step);
+                for (index_t o = step.update.begin; o < step.update.end; ++o)
+                    last[walks[1].of_object(o)] = halves[0].take(o) * halves[1].take(o);
+                last.blur(behind);
+                last.blur_back(behind);
+                for (index_t o = behind.update.begin; o < behind.update.end; ++o) {
+                    got[at(o)] = last.take(o);
+                    ++updates[at(o)];
+                }
+            }
+        }
+        REQUIRE(updates == std::vector<int>(updates.size(), 1));
+        check_equal(got, want);
+    }
+}
+
+// As iterations that are taken together: each loads what the one before updates.
+TEST_CASE("deconvolve: a chain of walks is several iterations") {
+    Random random(test_seed("iterations in a chain"));
+    for (int k = 0; k < 300; ++k) {
+        gpu::PairAxis axis = random_axis(random);
+        const Direct direct(axis, random);
+        const index_t count = random.integer(1, 4), depth = random.integer(1, 12);
+        Samples want = direct.object;
+        for (index_t i = 0; i < count; ++i) {
+            Samples ratios = blurred(axis, direct.taps, want);
+            for (std::size_t z = 0; z < ratios.size(); ++z) ratios[z] = direct.data[z] / ratios[z];
+            want = projected_back(axis, direct.taps, ratios);
+        }
+        axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
+        const std::vector<PlaneWalk> walks =
+            PlaneWalk::chain(axis, axis.whole_object(), depth, count);
+        INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
+                         << axis.shift << ", depth " << depth << ", iterations " << count);
+        std::vector<WalkSlots> slots;
+        for (const PlaneWalk& walk : walks) slots.emplace_back(axis, direct.taps, walk);
+        std::vector<Samples> estimates(at(count + 1), Samples(at(axis.object), poison));
+        estimates.front() = direct.object;
+        for (index_t s = 0; s < walks.back().steps(); ++s)
+            for (index_t i = 0; i < count; ++i) {
+                const WalkStep step = walks[at(i)].step(s);
+                WalkSlots& ring = slots[at(i)];
+                ring.load(step, estimates[at(i)]);
+                ring.blur(step);
+                for (index_t z = step.image.begin; z < step.image.end; ++z) {
+                    double& value = ring[walks[at(i)].of_image(z)];
+                    value = direct.data[at(z)] / value;
+                }
+                ring.blur_back(step);
+                for (index_t o = step.update.begin; o < step.update.end; ++o)
+                    estimates[at(i + 1)][at(o)] = ring.take(o);
+            }
+        for (std::size_t o = 0; o < want.size(); ++o)
+            REQUIRE(std::abs(estimates.back()[o] - want[o]) <= 1e-11 * want[o]);
+    }
+}
+
+TEST_CASE("deconvolve: iterations go together while the bus is slower than the GPU") {
+    gpu::PairAxis z;
+    z.object = z.image = 300;
+    z.taps = 30;
+    const auto seconds = [&](index_t depth, index_t together, double bus, double memory) {
+        const WalkTraffic traffic{300e6, 100e6, 500e6};
+        return iteration_seconds(z, 1e6, depth, together, traffic, {bus, bus, memory});
+    };
+    // Bound by the bus: half of the time each.
+    CHECK(seconds(30, 2, 1e9, 1e12) == Approx(seconds(30, 1, 1e9, 1e12) / 2));
+    CHECK(seconds(30, 1, 1e9, 1e12) > 0.3);
+    CHECK(seconds(30, 1, 1e9, 1e12) < 0.4);
+    // Bound by the GPU: nothing is won, and shallow steps lose.
+    CHECK(seconds(30, 2, 1e15, 1e12) == seconds(30, 1, 1e15, 1e12));
+    CHECK(seconds(3, 2, 1e15, 1e12) > 1.5 * seconds(30, 1, 1e15, 1e12));
 }
 
 TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least one") {

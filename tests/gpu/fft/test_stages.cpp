@@ -2,6 +2,7 @@
 // Passes over rows with a stage, on the host: transforms by FFTW and the formulas in double
 // precision are what they must give.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -197,9 +198,10 @@ void check_step(int begin, int end, const StepCase& of) {
     const auto corrections = check.fill();
     const auto spectrum = check.spectrum;
     auto newest = check.light(5), before = check.light(6), weight = check.light(8);
-    constexpr float last_unit = 0.25F, unit = 2;
-    std::vector<Half> change;
-    for (const float value : check.light(7)) change.push_back(to_half(value));
+    const ShortFormat last_format(check.elements(), 5), format(check.elements(), 40);
+    const double largest_change = format.lengthened(format.shortened(1e30F));
+    std::vector<ShortFloat> change;
+    for (const float value : check.light(7)) change.push_back(last_format.shortened(value));
     weight[check.element(0, 0, 2)] = 1e-3F;
     const auto newest_was = newest, before_was = before, change_was = change;
     RowStage stage = check.stage(of.advances ? RowStage::Kind::advance : RowStage::Kind::step);
@@ -208,8 +210,8 @@ void check_step(int begin, int end, const StepCase& of) {
     stage.restart = restart;
     stage.ahead = {0.5F, 0};
     if (changes) stage.change = change.data();
-    stage.last_unit = last_unit;
-    stage.unit = unit;
+    stage.last_format = last_format;
+    stage.format = format;
     stage.weight = weight.data();
     stage.alike = {1, 2};
     if (of.least_weight) stage.least_weight = 1e-2F;
@@ -240,11 +242,11 @@ void check_step(int begin, int end, const StepCase& of) {
                 wrong += !(std::abs(got - next) <= 3e-5 * (1 + std::abs(next)));
                 const double made = next - point;
                 const double old =
-                    restart ? 0 : last_unit * static_cast<double>(to_float(change_was[i]));
-                // 11 bits are kept.
+                    restart ? 0 : static_cast<double>(last_format.lengthened(change_was[i]));
+                const double kept = std::clamp(made, -largest_change, largest_change);
                 if (changes)
-                    wrong += !(std::abs(unit * static_cast<double>(to_float(change[i])) - made) <=
-                               5.2e-4 * (0.1 + std::abs(made)));
+                    wrong += !(std::abs(static_cast<double>(format.lengthened(change[i])) - kept) <=
+                               3e-4 * std::abs(kept) + 40.0 / 512);
                 products += made * old;
                 squares += old * old;
             }

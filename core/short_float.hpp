@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Samples in 16 bits each, for what enters sums of products only.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/shape.hpp"
+
+namespace convolume {
+
+/// A sign, then an exponent and a fraction as a ShortFormat says.
+struct ShortFloat {
+    std::uint16_t bits;
+};
+
+/// Of n samples none is larger than √n times their root mean square. Few samples need few exponents
+/// and have more significant bits, where many have errors that cancel in their sum.
+class ShortFormat {
+  public:
+    ShortFormat() = default;
+    /// For `count` samples of about this root mean square, above 0. Up to 2 √count of that are
+    /// held; what is larger becomes the largest. Steps between the smallest are 2^-9 of it or less,
+    /// of 2^32 samples or fewer.
+    ShortFormat(index_t count, float root_mean_square) {
+        int root = 0;  // √count <= 2^root
+        while (root < 31 && (index_t{1} << (2 * root)) < count) ++root;
+        const int exponent_bits = root <= 8 ? 3 : 4;
+        int exponent = 0;
+        std::frexp(root_mean_square, &exponent);
+        exponent = exponent < -90 ? -90 : exponent > 90 ? 90 : exponent;
+        // The largest has the exponent 2^exponent_bits - 1 of a float32, which is subnormal
+        // below 1.
+        const int largest = exponent + root + 1;
+        shift_ = 23 - (15 - exponent_bits);
+        from_ = std::ldexp(1.0F, largest + 26 - (1 << exponent_bits));
+        to_ = std::ldexp(1.0F, (1 << exponent_bits) - 26 - largest);
+    }
+
+    /// To the nearest, ties to even.
+    CONVOLUME_DEVICE ShortFloat shortened(float value) const {
+        const std::uint32_t whole = bits_of(value * to_ * 7.88860905e-31F);  // 2^-100
+        std::uint32_t bits = whole & 0x7fffffffU;
+        bits = (bits + (1U << (shift_ - 1)) - 1 + (bits >> shift_ & 1U)) >> shift_;
+        bits = bits > 0x7fffU ? 0x7fffU : bits;
+        return {static_cast<std::uint16_t>(bits | (whole >> 16 & 0x8000U))};
+    }
+    CONVOLUME_DEVICE float lengthened(ShortFloat value) const {
+        const std::uint32_t magnitude = (value.bits & 0x7fffU) << shift_;
+        const float held = float_of(magnitude) * 1.26765060e30F * from_;  // 2^100
+        return (value.bits & 0x8000U) != 0 ? -held : held;
+    }
+
+  private:
+    CONVOLUME_DEVICE static std::uint32_t bits_of(float value) {
+#ifdef __CUDA_ARCH__
+        return __float_as_uint(value);
+#else
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &value, sizeof bits);
+        return bits;
+#endif
+    }
+    CONVOLUME_DEVICE static float float_of(std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+        return __uint_as_float(bits);
+#else
+        float value = 0;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+#endif
+    }
+
+    float from_ = 1, to_ = 1;
+    int shift_ = 11;
+};
+
+}  // namespace convolume

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in 16 bits: how far they are from what they stand for, and what they hold.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/short_float.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/random.hpp"
+
+namespace convolume::testing {
+
+namespace {
+
+struct Expected {
+    index_t count;
+    int significant;  ///< bits of large samples
+};
+
+}  // namespace
+
+TEST_CASE("samples in 16 bits") {
+    Random random(test_seed("samples in 16 bits"));
+    for (const auto& [count, significant] :
+         {Expected{1, 13}, Expected{1000, 13}, Expected{1 << 16, 13}, Expected{(1 << 16) + 1, 12},
+          Expected{index_t{1} << 32, 12}}) {
+        for (const float scale : {1e-20F, 0.3F, 1.0F, 7e12F}) {
+            INFO(count << " samples of about " << scale);
+            const ShortFormat format(count, scale);
+            const float largest = scale * std::sqrt(static_cast<float>(count));
+            // Between two of its numbers half of their distance, and no more.
+            for (int i = 0; i < 4000; ++i) {
+                const double share = std::pow(2.0, -24 * random.uniform()) * (i % 2 == 0 ? 1 : -1);
+                const auto value = static_cast<float>(share * largest);
+                const double held = format.lengthened(format.shortened(value));
+                const double away = std::abs(held - static_cast<double>(value));
+                const double relative =
+                    std::ldexp(std::abs(static_cast<double>(value)), -significant);
+                const double least = std::ldexp(static_cast<double>(scale), -10);
+                REQUIRE(away <= 1.0001 * std::max(relative, least));
+                // What is held stays.
+                const auto again = static_cast<float>(held);
+                REQUIRE(format.lengthened(format.shortened(again)) == again);
+            }
+            CHECK(format.lengthened(format.shortened(0)) == 0);
+            const float most =
+                format.lengthened(format.shortened(std::numeric_limits<float>::max()));
+            CHECK(most >= largest);
+            CHECK(format.lengthened(format.shortened(-std::numeric_limits<float>::infinity())) ==
+                  -most);
+            CHECK(std::isfinite(
+                format.lengthened(format.shortened(std::numeric_limits<float>::quiet_NaN()))));
+            // Ties go to even.
+            const float step = format.lengthened({1});
+            CHECK(format.shortened(0.5F * step).bits == 0);
+            CHECK(format.shortened(1.5F * step).bits == 2);
+            CHECK(format.shortened(2.5F * step).bits == 2);
+        }
+    }
+}
+
+}  // namespace convolume::testing

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which iterations are taken together, where steps offer it: those that nobody looks at, and that
+// nothing ends.
+
+#include <vector>
+
+#include "deconvolve/richardson_lucy.hpp"
+#include "tests/catch.hpp"
+
+using namespace convolume;
+using namespace convolume::deconvolve;
+
+namespace {
+
+// Remembers how many iterations it was asked for at once, and where they start from.
+struct CountingSteps : Steps {
+    std::vector<int> groups;
+    std::vector<Origin> origins;
+
+    HostMemory staging() const override { return HostMemory::ordinary; }
+    int threads() const override { return 1; }
+    void write_image(const float*, index_t, index_t) override {}
+    void write_estimate(const float*, index_t, index_t) override {}
+    void read_estimate(float*, index_t, index_t) const override {}
+    void hold_out(const PhotonScale&, int) override {}
+    void put_back() override {}
+    void begin(const LoadedImage&, float) override {}
+    Taken take(const Origin& origin, const IterationProgress& progress) override {
+        return take_together({origin}, progress).front();
+    }
+    int most_together() const override { return 4; }
+    std::vector<Taken> take_together(const std::vector<Origin>& asked,
+                                     const IterationProgress&) override {
+        groups.push_back(static_cast<int>(asked.size()));
+        std::vector<Taken> all;
+        for (const Origin& origin : asked) {
+            origins.push_back(origin);
+            all.emplace_back().misfit = 1.0 / origin.iteration;
+        }
+        return all;
+    }
+};
+
+struct Found {
+    CountingSteps steps;
+    std::vector<int> told;
+    Outcome outcome;
+};
+
+Found iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
+    Problem problem;
+    problem.options = options;
+    problem.image = problem.object = {1, 1, 1};
+    Found found;
+    DeconvolveRun run;
+    run.reads_every = reads_every;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+        found.told.push_back(iteration.number);
+    };
+    const ExecutionContext context;
+    IterationProgress progress(context, run, options.iterations);
+    found.outcome = iterate(found.steps, problem, {}, held_share, progress, options.iterations);
+    return found;
+}
+
+DeconvolveOptions heavy_ball(int iterations) {
+    DeconvolveOptions options;
+    options.method = DeconvolveMethod::scaled_heavy_ball;
+    options.iterations = iterations;
+    return options;
+}
+
+using Groups = std::vector<int>;
+
+}  // namespace
+
+TEST_CASE("deconvolve: iterations are taken together up to those that are looked at") {
+    CHECK(iterations(heavy_ball(11), 0).steps.groups == Groups{4, 4, 3});
+    CHECK(iterations(heavy_ball(3), 1).steps.groups == Groups{1, 1, 1});
+    CHECK(iterations(heavy_ball(8), 3).steps.groups == Groups{3, 3, 2});
+    CHECK(iterations(heavy_ball(13), 6).steps.groups == Groups{4, 2, 4, 2, 1});
+    CHECK(iterations(heavy_ball(4), 0).told == Groups{1, 2, 3, 4});
+    CHECK(iterations(heavy_ball(4), 0).outcome.report.iterations == 4);
+}
+
+TEST_CASE("deconvolve: iterations that may end are taken one by one") {
+    DeconvolveOptions options = heavy_ball(5);
+    options.stop = 1e-9;
+    CHECK(iterations(options, 0).steps.groups == Groups(5, 1));
+    CHECK(iterations(heavy_ball(5), 0, 0.1F).steps.groups == Groups(5, 1));
+}
+
+TEST_CASE("deconvolve: iterations together start where each one would") {
+    const Found together = iterations(heavy_ball(9), 0), alone = iterations(heavy_ball(9), 1);
+    REQUIRE(together.steps.origins.size() == alone.steps.origins.size());
+    for (std::size_t i = 0; i < alone.steps.origins.size(); ++i) {
+        const Origin &got = together.steps.origins[i], &want = alone.steps.origins[i];
+        CHECK(got.iteration == static_cast<int>(i) + 1);
+        CHECK(got.iteration == want.iteration);
+        CHECK(got.ahead.factor == want.ahead.factor);
+        CHECK(got.ahead.least_share == want.ahead.least_share);
+        CHECK(got.restart == want.restart);
+        CHECK(got.restart == (i == 0));
+        CHECK(got.most == want.most);
+    }
+}

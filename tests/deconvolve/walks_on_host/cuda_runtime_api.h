@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The part of CUDA's runtime that walks use, without a GPU. A stream is a queue of work, which is
+// done when somebody waits for it, no earlier. Then streams run as far ahead of others as events
+// let them, now this one, now that one: a missing event gives a wrong result.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "tests/support/random.hpp"
+
+using cudaError_t = int;
+enum {
+    cudaMemcpyDefault,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost
+};
+enum { cudaStreamNonBlocking, cudaEventDefault, cudaEventDisableTiming };
+
+namespace walks_on_host {
+
+struct Event {
+    long recorded = 0, passed = 0;  ///< times
+};
+
+struct Work {
+    std::function<void()> run;
+    const Event* awaited = nullptr;
+    long awaited_times = 0;
+};
+
+using Stream = std::deque<Work>;
+
+class Machine {
+  public:
+    static Machine& one() {
+        static Machine machine;
+        return machine;
+    }
+    void set_seed(std::uint64_t seed) { random_ = convolume::testing::Random(seed); }
+
+    void add(Stream* stream) { streams_.push_back(stream); }
+    void remove(Stream* stream) { std::erase(streams_, stream); }
+
+    void enqueue(Stream* stream, Work work) { stream->push_back(std::move(work)); }
+    template <class Condition>
+    void run_until(const Condition& done) {
+        while (!done())
+            if (!go_on()) throw std::logic_error("streams wait for each other");
+    }
+
+  private:
+    static bool can_go_on(const Stream* stream) {
+        if (stream->empty()) return false;
+        const Work& next = stream->front();
+        return next.awaited == nullptr || next.awaited->passed >= next.awaited_times;
+    }
+    // One piece of work, of the first stream that can go on: it gets as far ahead of the others as
+    // it can. Now and then another one comes first.
+    bool go_on() {
+        if (random_.chance(0.02) && !streams_.empty())
+            std::rotate(streams_.begin(),
+                        streams_.begin() +
+                            random_.integer(0, static_cast<std::int64_t>(streams_.size() - 1)),
+                        streams_.end());
+        const auto first = std::find_if(streams_.begin(), streams_.end(), can_go_on);
+        if (first == streams_.end()) return false;
+        Stream& stream = **first;
+        const Work work = std::move(stream.front());
+        stream.pop_front();
+        if (work.run) work.run();
+        return true;
+    }
+
+    std::vector<Stream*> streams_;
+    convolume::testing::Random random_{1};
+};
+
+}  // namespace walks_on_host
+
+using cudaStream_t = walks_on_host::Stream*;
+using cudaEvent_t = walks_on_host::Event*;
+
+inline void enqueue(cudaStream_t stream, std::function<void()> run) {
+    walks_on_host::Machine::one().enqueue(stream, {std::move(run)});
+}
+
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, int) {
+    *stream = new walks_on_host::Stream;
+    walks_on_host::Machine::one().add(*stream);
+    return 0;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    walks_on_host::Machine::one().remove(stream);
+    delete stream;
+    return 0;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    walks_on_host::Machine::one().run_until([&] { return stream->empty(); });
+    return 0;
+}
+inline cudaError_t cudaStreamGetId(cudaStream_t, unsigned long long* id) {
+    *id = 0;
+    return 0;
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, int) {
+    *event = new walks_on_host::Event;
+    return 0;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    delete event;
+    return 0;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    const long times = ++event->recorded;
+    enqueue(stream, [=] { event->passed = times; });
+    return 0;
+}
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, int) {
+    walks_on_host::Machine::one().enqueue(stream, {{}, event, event->recorded});
+    return 0;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    const long times = event->recorded;
+    walks_on_host::Machine::one().run_until([&] { return event->passed >= times; });
+    return 0;
+}
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int,
+                                   cudaStream_t stream) {
+    enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+    return 0;
+}

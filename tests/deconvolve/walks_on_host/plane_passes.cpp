@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes without transforms: a slot holds a plane of the grid as samples in double precision, and
+// passes along z convolve in circles by direct sums. What a transform would destroy is NaN after
+// it.
+
+#include "gpu/volumes/plane_passes.hpp"
+
+#include <cstdlib>
+#include <limits>
+#include <stdexcept>
+
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device.hpp"
+
+namespace convolume::gpu {
+
+void check(cudaError_t status, const char* what) {
+    if (status != 0) throw std::runtime_error(what);
+}
+DeviceScope::DeviceScope(int) {}
+DeviceScope::~DeviceScope() = default;
+
+DeviceMemory::DeviceMemory(int, index_t bytes, const char*)
+    : data_(std::malloc(static_cast<std::size_t>(bytes) + 1)), bytes_(bytes) {
+    std::memset(data_, 0xff, static_cast<std::size_t>(bytes));  // NaN
+}
+DeviceMemory::~DeviceMemory() {
+    release();
+}
+DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+void DeviceMemory::release() noexcept {
+    std::free(std::exchange(data_, nullptr));
+}
+
+namespace {
+
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+double* samples_of(std::complex<float>* slot) {
+    return reinterpret_cast<double*>(slot);
+}
+
+index_t modulo(index_t i, index_t length) {
+    return (i % length + length) % length;
+}
+
+float extrapolated(const RowStage& stage, index_t i) {
+    const bool ahead = stage.before != nullptr && !stage.restart;
+    return ahead ? stage.ahead(stage.newest[i], stage.before[i]) : stage.newest[i];
+}
+
+// A sample before a forward transform.
+double made(const RowStage& stage, index_t i) {
+    if (stage.kind == RowStage::Kind::ones) {
+        const auto* const data = static_cast<const float*>(stage.data);
+        return data == nullptr || richardson_lucy::is_compared(data[i]) ? 1 : 0;
+    }
+    const float point = extrapolated(stage, i);
+    if (stage.kept != nullptr) stage.kept[i] = point;
+    return static_cast<double>(point);
+}
+
+// What takes the place of a sample after an inverse transform. `w`: where its weight is.
+double worked_on(const RowStage& stage, index_t i, index_t w, double sample, double* sums) {
+    const auto back = static_cast<float>(sample);
+    if (stage.kind == RowStage::Kind::ratio) {
+        const float y = stage.narrow_data ? static_cast<const std::uint16_t*>(stage.data)[i]
+                                          : static_cast<const float*>(stage.data)[i];
+        const float m = stage.model.expected(back);
+        if (stage.held != nullptr && richardson_lucy::is_compared(stage.held[i])) {
+            const double away = static_cast<double>(stage.held[i] - stage.held_share * m);
+            sums[1] += away * away;
+        }
+        if (!richardson_lucy::is_compared(y)) return 0;
+        sums[0] += static_cast<double>(richardson_lucy::misfit(y, m, y / m));
+        return static_cast<double>(y / m - stage.less);
+    }
+    const float point = extrapolated(stage, i);
+    const auto step =
+        stage.unmatched
+            ? richardson_lucy::unmatched_step(point, back, stage.weight[w], stage.least_weight)
+            : richardson_lucy::step(point, back, stage.weight[w], stage.least_weight);
+    (stage.before != nullptr ? stage.before : stage.newest)[i] = step;
+    if (stage.change != nullptr) {
+        const double old =
+            stage.restart ? 0 : static_cast<double>(stage.last_format.lengthened(stage.change[i]));
+        stage.change[i] = stage.format.shortened(step - point);
+        sums[0] += static_cast<double>(step - point) * old;
+        sums[1] += old * old;
+    }
+    return stage.kind == RowStage::Kind::advance ? static_cast<double>(step) : nothing;
+}
+
+}  // namespace
+
+std::optional<PairAxes> pair_axes(int, const Shape3& object, const Shape3& image,
+                                  const Shape3& taps, const Index3& shift) {
+    PairAxes axes;
+    for (int a = 0; a < 3; ++a) {
+        PairAxis& axis = axes[static_cast<std::size_t>(a)];
+        axis = {{object[a], image[a], taps[a], shift[a], 0}};
+        if (axis.taps > axis.object) return {};
+        if (a > 0) axis.grid = axis.least_grid();
+    }
+    return axes;
+}
+
+PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
+                         const std::vector<ConstImageView>& kernels, index_t, index_t rings)
+    : axes_(axes),
+      pitch_(axes[2].grid),
+      plane_(axes[1].grid * axes[2].grid),
+      slots_(slots),
+      spectrum_(device, slots * rings * plane_ * index_t{sizeof(double)}) {
+    for (const ConstImageView& kernel : kernels) {
+        const index_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
+        kernels_.emplace_back(device, taps * index_t{sizeof(double)});
+        double* const target = kernels_.back().as<double>();
+        std::fill_n(target, taps, 0.0);
+        for (index_t z = 0; z < kernel.shape.z; ++z)
+            for (index_t y = 0; y < kernel.shape.y; ++y)
+                for (index_t x = 0; x < kernel.shape.x; ++x)
+                    target[(z * axes[1].taps + y) * axes[2].taps + x] =
+                        static_cast<double>(*static_cast<const float*>(kernel.at(z, y, x)));
+    }
+}
+
+index_t PlanePasses::bytes() const {
+    return spectrum_.bytes();
+}
+index_t PlanePasses::most_sums() const {
+    return 2;
+}
+
+PlanePasses::Box PlanePasses::box(Side side) const {
+    if (side == Side::object) return {0, axes_[1].object, 0, axes_[2].object};
+    return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
+}
+
+void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
+                          cudaStream_t stream) const {
+    enqueue(stream, [=, this, of = box(side)] {
+        for (index_t z = 0, i = 0; z < slots.count; ++z) {
+            double* const plane =
+                samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
+            std::fill_n(plane, plane_, 0.0);
+            for (index_t y = 0; y < of.rows; ++y)
+                for (index_t x = 0; x < of.count; ++x, ++i)
+                    plane[(of.first_row + y) * pitch_ + of.first_x + x] = made(stage, i);
+        }
+    });
+}
+
+void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
+                          cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
+    enqueue(stream, [=, this] {
+        const index_t length = axes_[0].grid, rows = axes_[1].grid, columns = axes_[2].grid;
+        for (const PositionMap& map : {load, store})
+            if (map.count > std::min(length, map.ring)) throw std::logic_error("too many planes");
+        const index_t sign = adjoint ? 1 : -1;
+        std::vector<std::vector<double>> all(static_cast<std::size_t>(store.count),
+                                             std::vector<double>(static_cast<std::size_t>(plane_)));
+        const auto slot_at = [&](const PositionMap& map, index_t i) {
+            return samples_of(ring(ring_index) + (map.first + i) % map.ring * plane_);
+        };
+        const double* taps = kernels_[kernel].as<double>();
+        for (index_t tz = 0; tz < axes_[0].taps; ++tz)
+            for (index_t ty = 0; ty < axes_[1].taps; ++ty)
+                for (index_t tx = 0; tx < axes_[2].taps; ++tx, ++taps)
+                    for (index_t i = 0; i < store.count; ++i) {
+                        const index_t from =
+                            modulo(store.begin + i + sign * tz - load.begin, length);
+                        if (from >= load.count || *taps == 0) continue;
+                        const double* const seen = slot_at(load, from);
+                        double* const sum = all[static_cast<std::size_t>(i)].data();
+                        for (index_t y = 0; y < rows; ++y)
+                            for (index_t x = 0; x < columns; ++x)
+                                sum[y * columns + x] +=
+                                    *taps * seen[modulo(y + sign * ty, rows) * columns +
+                                                 modulo(x + sign * tx, columns)];
+                    }
+        for (index_t i = 0; i < store.count; ++i)
+            std::copy_n(all[static_cast<std::size_t>(i)].data(), plane_, slot_at(store, i));
+    });
+}
+
+index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
+                             cudaStream_t stream) const {
+    enqueue(stream, [=, this, of = box(side)] {
+        double found[2] = {0, 0};
+        for (index_t z = 0, i = 0; z < slots.count; ++z) {
+            double* const plane =
+                samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
+            std::vector<double> after(static_cast<std::size_t>(plane_));
+            const index_t first_weight = stage.alike.stored(z) * of.rows * of.count;
+            for (index_t y = 0; y < of.rows; ++y)
+                for (index_t x = 0; x < of.count; ++x, ++i) {
+                    const index_t at = (of.first_row + y) * pitch_ + of.first_x + x;
+                    after[static_cast<std::size_t>(at)] =
+                        worked_on(stage, i, first_weight + y * of.count + x, plane[at], found);
+                }
+            std::copy_n(after.data(), plane_, plane);
+        }
+        if (sums != nullptr) std::copy_n(found, 2, sums);
+    });
+    return 1;
+}
+
+void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const {
+    enqueue(stream, [=, this, of = box(side)] {
+        for (index_t z = 0, i = 0; z < slots.count; ++z) {
+            double* const plane =
+                samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
+            for (index_t y = 0; y < of.rows; ++y)
+                for (index_t x = 0; x < of.count; ++x, ++i)
+                    target[i] =
+                        static_cast<float>(plane[(of.first_row + y) * pitch_ + of.first_x + x]);
+            std::fill_n(plane, plane_, nothing);
+        }
+    });
+}
+
+}  // namespace convolume::gpu

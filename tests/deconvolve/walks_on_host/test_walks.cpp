@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks of every method without a GPU: their sources as they are, around passes that are direct
+// sums, with streams that go on in any order that their events allow. The results are those of
+// iterations over whole arrays.
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "deconvolve/array_steps.hpp"
+#include "deconvolve/host_arrays.hpp"
+#include "deconvolve/pass_problem.hpp"
+#include "deconvolve/plane_parts.hpp"
+#include "deconvolve/run.hpp"
+#include "deconvolve/walk_steps.cuh"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/specimen.hpp"
+#include "tests/support/compare.hpp"
+
+using namespace convolume;
+using namespace convolume::deconvolve;
+using namespace convolume::testing;
+
+namespace {
+
+struct Case {
+    Shape3 image;
+    Array psf{{1, 1, 1}};
+    DeconvolveOptions options;
+    index_t depth = 1, walkers = 1, together = 1;
+    bool reads = false;
+};
+
+Case random_case(Random& random, DeconvolveMethod method) {
+    Case of;
+    const auto extent = [&](index_t least, index_t most) { return random.integer(least, most); };
+    const Shape3 taps{extent(1, 6), extent(2, 4), extent(2, 4)};
+    of.image = {taps.z + extent(0, 16), taps.y + extent(2, 6), taps.x + extent(2, 6)};
+    const Index3 center{extent(0, taps.z - 1), extent(0, taps.y - 1), extent(0, taps.x - 1)};
+    of.psf = gaussian_psf(taps, center, {1, 1, 1});
+    DeconvolveOptions& options = of.options;
+    const bool poisson = method != DeconvolveMethod::wiener;
+    options.method = method;
+    options.center = {KernelCenter::Kind::explicit_, center};
+    options.background = 5;
+    // Where a total variation is flat, rounding decides, and iterations make more of it.
+    const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
+    options.iterations = static_cast<int>(extent(1, smooth ? 3 : 7));
+    if (random.chance(0.5)) options.boundary = Boundary{BoundaryKind::zero};
+    const bool accelerated = random.chance(0.5);
+    options.acceleration = accelerated ? Acceleration::biggs_andrews : Acceleration::none;
+    options.hold_out = poisson && random.chance(0.3);
+    if (poisson && random.chance(0.3)) options.saturation = 60;
+    options.photons = PhotonScale{0.5, 2};
+    options.tv_weight = 0.01;
+    options.voxel = {0.3, 0.1, 0.1};
+    of.depth = extent(1, 9);
+    of.walkers = extent(1, 3);
+    const bool alone = method == DeconvolveMethod::scaled_heavy_ball ||
+                       (!accelerated && (method == DeconvolveMethod::richardson_lucy ||
+                                         method == DeconvolveMethod::wiener_butterworth));
+    if (alone && of.walkers == 1) of.together = extent(1, 4);
+    if (random.chance(0.5)) options.image_type = PixelType::uint16;
+    of.reads = random.chance(0.5);
+    return of;
+}
+
+Array random_counts(Random& random, const Shape3& shape) {
+    Array image = random.integers(shape, 3, 20);
+    for (Complex& value : image.values)
+        if (random.chance(0.05)) value = static_cast<double>(random.integer(30, 90));
+    return image;
+}
+
+/// The result, every second estimate if they are read, and what was told of all iterations.
+struct Found {
+    Array result{{1, 1, 1}};
+    std::vector<Array> seen;
+    std::vector<Iteration> told;
+    DeconvolveReport report;
+};
+
+Found run_steps(Steps& steps, const Problem& problem, const Volume& recorded, const Case& of) {
+    Found found;
+    Volume result(problem.image, PixelType::float32);
+    DeconvolveRun along;
+    along.reads_every = of.reads ? 2 : 0;
+    along.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+        found.told.push_back(iteration);
+        if (!of.reads || iteration.number % 2 != 0) return;
+        read(result.view());
+        found.seen.push_back(to_array(result.view()));
+    };
+    found.report = run(steps, problem, HostImages(recorded.view(), result.view()), {}, along);
+    found.result = to_array(result.view());
+    return found;
+}
+
+Found over_arrays(const Problem& problem, const Volume& recorded, const Case& of) {
+    const auto convolver = [&](const Volume& taps, Operation operation) {
+        return Convolver(problem.object, taps.view(), problem.blur(operation), cpu_only(1));
+    };
+    const Convolver blur = convolver(problem.psf, Operation::convolve);
+    const Convolver back = convolver(problem.psf, Operation::adjoint);
+    std::optional<Convolver> unmatched;
+    if (problem.has_unmatched())
+        unmatched.emplace(convolver(problem.unmatched, Operation::adjoint));
+    HostArrays arrays(problem, blur, back, 1, unmatched ? &*unmatched : nullptr);
+    ArraySteps<HostArrays> steps(arrays, problem);
+    return run_steps(steps, problem, recorded, of);
+}
+
+void check_alike(const Found& got, const Found& want) {
+    const auto check_arrays = [](const Array& a, const Array& b) {
+        const Comparison comparison = compare(b, a);
+        INFO(comparison.report);
+        CHECK(comparison.error < 1e-5);
+    };
+    check_arrays(got.result, want.result);
+    REQUIRE(got.seen.size() == want.seen.size());
+    for (std::size_t i = 0; i < want.seen.size(); ++i) check_arrays(got.seen[i], want.seen[i]);
+    CHECK(got.report.iterations == want.report.iterations);
+    CHECK(got.report.restarts == want.report.restarts);
+    REQUIRE(got.told.size() == want.told.size());
+    for (std::size_t i = 0; i < want.told.size(); ++i) {
+        const Iteration &a = got.told[i], &b = want.told[i];
+        CHECK(a.number == b.number);
+        CHECK(a.likelihood == Approx(b.likelihood).epsilon(1e-5).margin(1e-6));
+        CHECK(a.residual == Approx(b.residual).epsilon(1e-3).margin(1e-6));
+        CHECK(a.held_out == Approx(b.held_out).epsilon(1e-5));
+        CHECK(a.consenting == b.consenting);
+    }
+}
+
+void check_walks(DeconvolveMethod method, int cases) {
+    Random random(test_seed(to_string(method)));
+    for (int k = 0; k < cases; ++k) {
+        const Case of = random_case(random, method);
+        const Volume recorded = to_volume(random_counts(random, of.image),
+                                          of.options.image_type.value_or(PixelType::float32));
+        const Problem problem =
+            resolve_problem(of.image, to_volume(of.psf, PixelType::float64).view(), of.options, 1);
+        INFO("case " << k << ": image " << to_string(of.image) << ", PSF "
+                     << to_string(of.psf.shape) << ", depth " << of.depth << ", walkers "
+                     << of.walkers << ", together " << of.together << ", held out "
+                     << of.options.hold_out << ", saturation " << of.options.saturation.has_value()
+                     << ", " << to_string(of.options.acceleration));
+        const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
+        auto axes = pass_axes(problem, 0, smooth ? 2 : 1);
+        REQUIRE(axes);
+        gpu::PairAxis& z = axes->front();
+        z.grid = PlaneWalk::least_grid(z, of.depth) + random.integer(0, 2);
+        std::vector<Walker::Place> places;
+        const auto walkers = static_cast<std::size_t>(std::min(of.walkers, z.object));
+        for (const PlanePart& part : divide_planes(z, std::vector<double>(walkers, 1.0)))
+            places.push_back({0, part.object, part.image, of.depth, of.together, index_t{1} << 40});
+        walks_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(k));
+        const PassKernels kernels(problem, *axes);
+        WalkSteps walks(problem, *axes, kernels.views(), places, 2);
+        const Found want = over_arrays(problem, recorded, of);
+        // What a run leaves behind does not matter to the next.
+        for (int repeat = 0; repeat < 2; ++repeat)
+            check_alike(run_steps(walks, problem, recorded, of), want);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("walks on the host: rl") {
+    check_walks(DeconvolveMethod::richardson_lucy, 60);
+}
+TEST_CASE("walks on the host: shb") {
+    check_walks(DeconvolveMethod::scaled_heavy_ball, 60);
+}
+TEST_CASE("walks on the host: rl-tv") {
+    check_walks(DeconvolveMethod::richardson_lucy_tv, 30);
+}
+TEST_CASE("walks on the host: wb") {
+    check_walks(DeconvolveMethod::wiener_butterworth, 40);
+}
+TEST_CASE("walks on the host: rlgc") {
+    check_walks(DeconvolveMethod::gradient_consensus, 60);
+}
+TEST_CASE("walks on the host: wiener") {
+    check_walks(DeconvolveMethod::wiener, 60);
+}
