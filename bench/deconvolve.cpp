@@ -101,9 +101,11 @@ int main(int argc, char** argv) {
         Deconvolver deconvolver(image_shape, view_of(psf.data(), psf_shape), options, engines);
         const auto planned = Clock::now();
         std::vector<Clock::time_point> ends;
-        const DeconvolveReport report =
-            deconvolver.execute(images.view(), restored.view(), {},
-                                [&](const Iteration&) { ends.push_back(Clock::now()); });
+        DeconvolveRun run;
+        run.on_iteration = [&](const Iteration&, const EstimateReader&) {
+            ends.push_back(Clock::now());
+        };
+        const DeconvolveReport report = deconvolver.execute(images.view(), restored.view(), run);
         const auto done = Clock::now();
         std::vector<double> each;
         for (std::size_t i = 1; i < ends.size(); ++i)

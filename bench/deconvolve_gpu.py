@@ -28,7 +28,7 @@ SLABS = (512, 2048, 2048), (33, 127, 127)
 METHODS = (256, 1024, 1024), (33, 65, 65)
 METHODS_BYTES = 3 << 30
 WALK_BYTES = 8 << 30
-SHORT_BYTES = 22  # a voxel: less than the arrays and two spectra take
+SHORT_BYTES = 22, 18  # a voxel: less than the arrays and two spectra take
 
 
 def text(shape):
@@ -99,8 +99,10 @@ def main():
             for edges, acceleration in [("zero", "none"), ("zero", "biggs-andrews"), ("extend", "none"),
                                         ("extend", "biggs-andrews")]:
                 rows.append(run(arguments, *case, gpus=0, edges=edges, acceleration=acceleration, iterations=20))
-            rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="biggs-andrews", iterations=20,
-                            max_gpu_bytes=SHORT_BYTES * int(np.prod(case[0]))))
+            limits = [{"max_gpu_bytes": int(n * np.prod(case[0]))} for n in SHORT_BYTES]
+            for limit in [{}, *limits]:
+                rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="biggs-andrews", iterations=20,
+                                uint16=True, **limit))
     if "walks" in wanted:
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
             rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,

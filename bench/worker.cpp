@@ -136,7 +136,7 @@ Work prepare_deconvolve(const Settings& settings) {
     const auto image = std::make_shared<Volume>(random_volume(shape, PixelType::float32));
     const auto output = std::make_shared<Volume>(shape, PixelType::float32);
     return {nlohmann::json::object(), [=](const ExecutionContext& context) {
-                deconvolver->execute(image->view(), output->view(), context);
+                deconvolver->execute(image->view(), output->view(), {}, context);
             }};
 }
 

@@ -5,12 +5,26 @@
 
 #include <memory>
 
+#include "convolume/error.hpp"
 #include "core/engine.hpp"
 #include "core/filter_engine.hpp"
 
 namespace convolume {
 
-class DeviceProgram;
+/// Memory on one device that programs and deconvolutions overwrite, one after another.
+class DeviceWorkspace {
+  public:
+    virtual ~DeviceWorkspace() = default;
+    virtual int device() const = 0;
+};
+
+/// Throws InvalidArgument where a workspace, of which there may be none, is another device's.
+inline void require_on_device(const DeviceWorkspace* workspace, int device) {
+    if (workspace && workspace->device() != device)
+        throw InvalidArgument(message("what works on GPU ", device,
+                                      " cannot use a workspace on GPU ", workspace->device(),
+                                      ": make both on one GPU"));
+}
 
 struct DeviceProgramSpec {
     int device = 0;
@@ -31,8 +45,8 @@ struct DeviceProgramSpec {
     /// The kernel's whole spectrum is kept: fastest, for as much memory again as the block's own.
     bool keep_spectrum = true;
     index_t memory_limit_bytes = 0;  ///< 0: none
-    /// A program on the same device to share a workspace with: theirs are one sequence of calls.
-    const DeviceProgram* workspace_of = nullptr;
+    /// To share with others, on the same device; null: one of its own.
+    std::shared_ptr<DeviceWorkspace> workspace;
 };
 
 class DeviceProgram {
@@ -43,8 +57,9 @@ class DeviceProgram {
     /// memory and may be the same. Calls must follow each other on the device: they share a
     /// workspace.
     virtual void run(const void* input, void* output, void* stream) = 0;
-    /// Device memory held, beside the caller's images and what another program's workspace had.
+    /// Device memory held, beside the caller's images and what a shared workspace had.
     virtual index_t bytes() const = 0;
+    virtual std::shared_ptr<DeviceWorkspace> workspace() const = 0;
     virtual bool keeps_spectrum() const = 0;
 };
 

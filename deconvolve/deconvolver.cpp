@@ -16,7 +16,7 @@ std::unique_ptr<deconvolve::Runner> make_runner(const deconvolve::Problem& probl
     if (device != nullptr && choice.device != EngineChoice::Device::cpu &&
         gpu_unavailable().empty()) {
         try {
-            return device->make_runner(problem, choice);
+            return device->make_runner(problem, choice, nullptr);
         } catch (const OutOfMemory& error) {
             why_not_on_device = error.what();
         }
@@ -57,18 +57,6 @@ double Deconvolver::psf_sum() const {
 }
 index_t Deconvolver::negative_psf_samples() const {
     return impl_->problem.negative_psf_samples;
-}
-
-DeconvolveReport Deconvolver::execute(
-    const ConstImageView& image, const ImageView& result, const ExecutionContext& context,
-    const std::function<void(const Iteration&)>& on_iteration) const {
-    DeconvolveRun run;
-    if (on_iteration)
-        run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-            on_iteration(iteration);
-        };
-    run.reads_every = 0;
-    return execute(image, result, run, context);
 }
 
 DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageView& result,

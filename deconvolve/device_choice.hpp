@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "core/device_program.hpp"
 #include "deconvolve/runner.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_selection.hpp"
@@ -17,23 +19,26 @@
 namespace convolume::deconvolve {
 
 struct DeviceChoice {
-    explicit DeviceChoice(const EngineChoice& choice)
+    explicit DeviceChoice(const EngineChoice& choice,
+                          std::shared_ptr<DeviceWorkspace> shared = nullptr)
         : devices(gpu::choose_devices(choice.gpus)),
           named(!choice.gpus.empty()),
           threads(choice.threads > 0
                       ? choice.threads
                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
-          max_bytes(choice.max_gpu_bytes) {
+          max_bytes(choice.max_gpu_bytes),
+          workspace(std::move(shared)) {
         gpu::install_page_locker();
     }
 
-    /// What may be taken of a GPU's memory now.
+    /// What may be taken of a GPU's memory now, each time it is named.
     index_t limit_bytes(int device) const {
         // Transforms and arrays must leave the driver some room.
         constexpr double usable_share = 0.95;
         const auto free_bytes = static_cast<index_t>(
             usable_share * static_cast<double>(gpu::free_device_bytes(device)));
-        return std::min(free_bytes, max_bytes.value_or(free_bytes));
+        return std::min(free_bytes, max_bytes.value_or(free_bytes)) /
+               gpu::shares_of(devices, device);
     }
 
     /// Of the first devices, in proportion: passes and sums wait for memory.
@@ -52,6 +57,7 @@ struct DeviceChoice {
     bool named;  ///< by the caller: all of them are to be used
     int threads;
     std::optional<index_t> max_bytes;
+    std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, of the one device; null: none
 };
 
 /// On how many GPUs slabs of planes are worth it: on all that are named.

@@ -25,15 +25,18 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     if (deconvolve::device_deconvolution() == nullptr)
         throw Unavailable("this program was built without CUDA: link convolume::cuda");
     if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    require_on_device(device.workspace_of.get().get(), device.device);
     EngineChoice engines;
     engines.device = EngineChoice::Device::gpu;
     engines.gpus = {device.device};
     engines.max_gpu_bytes = device.max_gpu_bytes;
     impl_->on_device = device;
+    impl_->on_device.workspace_of = {};
     DeconvolveOptions of_images = options;
     of_images.image_type = device.image_type;
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, of_images);
-    impl_->runner = deconvolve::device_deconvolution()->make_runner(impl_->problem, engines);
+    impl_->runner = deconvolve::device_deconvolution()->make_runner(impl_->problem, engines,
+                                                                    device.workspace_of.get());
     const DeconvolvePlan plan = impl_->runner->plan();
     if (!plan.on_device)
         throw OutOfMemory(message("the deconvolution does not stay in the memory of GPU ",
@@ -45,6 +48,10 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
 DeviceDeconvolver::~DeviceDeconvolver() = default;
 DeviceDeconvolver::DeviceDeconvolver(DeviceDeconvolver&&) noexcept = default;
 DeviceDeconvolver& DeviceDeconvolver::operator=(DeviceDeconvolver&&) noexcept = default;
+
+WorkspaceOf::WorkspaceOf(const DeviceDeconvolver* deconvolver) {
+    if (deconvolver) workspace_ = deconvolver->impl_->runner->workspace();
+}
 
 const Shape3& DeviceDeconvolver::image_shape() const {
     return impl_->problem.image;

@@ -27,7 +27,8 @@ class DeviceRunner final : public GpuRunner {
                                       format_bytes(limit), " that a GPU may hold"));
         const index_t rest = limit - arrays;
         const index_t part = rest / parts_of(problem);
-        blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2, nullptr));
+        blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2,
+                           WorkspaceOf(choice.workspace)));
         index_t left = rest - blur_->device_bytes();
         back_.emplace(make(problem, problem.psf, Operation::adjoint,
                            problem.has_unmatched() ? left / 2 : left, &*blur_));
@@ -44,6 +45,10 @@ class DeviceRunner final : public GpuRunner {
     }
     ~DeviceRunner() override { free_on_device(arrays_); }
 
+    std::shared_ptr<DeviceWorkspace> workspace() const override {
+        return WorkspaceOf(&*blur_).get();
+    }
+
   private:
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
@@ -53,7 +58,7 @@ class DeviceRunner final : public GpuRunner {
     }
 
     DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
-                         index_t limit, const DeviceConvolver* workspace_of) const {
+                         index_t limit, const WorkspaceOf& workspace_of) const {
         DeviceOptions on_device;
         on_device.device = device_;
         on_device.max_gpu_bytes = limit;
@@ -82,8 +87,9 @@ std::unique_ptr<Runner> make_resident_runner(const Problem& problem, const Devic
     }
 }
 
-std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice) {
-    const DeviceChoice on_device(choice);
+std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice,
+                                           std::shared_ptr<DeviceWorkspace> workspace) {
+    const DeviceChoice on_device(choice, std::move(workspace));
     try {
         if (auto resident = make_resident_runner(problem, on_device)) return resident;
     } catch (const OutOfMemory& error) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -61,14 +62,16 @@ class PassPart : public DeviceStages {
   public:
     using Side = gpu::PlanePasses::Side;
 
-    /// On `device`, which is current, within `limit_bytes`.
+    /// On `device`, which is current, within `limit_bytes`. Planes of spectra are in `shared`, or
+    /// in a workspace of their own where that is null.
     PassPart(int device, const Problem& problem, const gpu::PairAxes& axes, const PlanePart& part,
-             const std::vector<ConstImageView>& kernels, int threads, index_t limit_bytes)
+             const std::vector<ConstImageView>& kernels, int threads, index_t limit_bytes,
+             const std::shared_ptr<gpu::Workspace>& shared)
         : DeviceStages(device, threads), device_(device), layout_(problem, axes[0], part) {
         if (layout_.bytes() >= limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
                                       format_bytes(limit_bytes), " that a GPU may hold"));
-        passes_.emplace(device, axes, part, kernels, limit_bytes - layout_.bytes());
+        passes_.emplace(device, axes, part, kernels, limit_bytes - layout_.bytes(), shared);
         arrays_ = gpu::DeviceMemory(device, layout_.bytes(), "the arrays of a deconvolution");
         index_t at = 0;
         const auto place_bytes = [&](bool wanted, index_t bytes) -> char* {

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "deconvolve/pass_steps.cuh"
-#include "deconvolve/plane_exchange.cuh"
 
 namespace convolume::deconvolve {
 
@@ -29,20 +28,36 @@ struct PassSteps::Part : PassPart {
 
 PassSteps::PassSteps(const Problem& problem, const gpu::PairAxes& axes,
                      const std::vector<PlanePart>& parts,
-                     const std::vector<ConstImageView>& kernels, const std::vector<int>& devices,
-                     const std::vector<index_t>& limits, int threads)
+                     const std::vector<ConstImageView>& kernels,
+                     const std::vector<SlabPlace>& places, int threads)
     : unmatched_(unmatched_steps(problem)),
       compares_all_(!problem.options.saturation),
       threads_(threads) {
     for (std::size_t g = 0; g < parts.size(); ++g) {
-        const gpu::DeviceScope scope(devices[g]);
-        parts_.push_back(std::make_unique<Part>(devices[g], problem, axes, parts[g], kernels,
-                                                threads, limits[g]));
+        const SlabPlace& place = places[g];
+        const gpu::DeviceScope scope(place.device);
+        parts_.push_back(std::make_unique<Part>(place.device, problem, axes, parts[g], kernels,
+                                                threads, place.limit_bytes, place.workspace));
     }
-    let_reach(devices);
+    let_reach(devices_of(places));
 }
 
 PassSteps::~PassSteps() = default;
+
+std::shared_ptr<DeviceWorkspace> PassSteps::workspace() const {
+    if (parts_.size() > 1) return nullptr;
+    return parts_.front()->passes().workspace();
+}
+
+// Calls work(as_left), which enqueues passes. The workspace of a single part may be shared: then
+// others have their turns between this and the next, and leave other spectra in it.
+template <class Work>
+void PassSteps::in_turn(const Work& work) {
+    if (parts_.size() > 1) return work(true);
+    Part& part = *parts_.front();
+    const gpu::DeviceScope scope(part.device());
+    part.passes().in_turn(part.stream(), work);
+}
 
 index_t PassSteps::array_bytes() const {
     index_t bytes = 0;
@@ -51,9 +66,9 @@ index_t PassSteps::array_bytes() const {
 }
 
 index_t PassSteps::most_bytes() const {
-    index_t most = 0;
-    for (const auto& part : parts_) most = std::max(most, part->bytes());
-    return most;
+    GpuBytes bytes;
+    for (const auto& part : parts_) bytes.add(part->device(), part->bytes());
+    return bytes.most();
 }
 
 void PassSteps::write_image(const float* values, index_t first, index_t count) {
@@ -102,11 +117,12 @@ void PassSteps::put_back() {
 void PassSteps::begin(const LoadedImage& image, float held_share) {
     model_ = model_of(image);
     held_share_ = held_share;
-    if (!has_weights_) {
-        on_each(parts_, [&](Part& part) { part.load_ones(compares_all_); });
-        exchange(parts_, &PlanePart::image, &PlanePart::light);
-        on_each(parts_, [](Part& part) { part.find_weights(); });
-    }
+    if (!has_weights_)
+        in_turn([&](bool) {
+            on_each(parts_, [&](Part& part) { part.load_ones(compares_all_); });
+            exchange(parts_, &PlanePart::image, &PlanePart::light);
+            on_each(parts_, [](Part& part) { part.find_weights(); });
+        });
     has_weights_ = compares_all_;
     const bool given = write_start(image);
     on_each(parts_, [&](Part& part) {
@@ -122,16 +138,22 @@ void PassSteps::begin(const LoadedImage& image, float held_share) {
 Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
     const Origin origin = without_memory_of_unmatched(asked, unmatched_);
     const bool unmatched = origin.iteration <= unmatched_;
-    on_each(parts_, [&](Part& part) { part.load_point(origin); });
-    exchange(parts_, &PlanePart::object, &PlanePart::seen);
-    on_each(parts_, [&](Part& part) { part.compare(model_, held_share_, unmatched ? 1 : 0); });
+    const auto compare = [&] {
+        on_each(parts_, [&](Part& part) { part.load_point(origin); });
+        exchange(parts_, &PlanePart::object, &PlanePart::seen);
+        on_each(parts_, [&](Part& part) { part.compare(model_, held_share_, unmatched ? 1 : 0); });
+    };
     const auto step = [&] {
         exchange(parts_, &PlanePart::image, &PlanePart::light);
         on_each(parts_, [&](Part& part) { part.step(origin, unmatched); });
     };
     // A step that nothing refuses begins before the sums are here: GPUs do not wait for the host.
     const bool certain = origin.most == std::numeric_limits<double>::infinity();
-    if (certain) step();
+    in_turn([&](bool as_left) {
+        if (!as_left) on_each(parts_, [](Part& part) { part.forget_point(); });
+        compare();
+        if (certain) step();
+    });
     SumPair compared;
     on_each(parts_, [&](Part& part) { compared += part.compared(); });
     Taken taken;
@@ -141,7 +163,11 @@ Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
     if (taken.refused) return taken;
     progress.at(0.5);
 
-    if (!certain) step();
+    if (!certain)
+        in_turn([&](bool as_left) {
+            if (!as_left) compare();
+            step();
+        });
     on_each(parts_, [&](Part& part) {
         if (part.layout().has_change) taken.products += part.stepped();
     });

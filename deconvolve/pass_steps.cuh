@@ -7,16 +7,20 @@
 #include <vector>
 
 #include "deconvolve/pass_part.cuh"
+#include "deconvolve/plane_exchange.cuh"
 
 namespace convolume::deconvolve {
 
 class PassSteps final : public Steps {
   public:
-    /// `devices` and their limits: one for each part.
+    /// `places`: one for each part.
     PassSteps(const Problem& problem, const gpu::PairAxes& axes,
               const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
-              const std::vector<int>& devices, const std::vector<index_t>& limits, int threads);
+              const std::vector<SlabPlace>& places, int threads);
     ~PassSteps() override;
+
+    /// What others may share: that of a single part, else null.
+    std::shared_ptr<DeviceWorkspace> workspace() const;
 
     /// Of the arrays, and of all, of all GPUs or of the one that takes most.
     index_t array_bytes() const;
@@ -35,6 +39,9 @@ class PassSteps final : public Steps {
     Taken take(const Origin& origin, const IterationProgress& progress) override;
 
   private:
+    template <class Work>
+    void in_turn(const Work& work);
+
     struct Part;
     std::vector<std::unique_ptr<Part>> parts_;
     richardson_lucy::Model model_{0, 0};

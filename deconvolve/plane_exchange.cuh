@@ -4,6 +4,8 @@
 // else through the host. A slab has device(), stream(), passes() (SlabPasses) and the events
 // `ready` and `fetched`.
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -16,6 +18,28 @@
 
 namespace convolume::deconvolve {
 
+/// The GPU of a slab, how much it may take there, and the workspace that it shares with others;
+/// null: one of its own.
+struct SlabPlace {
+    int device = 0;
+    index_t limit_bytes = 0;
+    std::shared_ptr<gpu::Workspace> workspace = nullptr;
+};
+
+/// What slabs take of each GPU, of which one may hold several.
+class GpuBytes {
+  public:
+    void add(int device, index_t bytes) { of_devices_[device] += bytes; }
+    index_t most() const {
+        index_t most = 0;
+        for (const auto& [device, bytes] : of_devices_) most = std::max(most, bytes);
+        return most;
+    }
+
+  private:
+    std::map<int, index_t> of_devices_;
+};
+
 /// Calls work(slab) with each slab's device current.
 template <class Slab, class Work>
 void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) {
@@ -23,6 +47,12 @@ void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) 
         const gpu::DeviceScope scope(slab->device());
         work(*slab);
     }
+}
+
+inline std::vector<int> devices_of(const std::vector<SlabPlace>& places) {
+    std::vector<int> devices;
+    for (const SlabPlace& place : places) devices.push_back(place.device);
+    return devices;
 }
 
 /// Copies between GPUs then take the shortest way. Where these do not reach one another, copies go

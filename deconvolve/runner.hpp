@@ -3,6 +3,9 @@
 // The loop on one kind of arrays: in host memory, around Convolver, or in a GPU's, around
 // DeviceConvolver.
 
+#include <memory>
+
+#include "core/device_program.hpp"
 #include "deconvolve/run.hpp"
 
 struct CUstream_st;  // CUDA's: a cudaStream_t points to one
@@ -16,6 +19,8 @@ class Runner {
     virtual DeconvolveReport execute(const Problem& problem, const Images& images,
                                      const ExecutionContext& context,
                                      const DeconvolveRun& along) = 0;
+    /// What others may share; null where there is none.
+    virtual std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
 };
 
 /// Throws OutOfMemory where arrays and convolutions do not fit the host's memory.
@@ -33,8 +38,10 @@ struct DevicePixels {
 
 /// What the CUDA part offers.
 struct DeviceDeconvolution {
-    /// On the chosen GPUs. Throws OutOfMemory where the arrays do not fit.
-    std::unique_ptr<Runner> (*make_runner)(const Problem& problem, const EngineChoice& choice);
+    /// On the chosen GPUs; with a workspace, unless that is null, on its GPU alone. Throws
+    /// OutOfMemory where the arrays do not fit.
+    std::unique_ptr<Runner> (*make_runner)(const Problem& problem, const EngineChoice& choice,
+                                           std::shared_ptr<DeviceWorkspace> workspace);
     std::unique_ptr<Images> (*make_images)(const DevicePixels& pixels, const Shape3& shape);
 };
 

@@ -23,8 +23,8 @@ void load(const SlabPasses& passes, gpu::PlanePasses::Side side, const float* fi
 
 SlabArrays::SlabArrays(const Problem& problem, const gpu::PairAxes& axes,
                        const std::vector<PlanePart>& parts,
-                       const std::vector<ConstImageView>& kernels, const std::vector<int>& devices,
-                       const std::vector<index_t>& limits, int threads)
+                       const std::vector<ConstImageView>& kernels,
+                       const std::vector<SlabPlace>& places, int threads)
     : object_plane_(problem.object.y * problem.object.x),
       image_plane_(problem.image.y * problem.image.x),
       voxels_(element_count(problem.object)),
@@ -32,21 +32,23 @@ SlabArrays::SlabArrays(const Problem& problem, const gpu::PairAxes& axes,
       threads_(threads) {
     const ArrayCounts counts = array_counts(problem.options);
     std::vector<gpu::SpreadMemory::Part> of_object, of_image;
+    GpuBytes bytes;
     for (std::size_t g = 0; g < parts.size(); ++g) {
-        of_object.push_back({devices[g], parts[g].object.count() * object_plane_ * sample_bytes});
-        of_image.push_back({devices[g], parts[g].image.count() * image_plane_ * sample_bytes});
+        const SlabPlace& place = places[g];
+        of_object.push_back({place.device, parts[g].object.count() * object_plane_ * sample_bytes});
+        of_image.push_back({place.device, parts[g].image.count() * image_plane_ * sample_bytes});
         const index_t arrays =
             counts.object * of_object[g].bytes + counts.image * of_image[g].bytes;
-        if (arrays >= limits[g])
+        if (arrays >= place.limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
-                                      format_bytes(limits[g]), " that a GPU may hold"));
-        const gpu::DeviceScope scope(devices[g]);
-        slabs_.push_back(std::make_unique<Slab>(devices[g], axes, parts[g], kernels, threads,
-                                                limits[g] - arrays));
+                                      format_bytes(place.limit_bytes), " that a GPU may hold"));
+        const gpu::DeviceScope scope(place.device);
+        slabs_.push_back(std::make_unique<Slab>(place, axes, parts[g], kernels, threads, arrays));
         array_bytes_ += arrays;
-        most_bytes_ = std::max(most_bytes_, arrays + slabs_.back()->passes().bytes());
+        bytes.add(place.device, arrays + slabs_.back()->passes().bytes());
     }
-    let_reach(devices);
+    most_bytes_ = bytes.most();
+    let_reach(devices_of(places));
     for (int i = 0; i < counts.object; ++i)
         objects_.emplace_back(of_object, "the arrays of a deconvolution");
     for (int i = 0; i < counts.image; ++i)

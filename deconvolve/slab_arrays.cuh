@@ -22,14 +22,17 @@ class SlabArrays {
     static constexpr HostMemory staging = HostMemory::page_locked;
 
     /// `kernels`: the PSF and, where there is one, the taps of the unmatched back projector.
-    /// `devices` and their limits: one for each part.
+    /// `places`: one for each part.
     SlabArrays(const Problem& problem, const gpu::PairAxes& axes,
                const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
-               const std::vector<int>& devices, const std::vector<index_t>& limits, int threads);
+               const std::vector<SlabPlace>& places, int threads);
 
     /// Of the arrays of all GPUs; of all on the GPU that takes most.
     index_t array_bytes() const { return array_bytes_; }
     index_t most_bytes() const { return most_bytes_; }
+
+    /// None for others to share: there are several.
+    std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
 
     int threads() const { return threads_; }
     float* object(int i) const { return objects_[static_cast<std::size_t>(i)].as<float>(); }
@@ -71,11 +74,12 @@ class SlabArrays {
   private:
     class Slab : public DeviceStages {
       public:
-        Slab(int device, const gpu::PairAxes& axes, const PlanePart& part,
-             const std::vector<ConstImageView>& kernels, int threads, index_t limit_bytes)
-            : DeviceStages(device, threads),
-              device_(device),
-              passes_(device, axes, part, kernels, limit_bytes) {}
+        Slab(const SlabPlace& place, const gpu::PairAxes& axes, const PlanePart& part,
+             const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
+            : DeviceStages(place.device, threads),
+              device_(place.device),
+              passes_(place.device, axes, part, kernels, place.limit_bytes - array_bytes,
+                      place.workspace) {}
 
         int device() const { return device_; }
         using DeviceStages::stream;

@@ -3,6 +3,8 @@
 // A slab's share of a convolution and of its adjoint: passes over its planes and those of its
 // neighbors that it needs (plane_parts.hpp), on one GPU.
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "deconvolve/plane_parts.hpp"
@@ -13,8 +15,12 @@ namespace convolume::deconvolve {
 class SlabPasses : public gpu::PlanePasses {
   public:
     SlabPasses(int device, const gpu::PairAxes& axes, const PlanePart& part,
-               const std::vector<ConstImageView>& kernels, index_t limit_bytes)
-        : PlanePasses(device, axes, part.slots(), kernels, limit_bytes), z_(axes[0]), part_(part) {}
+               const std::vector<ConstImageView>& kernels, index_t limit_bytes,
+               std::shared_ptr<gpu::Workspace> shared = nullptr)
+        : PlanePasses(device, axes, part.slots(), kernels, limit_bytes, 1,
+                      std::move(shared)),
+          z_(axes[0]),
+          part_(part) {}
 
     const PlanePart& planes() const { return part_; }
 

@@ -40,24 +40,25 @@ class SlabRunner final : public GpuRunner {
         const gpu::DeviceScope scope(device_);
         axes[0].grid = division.grid;
         const PassKernels kernels(problem, axes);
-        const std::vector<int> devices(
-            choice.devices.begin(),
-            choice.devices.begin() + static_cast<std::ptrdiff_t>(division.parts.size()));
-        std::vector<index_t> limits;
-        for (const int device : devices) {
-            const gpu::DeviceScope there(device);
-            limits.push_back(choice.limit_bytes(device));
+        std::vector<SlabPlace> places;
+        for (std::size_t g = 0; g < division.parts.size(); ++g) {
+            const gpu::DeviceScope there(choice.devices[g]);
+            places.push_back({choice.devices[g], choice.limit_bytes(choice.devices[g])});
         }
-        slabs_ = std::make_unique<Slabs>(problem, axes, division.parts, kernels.views(), devices,
-                                         limits, choice.threads);
+        if (choice.workspace)
+            places.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
+        slabs_ = std::make_unique<Slabs>(problem, axes, division.parts, kernels.views(), places,
+                                         choice.threads);
         plan_.engines.clear();
-        for (const int device : devices)
-            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", device);
+        for (const SlabPlace& place : places)
+            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", place.device);
         plan_.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
         plan_.array_bytes = slabs_->array_bytes();
         plan_.device_bytes = slabs_->most_bytes();
     }
     ~SlabRunner() override { this->free_on_device(slabs_); }
+
+    std::shared_ptr<DeviceWorkspace> workspace() const override { return slabs_->workspace(); }
 
   private:
     DeconvolveReport execute_there(const Problem& problem, const Images& images,

@@ -2,6 +2,7 @@
 #include "convolume/error.hpp"
 #include "core/thread_team.hpp"
 #include "deconvolve/consensus_walker.cuh"
+#include "deconvolve/device_stages.cuh"
 #include "deconvolve/step_walker.cuh"
 #include "deconvolve/walker.cuh"
 #include "deconvolve/wiener_walker.cuh"

@@ -20,8 +20,10 @@ out=${1:-$build/sanitizer}
 
 cmake --preset cuda -B "$build" \
     -DCMAKE_CUDA_ARCHITECTURES="${CUDA_ARCHITECTURES:-native}"
-cmake --build "$build" --target test_gpu example_filter_on_gpu convolume_gpu_bench
+cmake --build "$build" --target test_gpu example_deconvolve_on_gpu example_filter_on_gpu \
+    convolume_gpu_bench
 "$build"/tests/gpu/test_gpu
+"$build"/examples/example_deconvolve_on_gpu
 "$build"/examples/example_filter_on_gpu
 
 # Fewer cases: the tools slow kernels down a hundredfold.

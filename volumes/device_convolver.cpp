@@ -48,7 +48,6 @@ DeviceAxis device_axis(const Problem& problem, int axis, int device) {
 }  // namespace
 
 struct DeviceConvolver::Impl {
-    int device = 0;
     ResolvedProblem resolved;
     PixelType output_type;
     Shape3 grid;
@@ -59,11 +58,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
                                  const Options& options, const DeviceOptions& device)
     : impl_(std::make_unique<Impl>()) {
     if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
-    impl_->device = device.device;
-    if (device.workspace_of && device.workspace_of->impl_->device != device.device)
-        throw InvalidArgument(message("a convolver on GPU ", device.device,
-                                      " cannot use the workspace of one on GPU ",
-                                      device.workspace_of->impl_->device, ": make both on one"));
+    require_on_device(device.workspace_of.get().get(), device.device);
     ResolvedProblem& resolved = impl_->resolved;
     resolved = resolve_problem(image_shape, kernel, options, device.image_type,
                                device.output_type.value_or(PixelType::float32));
@@ -101,7 +96,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     }
     spec.keep_spectrum = device.keep_kernel_spectrum;
     spec.memory_limit_bytes = device.max_gpu_bytes.value_or(0);
-    if (device.workspace_of) spec.workspace_of = device.workspace_of->impl_->program.get();
+    spec.workspace = device.workspace_of.get();
     impl_->program = require_gpu_backend().make_device_program(spec);
     resolved.taps.reset();  // the device has them now
 }
@@ -109,6 +104,10 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
 DeviceConvolver::~DeviceConvolver() = default;
 DeviceConvolver::DeviceConvolver(DeviceConvolver&&) noexcept = default;
 DeviceConvolver& DeviceConvolver::operator=(DeviceConvolver&&) noexcept = default;
+
+WorkspaceOf::WorkspaceOf(const DeviceConvolver* convolver) {
+    if (convolver) workspace_ = convolver->impl_->program->workspace();
+}
 
 const Shape3& DeviceConvolver::input_shape() const {
     return impl_->resolved.input_shape;

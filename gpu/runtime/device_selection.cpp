@@ -27,9 +27,14 @@ std::vector<int> choose_devices(const std::vector<int>& asked) {
     return usable;
 }
 
-index_t device_limit(const GpuOptions& options, int device) {
-    return options.memory_limit_bytes ? *options.memory_limit_bytes
-                                      : free_device_bytes(device) / 10 * 9;
+index_t shares_of(const std::vector<int>& devices, int device) {
+    return std::count(devices.begin(), devices.end(), device);
+}
+
+index_t device_limit(const GpuOptions& options, const std::vector<int>& devices, int device) {
+    const index_t limit = options.memory_limit_bytes ? *options.memory_limit_bytes
+                                                     : free_device_bytes(device) / 10 * 9;
+    return std::max<index_t>(limit / shares_of(devices, device), 1);
 }
 
 int threads_each(const GpuOptions& options, std::size_t devices) {

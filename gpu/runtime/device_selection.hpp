@@ -13,8 +13,13 @@ namespace convolume::gpu {
 /// is too old, InvalidArgument for numbers that do not exist.
 std::vector<int> choose_devices(const std::vector<int>& asked);
 
-/// The limit that options give each device; most of what is free where they give none.
-index_t device_limit(const GpuOptions& options, int device);
+/// How often `device` is among `devices`: each time it is named it gets an engine more, with an
+/// equal share of its memory.
+index_t shares_of(const std::vector<int>& devices, int device);
+
+/// What an engine on one of `devices` may take: its share of the limit that options give each
+/// device, or of most of what is free where they give none.
+index_t device_limit(const GpuOptions& options, const std::vector<int>& devices, int device);
 
 /// Host threads for each of `devices` engines.
 int threads_each(const GpuOptions& options, std::size_t devices);
@@ -28,7 +33,7 @@ List make_on_devices(const GpuOptions& options, const std::vector<int>& devices,
     for (const int device : devices) {
         try {
             engines.push_back(make(device, options.first_index + static_cast<int>(engines.size()),
-                                   device_limit(options, device),
+                                   device_limit(options, devices, device),
                                    threads_each(options, devices.size())));
         } catch (const Error& error) {
             if (!options.devices.empty()) throw;

@@ -70,9 +70,21 @@ class StreamOrder {
         check(cudaStreamGetId(stream, &id), "asking for a stream's number");
         if (done_ && id != last_) done_->hold_back(stream);
         if (!done_) done_.emplace();
-        work();
-        done_->record(stream);
         last_ = id;
+        try {
+            work();
+        } catch (...) {  // what it had enqueued until then is under way
+            static_cast<void>(cudaEventRecord(*done_, stream));
+            throw;
+        }
+        done_->record(stream);
+    }
+
+    /// Calls `work` while nobody enqueues. What was enqueued may still be under way.
+    template <class Work>
+    void between(const Work& work) {
+        const std::lock_guard lock(mutex_);
+        work();
     }
 
   private:

@@ -9,59 +9,27 @@
 #include "gpu/backend.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
-#include "gpu/runtime/device_memory.hpp"
-#include "gpu/runtime/stream.hpp"
 #include "gpu/volumes/block_transform.hpp"
 #include "gpu/volumes/fold.hpp"
 #include "gpu/volumes/transform_lengths.hpp"
+#include "gpu/volumes/workspace.hpp"
 
 namespace convolume::gpu {
 
 namespace {
-
-// What convolutions overwrite; grows to what the largest of its programs needs.
-class Workspace {
-  public:
-    char* ring() const { return ring_.data(); }
-    char* batch() const { return batch_.data(); }
-    StreamOrder& order() { return order_; }
-    index_t bytes() const { return ring_.bytes() + batch_.bytes(); }
-    index_t missing(const BlockGeometry& geometry) const {
-        return std::max<index_t>(0, geometry.ring_bytes - ring_.bytes()) +
-               std::max<index_t>(0, geometry.batch_bytes - batch_.bytes());
-    }
-    void grow(const BlockGeometry& geometry, int device) {
-        grow(ring_, geometry.ring_bytes, device);
-        grow(batch_, geometry.batch_bytes, device);
-    }
-
-  private:
-    // The new before the old is freed: where there is no room the others still have theirs. Freeing
-    // waits for what uses the memory.
-    static void grow(DeviceMemory& memory, index_t bytes, int device) {
-        if (bytes <= memory.bytes()) return;
-        memory = DeviceMemory(device, bytes);
-        memory.clear();
-    }
-
-    DeviceMemory ring_, batch_;
-    StreamOrder order_;
-};
 
 class Program : public DeviceProgram {
   public:
     explicit Program(const DeviceProgramSpec& spec)
         : spec_(spec),
           device_(spec.device),
-          workspace_(spec.workspace_of ? static_cast<const Program*>(spec.workspace_of)->workspace_
-                                       : std::make_shared<Workspace>()),
-          geometry_(choose_geometry(spec, *workspace_)),
-          workspace_bytes_(workspace_->missing(geometry_)) {
+          workspace_(Workspace::shared_or_new(spec.workspace, spec.device)),
+          geometry_(choose_geometry(spec, *workspace_)) {
         spec_.taps = {};
-        spec_.workspace_of = nullptr;
+        spec_.workspace.reset();
         const DeviceScope scope(device_);
         transform_ = make_block_transform(spec.block, geometry_, device_);
-        workspace_->grow(geometry_, device_);
+        workspace_grown_ = workspace_->grow(workspace_bytes(geometry_));
         kernel_ = DeviceMemory(device_, geometry_.kernel_bytes);
         kernel_.clear();
         gather_y_ = gather_list(spec.gather[1]);
@@ -75,26 +43,41 @@ class Program : public DeviceProgram {
     void run(const void* input, void* output, void* stream_handle) override {
         const DeviceScope scope(device_);
         const auto stream = static_cast<cudaStream_t>(stream_handle);
-        workspace_->order().run(stream, [&] { enqueue(input, output, stream); });
+        in_workspace(stream,
+                     [&](const BlockMemory& memory) { enqueue(input, output, memory, stream); });
     }
 
     index_t bytes() const override {
-        return workspace_bytes_ + kernel_.bytes() + gather_y_.bytes() + gather_x_.bytes() +
+        return workspace_grown_ + kernel_.bytes() + gather_y_.bytes() + gather_x_.bytes() +
                extended_.bytes() + fold_lists_.bytes();
     }
+    std::shared_ptr<DeviceWorkspace> workspace() const override { return workspace_; }
     bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
 
   private:
-    void enqueue(const void* input, void* output, cudaStream_t stream) {
-        load(input, stream);
+    static index_t workspace_bytes(const BlockGeometry& geometry) {
+        return checked_add(geometry.ring_bytes, geometry.batch_bytes);
+    }
+    // Calls work(memory), which enqueues.
+    template <class Work>
+    void in_workspace(cudaStream_t stream, const Work& work) const {
+        workspace_->use(this, workspace_bytes(geometry_), stream, [&](bool) {
+            char* const ring = workspace_->data();
+            work(BlockMemory{ring, ring + geometry_.ring_bytes, kernel_.data()});
+        });
+    }
+
+    void enqueue(const void* input, void* output, const BlockMemory& memory,
+                 cudaStream_t stream) const {
+        load(input, memory, stream);
         const ZWindow window = geometry_.windows(spec_.block.axes[0]).front();
-        transform_->convolve(window, memory(), stream);
+        transform_->convolve(window, memory, stream);
         const bool folds = extended_.bytes() > 0;
-        store(folds ? extended_.data() : output, stream);
+        store(folds ? extended_.data() : output, memory, stream);
         if (!folds) return;
-        fold_.extended = extended_.data();
-        fold_.target = output;
-        gpu::fold(fold_, stream);
+        Fold to_output = fold_;
+        to_output.target = output;
+        gpu::fold(to_output, stream);
     }
 
     static BlockGeometry choose_geometry(const DeviceProgramSpec& spec,
@@ -107,22 +90,20 @@ class Program : public DeviceProgram {
             limit -= checked_multiply(element_count(spec.block.kept()),
                                       static_cast<index_t>(size_of(spec.block.target_type)));
         limit = std::max<index_t>(limit, 1);
+        const index_t there = workspace.bytes();
         for (const bool keep : {true, false}) {
             if (keep && !spec.keep_spectrum) continue;
-            BlockGeometry geometry =
-                block_geometry(spec.block, {0, 0}, limit + workspace.bytes(), rates, keep);
+            BlockGeometry geometry = block_geometry(spec.block, {0, 0}, limit + there, rates, keep);
             geometry.kernel_shift = spec.kernel_shift.z;
-            const index_t there =
-                geometry.ring_bytes + geometry.batch_bytes - workspace.missing(geometry);
-            if (geometry.workspace_bytes() - there + geometry.kernel_bytes <= limit)
+            if (geometry.workspace_bytes() - std::min(there, workspace_bytes(geometry)) +
+                    geometry.kernel_bytes <=
+                limit)
                 return geometry;
         }
         throw OutOfMemory(message("this convolution does not fit ", format_bytes(limit),
                                   " of device memory: free some, or convolve from host memory, "
                                   "where images may be larger than the device"));
     }
-
-    BlockMemory memory() const { return {workspace_->ring(), workspace_->batch(), kernel_.data()}; }
 
     // Empty for what is read as it is.
     DeviceMemory gather_list(const std::vector<index_t>& indices) const {
@@ -180,9 +161,11 @@ class Program : public DeviceProgram {
         const Stream stream;
         // Copies from ordinary memory may still be on their way when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
-        transform_->prepare(source, memory(), stream);
-        // Once on whatever is there: all tables of the passes are made here, none in run().
-        transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory(), stream);
+        in_workspace(stream, [&](const BlockMemory& memory) {
+            transform_->prepare(source, memory, stream);
+            // Once on whatever is there: all tables of the passes are made here, none in run().
+            transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory, stream);
+        });
         stream.wait();
     }
 
@@ -216,6 +199,7 @@ class Program : public DeviceProgram {
             const auto extent = static_cast<std::size_t>(spec_.folded[static_cast<int>(a)]);
             fold_.axes[a] = {at + begins[a], at + begins[a] + extent + 1};
         }
+        fold_.extended = extended_.data();
         fold_.extended_type = spec_.block.target_type;
         fold_.extended_shape = spec_.block.kept();
         fold_.target_type = spec_.folded_type;
@@ -223,7 +207,7 @@ class Program : public DeviceProgram {
     }
 
     // Planes in runs that follow each other in the input, no longer than the cache holds.
-    void load(const void* input, cudaStream_t stream) const {
+    void load(const void* input, const BlockMemory& memory, cudaStream_t stream) const {
         const std::vector<index_t>& planes = spec_.gather[0];
         const auto count = static_cast<index_t>(planes.size());
         const index_t plane_samples = spec_.source.y * spec_.source.x;
@@ -235,7 +219,7 @@ class Program : public DeviceProgram {
                    planes[static_cast<std::size_t>(begin + run)] == (first < 0 ? -1 : first + run))
                 ++run;
             if (first < 0) {
-                transform_->load_zeros(begin, run, memory(), stream);
+                transform_->load_zeros(begin, run, memory, stream);
             } else {
                 RowSource source;
                 source.pixels = {const_cast<char*>(static_cast<const char*>(input)) +
@@ -248,13 +232,13 @@ class Program : public DeviceProgram {
                 source.gather_x = list_of(gather_x_);
                 source.subtract = spec_.subtract;
                 source.nonfinite_to_zero = spec_.nonfinite_to_zero;
-                transform_->load(source, begin, memory(), stream);
+                transform_->load(source, begin, memory, stream);
             }
             begin += run;
         }
     }
 
-    void store(void* output, cudaStream_t stream) const {
+    void store(void* output, const BlockMemory& memory, cudaStream_t stream) const {
         const BlockAxis &z = spec_.block.axes[0], &y = spec_.block.axes[1],
                         &x = spec_.block.axes[2];
         const PixelType type = spec_.block.target_type;
@@ -270,7 +254,7 @@ class Program : public DeviceProgram {
             target.kept_x = x.kept;
             target.add_real = spec_.add.real();
             target.add_imaginary = spec_.add.imag();
-            transform_->store(begin, target, memory(), stream);
+            transform_->store(begin, target, memory, stream);
         }
     }
 
@@ -278,7 +262,7 @@ class Program : public DeviceProgram {
     int device_;
     std::shared_ptr<Workspace> workspace_;
     BlockGeometry geometry_;
-    index_t workspace_bytes_;  ///< that the workspace has got for this program
+    index_t workspace_grown_ = 0;  ///< by so many bytes, for this program
     std::unique_ptr<BlockTransform> transform_;
     DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
     Fold fold_;

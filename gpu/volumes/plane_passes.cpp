@@ -66,21 +66,23 @@ index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_
 
 PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
                          const std::vector<ConstImageView>& kernels, index_t limit_bytes,
-                         index_t rings)
+                         index_t rings, std::shared_ptr<Workspace> shared)
     : axes_(axes),
       slots_(slots),
       scale_(1 / (static_cast<double>(axes[0].grid) * static_cast<double>(axes[1].grid) *
-                  static_cast<double>(axes[2].grid))) {
+                  static_cast<double>(axes[2].grid))),
+      workspace_(Workspace::shared_or_new(std::move(shared), device)) {
     const PassBytes bytes(axes, slots, kernels.size(), rings);
     pitch_ = bytes.pitch;
     plane_ = bytes.plane;
-    keeps_spectrum_ = checked_add(bytes.spectrum, bytes.kernels) <= limit_bytes;
-    const index_t least = checked_add(bytes.spectrum, bytes.taps);
+    const index_t missing = std::max<index_t>(0, bytes.spectrum - workspace_->bytes());
+    keeps_spectrum_ = checked_add(missing, bytes.kernels) <= limit_bytes;
+    const index_t least = checked_add(missing, bytes.taps);
     if (least > limit_bytes)
         throw OutOfMemory(message("transforms take ", format_bytes(least), ", but ",
                                   format_bytes(limit_bytes), " of the GPU are left"));
-    spectrum_ = DeviceMemory(device, bytes.spectrum, "the spectra of a deconvolution");
-    spectrum_.clear();
+    spectrum_bytes_ = bytes.spectrum;
+    workspace_grown_ = workspace_->grow(spectrum_bytes_);
     const index_t planes_of_kernel = keeps_spectrum_ ? axes[0].grid : axes[0].taps;
     for (const ConstImageView& taps : kernels)
         prepare(taps, kernels_.emplace_back(device, planes_of_kernel * plane_ * sample_bytes,
@@ -88,7 +90,7 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
 }
 
 index_t PlanePasses::bytes() const {
-    index_t sum = spectrum_.bytes();
+    index_t sum = workspace_grown_;
     for (const DeviceMemory& kernel : kernels_) sum += kernel.bytes();
     return sum;
 }

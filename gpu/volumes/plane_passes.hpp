@@ -9,6 +9,7 @@
 // deconvolve/plane_walk.hpp).
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/volumes/pair_axis.hpp"
+#include "gpu/volumes/workspace.hpp"
 
 namespace convolume::gpu {
 
@@ -38,22 +40,33 @@ class PlanePasses {
 
     /// Taps of one kernel or of several: real, C order, in host memory. Throws OutOfMemory where it
     /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew by
-    /// each pass along z, which takes some more time. There may be several rings of slots.
+    /// each pass along z, which takes some more time. There may be several rings of slots. They are
+    /// in `shared`, or in a workspace of their own where that is null.
     PlanePasses(int device, const PairAxes& axes, index_t slots,
-                const std::vector<ConstImageView>& kernels, index_t limit_bytes, index_t rings = 1);
+                const std::vector<ConstImageView>& kernels, index_t limit_bytes, index_t rings = 1,
+                std::shared_ptr<Workspace> shared = nullptr);
     /// What it takes at least, with so many kernels and rings.
     static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
                                index_t rings = 1);
 
+    /// Of kernels, and what the workspace has grown by for these planes.
     index_t bytes() const;
     /// Sums that a stage may have, two a block.
     index_t most_sums() const;
 
     index_t slots() const { return slots_; }
     std::complex<float>* slot(index_t index) const {
-        return spectrum_.as<std::complex<float>>() + index * plane_;
+        return reinterpret_cast<std::complex<float>*>(workspace_->data()) + index * plane_;
     }
     index_t slot_bytes() const { return plane_ * index_t{sizeof(std::complex<float>)}; }
+
+    const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
+    /// Calls work(as_left), which enqueues passes on `stream`: others that share the workspace have
+    /// their turns before and after it. `as_left`: the slots hold what they held after the last.
+    template <class Work>
+    void in_turn(cudaStream_t stream, const Work& work) const {
+        workspace_->use(this, spectrum_bytes_, stream, work);
+    }
 
     // All are asynchronous on `stream`. `stage` needs no extents; its arrays begin with the first
     // of the planes.
@@ -89,7 +102,8 @@ class PlanePasses {
     index_t pitch_ = 0, plane_ = 0, slots_ = 0;
     bool keeps_spectrum_ = true;
     double scale_ = 1;
-    DeviceMemory spectrum_;
+    std::shared_ptr<Workspace> workspace_;
+    index_t spectrum_bytes_ = 0, workspace_grown_ = 0;
     std::vector<DeviceMemory> kernels_;
 };
 

@@ -193,17 +193,12 @@ class CONVOLUME_API Deconvolver {
     index_t negative_psf_samples() const;
 
     /// Image: any real type, finite. Result: the same shape, any real type; integers are rounded
-    /// and clamped. They may be the same memory. `on_iteration` is called after each iteration.
-    /// Blocks. May be called from several threads;
-    /// executions follow one another. Throws BadData (NaN, complex), Cancelled between
-    /// iterations, and as Convolver does.
+    /// and clamped. They may be the same memory. `run`: an estimate to begin with, and a look at
+    /// each iteration. Blocks. May be called from several threads; executions follow one another.
+    /// Throws BadData (NaN, complex), Cancelled between iterations, and as Convolver does.
     DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
-                             const ExecutionContext& context = {},
-                             const std::function<void(const Iteration&)>& on_iteration = {}) const;
-
-    /// The same, from an estimate that is given, or with a look at each.
-    DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
-                             const DeconvolveRun& run, const ExecutionContext& context = {}) const;
+                             const DeconvolveRun& run = {},
+                             const ExecutionContext& context = {}) const;
 
   private:
     struct Impl;

@@ -5,6 +5,7 @@
 // device after construction.
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "convolume/deconvolver.hpp"
@@ -29,6 +30,30 @@ class CONVOLUME_API DeviceStream {
 };
 
 class DeviceConvolver;
+class DeviceDeconvolver;
+class DeviceWorkspace;  // memory that executions overwrite
+
+/// Whose workspace a convolver or deconvolver shares: that of another convolver or deconvolver on
+/// the same device; nothing: it gets one of its own. A workspace, which takes most of a convolver's
+/// memory, is as large as the largest of those that share it needs. Made after smaller ones, that
+/// one makes it grow, for which old and new are there at once if there is room.
+///
+/// Those that share one are used as others are, from any stream and thread and in callbacks of a
+/// deconvolution, and may be destroyed in any order. On the device their executions follow one
+/// another. Iterations of a deconvolution let others in between, and then make anew what these have
+/// overwritten.
+class CONVOLUME_API WorkspaceOf {
+  public:
+    WorkspaceOf() = default;
+    WorkspaceOf(const DeviceConvolver* convolver);      ///< null: nothing
+    WorkspaceOf(const DeviceDeconvolver* deconvolver);  ///< null: nothing
+    explicit WorkspaceOf(std::shared_ptr<DeviceWorkspace> workspace)
+        : workspace_(std::move(workspace)) {}
+    const std::shared_ptr<DeviceWorkspace>& get() const { return workspace_; }
+
+  private:
+    std::shared_ptr<DeviceWorkspace> workspace_;
+};
 
 struct DeviceOptions {
     int device = 0;
@@ -40,14 +65,12 @@ struct DeviceOptions {
     bool keep_kernel_spectrum = true;
     /// Of what the convolver holds beside the caller's images; nothing: most of what is free.
     std::optional<index_t> max_gpu_bytes;
-    /// A convolver of the same device to share a workspace with; nothing: one of its own.
-    const DeviceConvolver* workspace_of = nullptr;
+    WorkspaceOf workspace_of{};
 };
 
 /// Convolves images of one shape with one kernel on one GPU. For the adjoint in the same loop make
 /// a second one with Operation::adjoint: both may share a stream, and a workspace
-/// (DeviceOptions::workspace_of), which takes most of the memory. Those that share one may be
-/// destroyed in any order.
+/// (DeviceOptions::workspace_of).
 class CONVOLUME_API DeviceConvolver {
   public:
     /// `image_shape` is the image's (z, y, x), whatever the operation; `kernel` is in host memory
@@ -78,6 +101,7 @@ class CONVOLUME_API DeviceConvolver {
     void execute(const void* input, void* output, DeviceStream stream = {}) const;
 
   private:
+    friend class WorkspaceOf;
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
@@ -136,13 +160,16 @@ struct DeviceDeconvolveOptions {
     PixelType output_type = PixelType::float32;  ///< any real type
     /// Of what the deconvolver holds beside the caller's images; nothing: most of what is free.
     std::optional<index_t> max_gpu_bytes;
+    /// Arrays and the PSF's spectra stay its own.
+    WorkspaceOf workspace_of{};
 };
 
 /// Deconvolver for images in the memory of one GPU, where all its arrays stay.
 class CONVOLUME_API DeviceDeconvolver {
   public:
     /// `psf` is in host memory and is copied. Throws as Deconvolver does, OutOfMemory where the
-    /// arrays do not fit, and Unavailable when there is no such device.
+    /// arrays do not fit, InvalidArgument when the workspace is another device's, and Unavailable
+    /// when there is no such device.
     DeviceDeconvolver(const Shape3& image_shape, const ConstImageView& psf,
                       const DeconvolveOptions& options = {},
                       const DeviceDeconvolveOptions& device = {});
@@ -151,6 +178,7 @@ class CONVOLUME_API DeviceDeconvolver {
     DeviceDeconvolver& operator=(DeviceDeconvolver&&) noexcept;
 
     const Shape3& image_shape() const;
+    /// Its device_bytes are, of a shared workspace, what it has grown by for this deconvolver.
     DeconvolvePlan plan() const;
 
     /// Follows what was enqueued on `stream`, and returns when the result is there: the loop looks
@@ -164,6 +192,7 @@ class CONVOLUME_API DeviceDeconvolver {
                              const ExecutionContext& context = {}) const;
 
   private:
+    friend class WorkspaceOf;
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -170,9 +170,12 @@ Deconvolved deconvolved(const Array& image, const Array& psf, const DeconvolveOp
     Volume result(image.shape, PixelType::float32);
     poison(result.view());
     Deconvolved done;
-    done.report = deconvolver.execute(
-        to_volume(image, PixelType::float32).view(), result.view(), {},
-        [&](const Iteration& iteration) { done.likelihoods.push_back(iteration.likelihood); });
+    DeconvolveRun run;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+        done.likelihoods.push_back(iteration.likelihood);
+    };
+    done.report =
+        deconvolver.execute(to_volume(image, PixelType::float32).view(), result.view(), run);
     done.result = to_array(result.view());
     return done;
 }

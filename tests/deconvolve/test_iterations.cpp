@@ -113,12 +113,12 @@ TEST_CASE("deconvolve: iterations are on_iteration, and can be stopped") {
     std::vector<double> fractions;
     ExecutionContext context;
     context.progress = [&](double fraction) { fractions.push_back(fraction); };
-    const auto on_iteration = [&](const Iteration& iteration) {
+    DeconvolveRun run;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
         numbers.push_back(iteration.number);
         CHECK(iteration.of == 7);
     };
-    const DeconvolveReport report =
-        deconvolver.execute(image.view(), result.view(), context, on_iteration);
+    const DeconvolveReport report = deconvolver.execute(image.view(), result.view(), run, context);
     CHECK(numbers == std::vector<int>{1, 2, 3, 4, 5, 6, 7});
     CHECK(report.iterations == 7);
     CHECK(std::is_sorted(fractions.begin(), fractions.end()));
@@ -127,18 +127,17 @@ TEST_CASE("deconvolve: iterations are on_iteration, and can be stopped") {
     std::stop_source stop;
     context.stop = stop.get_token();
     numbers.clear();
-    const auto stop_at_third = [&](const Iteration& iteration) {
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
         numbers.push_back(iteration.number);
         if (iteration.number == 3) stop.request_stop();
     };
-    CHECK_THROWS_AS(deconvolver.execute(image.view(), result.view(), context, stop_at_third),
-                    Cancelled);
+    CHECK_THROWS_AS(deconvolver.execute(image.view(), result.view(), run, context), Cancelled);
     CHECK(numbers.size() == 3);
     // The same object can be used again, and gives the same.
     const Array before = to_array(result.view());
     deconvolver.execute(image.view(), result.view());
     const Array again = to_array(result.view());
-    deconvolver.execute(image.view(), result.view());
+    deconvolver.execute(image.view(), result.view(), {}, {});
     CHECK(to_array(result.view()).values == again.values);
 }
 
@@ -175,8 +174,10 @@ TEST_CASE("deconvolve: estimates are read between iterations, and gone on from")
     options.boundary = Boundary{BoundaryKind::reflect};
     double last_seen = 0;
     const Deconvolver bounded = solver(9);
-    bounded.execute(image.view(), last.view(), {},
-                    [&](const Iteration& iteration) { last_seen = iteration.likelihood; });
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+        last_seen = iteration.likelihood;
+    };
+    bounded.execute(image.view(), last.view(), run);
     double first = 0;
     DeconvolveRun warm;
     warm.start = last.view();

@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 
+#include "convolume/volume.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/fault.hpp"
 #include "tests/catch.hpp"
 
@@ -32,6 +34,23 @@ inline void copy_to_device(void* target, const void* source, index_t bytes) {
     gpu::check(cudaMemcpy(target, source, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice),
                "copying to the GPU");
     gpu::check(cudaDeviceSynchronize(), "copying to the GPU");
+}
+
+/// A volume's samples in memory of device 0.
+inline gpu::DeviceMemory on_device(const Volume& volume) {
+    gpu::DeviceMemory memory(0, volume.bytes());
+    copy_to_device(memory.data(), volume.view().data, volume.bytes());
+    return memory;
+}
+
+/// What is there, once the device has come to rest.
+inline Volume fetched(const gpu::DeviceMemory& memory, const Shape3& shape, PixelType type) {
+    Volume volume(shape, type);
+    gpu::check(cudaDeviceSynchronize(), "working on the GPU");
+    gpu::check(cudaMemcpy(volume.view().data, memory.data(),
+                          static_cast<std::size_t>(volume.bytes()), cudaMemcpyDeviceToHost),
+               "copying from the GPU");
+    return volume;
 }
 
 }  // namespace convolume::testing

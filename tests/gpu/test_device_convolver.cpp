@@ -18,12 +18,6 @@ using namespace convolume::testing;
 
 namespace {
 
-gpu::DeviceMemory on_device(const Volume& volume) {
-    gpu::DeviceMemory memory(0, volume.bytes());
-    copy_to_device(memory.data(), volume.view().data, volume.bytes());
-    return memory;
-}
-
 // Two executions into poisoned memory; what is wrong, or nothing.
 std::string device_defect(const ConvolverCase& c, bool keep, bool in_place) {
     const Volume image = to_volume(c.image, c.image_type),
@@ -108,11 +102,7 @@ TEST_CASE("device convolver: two in one workspace give what each gives alone") {
         poison(result.view());
         const gpu::DeviceMemory output = on_device(result);
         convolver.execute(input.data(), output.data(), static_cast<cudaStream_t>(stream));
-        stream.wait();
-        REQUIRE(cudaMemcpy(result.view().data, output.data(),
-                           static_cast<std::size_t>(result.bytes()),
-                           cudaMemcpyDeviceToHost) == cudaSuccess);
-        return to_array(result.view()).values;
+        return to_array(fetched(output, result.shape(), result.type()).view()).values;
     };
     std::optional<DeviceConvolver> first(std::in_place, shape, small.view());
     DeviceConvolver alone(shape, large.view(), adjoint);

@@ -360,7 +360,8 @@ TEST_CASE("device deconvolve: walks along z are the whole") {
                 {0}, static_cast<index_t>(share * static_cast<double>(resident.device_bytes))));
         // Several walk where slabs of all do not fit them either.
         for (const auto& gpus : sets_of_gpus())
-            choices.push_back(on_gpus(gpus, resident.device_bytes / 3));
+            choices.push_back(on_gpus(
+                gpus, resident.device_bytes / 3 * std::count(gpus.begin(), gpus.end(), gpus[0])));
         return choices;
     });
     CHECK(compared.size() == 6);

@@ -20,22 +20,9 @@ using namespace convolume::testing;
 
 namespace {
 
-gpu::DeviceMemory on_device(const Volume& volume) {
-    gpu::DeviceMemory memory(0, volume.bytes());
-    copy_to_device(memory.data(), volume.view().data, volume.bytes());
-    return memory;
-}
-
 Volume poisoned_like(const Shape3& shape, PixelType type) {
     Volume volume(shape, type);
     poison(volume.view());
-    return volume;
-}
-
-Volume fetched(const gpu::DeviceMemory& memory, const Shape3& shape, PixelType type) {
-    Volume volume(shape, type);
-    REQUIRE(cudaMemcpy(volume.view().data, memory.data(), static_cast<std::size_t>(volume.bytes()),
-                       cudaMemcpyDeviceToHost) == cudaSuccess);
     return volume;
 }
 

@@ -19,7 +19,7 @@ using namespace convolume::testing;
 
 namespace {
 
-GpuOptions on_device(std::optional<index_t> limit_bytes) {
+GpuOptions limited_to(std::optional<index_t> limit_bytes) {
     GpuOptions options;
     options.devices = {0};
     options.memory_limit_bytes = limit_bytes;
@@ -27,7 +27,7 @@ GpuOptions on_device(std::optional<index_t> limit_bytes) {
 }
 
 FilterEngine& engine() {
-    static const FilterEngineList engines = gpu::make_filter_engines(on_device({}));
+    static const FilterEngineList engines = gpu::make_filter_engines(limited_to({}));
     return *engines.front();
 }
 
@@ -47,14 +47,14 @@ TEST_CASE("GPU filters: conformance") {
 
 TEST_CASE("GPU filters: small memory, many chunks") {
     NEEDS_GPU();
-    const FilterEngineList engines = gpu::make_filter_engines(on_device(index_t{6} << 20));
+    const FilterEngineList engines = gpu::make_filter_engines(limited_to(index_t{6} << 20));
     check_filter_engine(*engines.front(), 2, static_cast<int>(case_count(150)));
 }
 
 TEST_CASE("GPU filters: banks from host memory to host memory") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("filter banks on a GPU");
-    const FilterEngineList engines = gpu::make_filter_engines(on_device({}));
+    const FilterEngineList engines = gpu::make_filter_engines(limited_to({}));
     for (std::uint64_t number = 0; number < case_count(80); ++number) {
         Random random(seed, number);
         BankCase c =

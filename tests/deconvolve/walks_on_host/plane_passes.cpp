@@ -34,6 +34,9 @@ DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     return *this;
 }
+void DeviceMemory::clear() const {
+    std::memset(data_, 0, static_cast<std::size_t>(bytes_));
+}
 void DeviceMemory::release() noexcept {
     std::free(std::exchange(data_, nullptr));
 }
@@ -112,12 +115,16 @@ std::optional<PairAxes> pair_axes(int, const Shape3& object, const Shape3& image
 }
 
 PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
-                         const std::vector<ConstImageView>& kernels, index_t, index_t rings)
+                         const std::vector<ConstImageView>& kernels, index_t, index_t rings,
+                         std::shared_ptr<Workspace> shared)
     : axes_(axes),
       pitch_(axes[2].grid),
       plane_(axes[1].grid * axes[2].grid),
       slots_(slots),
-      spectrum_(device, slots * rings * plane_ * index_t{sizeof(double)}) {
+      workspace_(Workspace::shared_or_new(std::move(shared), device)),
+      spectrum_bytes_(slots * rings * plane_ * index_t{sizeof(double)}) {
+    workspace_grown_ = workspace_->grow(spectrum_bytes_);
+    std::memset(workspace_->data(), 0xff, static_cast<std::size_t>(spectrum_bytes_));  // NaN
     for (const ConstImageView& kernel : kernels) {
         const index_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
         kernels_.emplace_back(device, taps * index_t{sizeof(double)});
@@ -132,7 +139,7 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
 }
 
 index_t PlanePasses::bytes() const {
-    return spectrum_.bytes();
+    return workspace_grown_;
 }
 index_t PlanePasses::most_sums() const {
     return 2;
