@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times iterations of Richardson-Lucy on GPUs: in the memory of one, in slabs on two, and by walks along z with 8 GiB
-of a GPU; where CuPy is installed, the same iteration of CuPy beside; and every method in each of these ways. Run it on
-a quiet machine, from anywhere:
+of a GPU; where CuPy is installed, the same iteration of CuPy beside; and every method in each of these ways. What needs
+two GPUs is left out where there is one. Run it on a quiet machine, from anywhere:
 
     bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|slabs|methods] [--json FILE]
 
@@ -107,12 +107,14 @@ def main():
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
             rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
                             acceleration=acceleration, iterations=12, uint16=True))
+    several = subprocess.run(["nvidia-smi", "-L"], check=True, capture_output=True, text=True).stdout.count("\n") > 1
     if "slabs" in wanted:
-        for gpus in ("0", "0,1"):
+        for gpus in ("0", "0,1") if several else ("0",):
             rows.append(run(arguments, *SLABS, gpus=gpus, edges="zero", iterations=8))
     if "methods" in wanted:
         for method in ("rl", "shb", "rl-tv", "wb", "rlgc", "wiener"):
-            for choice in ({"gpus": 0}, {"gpus": "0,1"}, {"gpus": 0, "max_gpu_bytes": METHODS_BYTES}):
+            two = [{"gpus": "0,1"}] if several else []
+            for choice in [{"gpus": 0}, *two, {"gpus": 0, "max_gpu_bytes": METHODS_BYTES}]:
                 rows.append(run(arguments, *METHODS, **choice, edges="zero", method=method, acceleration="none",
                                 iterations=12))
     if arguments.json:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of gpu/src/fft on this machine's GPU: checked against direct sums in double precision,
+// The passes of gpu/fft on this machine's GPU: checked against direct sums in double precision,
 // then timed against copies of the same bytes and against cuFFT.
 //
 //   gpu_passes [check] [time] [sweep]     all three where nothing is named
+//   gpu_passes stages                     passes along x with a stage, of every length
 //   gpu_passes profile                    each timed pass once, under a profiler
 #include <cufft.h>
 
@@ -511,6 +512,42 @@ class Volume {
         }
     }
 
+    /// Picoseconds a real sample of the passes with a stage, and of those of an iteration: the mean
+    /// of one with acceleration and one without.
+    void stages(index_t samples) {
+        check(cudaMemset(b_.get(), 0x3f, b_.bytes()), "filling");  // about 0.75
+        const index_t rows = 256;
+        auto* const arrays = reinterpret_cast<float*>(b_.get());
+        std::printf("     n  compare  advance     step    point  an iteration\n");
+        for (const int n : staged_lengths) {
+            const index_t length = 2 * n, planes = samples / (length * rows);
+            const index_t pitch = round_up(n + 1, tile_columns<Real>), all = planes * rows * length;
+            const SpectrumPlanes<float> spectra{a_.get(), rows * pitch, pitch, 0, planes};
+            const Buffer<double> sums(2 * most_stage_blocks(length));
+            RowStage stage;
+            stage.rows = rows;
+            stage.count = static_cast<int>(length);
+            stage.data = arrays;
+            stage.newest = arrays;
+            stage.weight = arrays;
+            stage.alike = {0, planes};
+            const auto time = [&](RowStage::Kind kind, double* of_stage) {
+                stage.kind = kind;
+                const double ms = time_of(
+                    [&] { stage_rows(length, stage, planes, spectra, 1, of_stage, nullptr); }, 5);
+                return 1e9 * ms / static_cast<double>(all);
+            };
+            const double compare = time(RowStage::Kind::ratio, sums.get());
+            const double advance = time(RowStage::Kind::advance, nullptr);
+            stage.before = arrays + all;
+            stage.change = reinterpret_cast<ShortFloat*>(arrays + 2 * all);
+            const double step = time(RowStage::Kind::step, sums.get());
+            const double point = time(RowStage::Kind::point, nullptr);
+            std::printf("%6d %8.2f %8.2f %8.2f %8.2f %13.2f\n", n, compare, advance, step, point,
+                        compare + (advance + step + point) / 2);
+        }
+    }
+
   private:
     using Sample = std::complex<Real>;
     Buffer<Sample> a_, b_;
@@ -550,6 +587,7 @@ int main(int count, char** words) {
         }
         run_once = count > 1 && asked("profile");
         if (asked("time") || run_once) time_all();
+        if (count > 1 && asked("stages")) Volume<float>(1 << 29).stages(1 << 28);
         if (asked("sweep")) {
             Volume<float>(1 << 27).sweep(1 << 26);
             Volume<double>(1 << 26).sweep(1 << 25);

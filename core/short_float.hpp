@@ -41,7 +41,7 @@ class ShortFormat {
 
     /// To the nearest, ties to even.
     CONVOLUME_DEVICE ShortFloat shortened(float value) const {
-        const std::uint32_t whole = bits_of(value * to_ * 7.88860905e-31F);  // 2^-100
+        const std::uint32_t whole = bits_of(product(value * to_, 7.88860905e-31F));  // 2^-100
         std::uint32_t bits = whole & 0x7fffffffU;
         bits = (bits + (1U << (shift_ - 1)) - 1 + (bits >> shift_ & 1U)) >> shift_;
         bits = bits > 0x7fffU ? 0x7fffU : bits;
@@ -49,11 +49,21 @@ class ShortFormat {
     }
     CONVOLUME_DEVICE float lengthened(ShortFloat value) const {
         const std::uint32_t magnitude = (value.bits & 0x7fffU) << shift_;
-        const float held = float_of(magnitude) * 1.26765060e30F * from_;  // 2^100
+        const float held = product(float_of(magnitude), 1.26765060e30F) * from_;  // 2^100
         return (value.bits & 0x8000U) != 0 ? -held : held;
     }
 
   private:
+    /// Subnormal numbers stay what they are, whatever the compiler is told of others.
+    CONVOLUME_DEVICE static float product(float a, float b) {
+#ifdef __CUDA_ARCH__
+        float c = 0;
+        asm("mul.rn.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+        return c;
+#else
+        return a * b;
+#endif
+    }
     CONVOLUME_DEVICE static std::uint32_t bits_of(float value) {
 #ifdef __CUDA_ARCH__
         return __float_as_uint(value);
