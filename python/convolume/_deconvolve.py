@@ -137,8 +137,8 @@ class Deconvolver:
                  tv_weight: float = 0.002, spacing: Sequence[float] | None = None, balance: float = 0.01,
                  unmatched: int = 2, consensus: float = 0.55, stop: float | Literal["auto"] | None = None,
                  photons: tuple[float, float] | None = None, saturation: float | None = None,
-                 coarse_start: int = 0, device: Device = "auto", workers: int | None = None, max_host_mem: int | str | None = None,
-                 max_gpu_mem: int | str | None = None) -> None:
+                 coarse_start: int = 0, device: Device = "auto", workers: int | None = None,
+                 max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None) -> None:
         taps = to_host(psf, "the PSF") if is_on_gpu(psf) else readable(psf, "the PSF")
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:

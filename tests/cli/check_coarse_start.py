@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convolume deconvolve --coarse-start` from file to file: check_coarse_start.py CONVOLUME. Ends with 77 (skipped) where
-a module is missing."""
+"""`convolume deconvolve --coarse-start` from file to file: check_coarse_start.py CONVOLUME. Ends with 77 (skipped)
+where a module is missing."""
 import json
 
-from deconvolve_oracle import Blur, check, close, command, kernel, np, restored, rng, run_parts, signal, specimen, subprocess
+from deconvolve_oracle import (
+    Blur,
+    check,
+    close,
+    command,
+    np,
+    restored,
+    rng,
+    run_parts,
+    signal,
+    specimen,
+    subprocess,
+)
 
 BOUND = 2e-5
 

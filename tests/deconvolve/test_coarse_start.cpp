@@ -385,6 +385,21 @@ TEST_CASE("coarse start: held-out photons are left out of it, too") {
     CHECK(found.report.searched > 0);
     CHECK(found.report.coarse_iterations == 16);  // two images, twice
     CHECK(found.report.iterations >= 1);
+    // The search begins as a deconvolution of what is left of the photons does.
+    Volume data = to_volume(image, PixelType::float32);
+    Volume apart(image.shape, PixelType::float32);
+    const deconvolve::SetApart stage{
+        data.elements<float>(),        apart.elements<float>(), 3, 1, 0, 1,
+        deconvolve::Thinning::hold_out};
+    for (index_t i = 0; i < element_count(image.shape); ++i) stage(i);
+    DeconvolveOptions of_rest = options;
+    of_rest.hold_out = false;
+    of_rest.background = 2 * 7.0 / 8;
+    of_rest.iterations = 1;
+    const Array rest = to_array(std::as_const(data).view());
+    const double first = deconvolved(rest, psf, of_rest).likelihoods.front();
+    CHECK(std::abs(found.likelihoods.front() / first - 1) < 1e-4);
+
     // The result is that of as many iterations with all photons.
     options.hold_out = false;
     options.iterations = found.report.iterations;
