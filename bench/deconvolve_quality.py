@@ -3,11 +3,14 @@
 """Measures the peak signal-to-noise ratio (PSNR) that each method of `convolume deconvolve` reaches after how many
 iterations and seconds, on a phantom at three light levels. Run it from anywhere:
 
-    bench/deconvolve_quality.py [--build DIR] [--json FILE] [--only methods|stop-auto]
+    bench/deconvolve_quality.py [--build DIR] [--json FILE] [--only methods|stop-auto|coarse-start]
 
 The recordings are made here, by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
 alone: the slope between a run of few and one of many iterations, methods in turn, the median of some rounds. PSNR is
 10 log10 of the truth's maximum squared over the mean squared difference, with the brightness that fits best.
+The part coarse-start takes the whole time of a deconvolution, with its plan and without files and the program's start,
+of the first number of iterations that reaches a PSNR, with and without --coarse-start in turn, the median of some
+rounds.
 The part stop-auto records several phantoms of each kind several times, and tells how far `--stop auto` stays below the
 best of all iterations.
 """
@@ -31,6 +34,7 @@ METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "
            "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1"]}
 COUNTS = [1, 2, 3, 5, 7, 10, 13, 16, 20, 25, 30, 36, 43, 51, 60, 75, 90]
 LEVELS = [50, 300, 3000]
+COARSE = [0, 10, 20, 40]  # iterations of --coarse-start; 0: without
 KINDS = ["mixed", "cells", "shells", "filaments", "beads"]
 
 
@@ -127,6 +131,43 @@ def measure(command, truth, light, photons, rounds):
     return result
 
 
+def whole_seconds(report):
+    return sum(report["seconds"][phase] for phase in ("plan", "prepare", "convolve"))
+
+
+def fewest(command, truth, options, level, curve):
+    """Iterations that reach the PSNR, and not fewer; None if 90 do not. `curve` keeps what is known."""
+    for n in range(1, COUNTS[-1] + 1):
+        if n not in curve:
+            curve[n] = float(psnr(truth, command.restored(*options, "--iterations", n)[0]))
+        if curve[n] >= level:
+            return n
+    return None
+
+
+def coarse_start(command, psf, rounds):
+    truth, light = make_light(command, psf, "mixed", 7)
+    rows = []
+    for photons in LEVELS:
+        options = record(command, light, photons, photons)
+        ways = {n: [*options, *(["--coarse-start", n] if n else [])] for n in COARSE}
+        curves = {n: {} for n in COARSE}
+        best = max(psnr(truth, command.restored(*options, "--iterations", n)[0]) for n in COUNTS)
+        for below in (6, 4, 2, 1, 0.3):
+            needed = {n: fewest(command, truth, way, best - below, curves[n]) for n, way in ways.items()}
+            seconds = {n: [] for n, count in needed.items() if count}
+            for _ in range(rounds):
+                for n, taken in seconds.items():
+                    taken.append(whole_seconds(command.restored(*ways[n], "--iterations", needed[n])[1]))
+            row = {"photons": photons, "psnr": float(best - below), "iterations": needed,
+                   "seconds": {n: float(np.median(taken)) for n, taken in seconds.items()}}
+            rows.append(row)
+            times = ", ".join(f"{n}: {needed[n]} its {1e3 * s:.0f} ms {row['seconds'][0] / s:.2f}x"
+                              for n, s in row["seconds"].items())
+            print(f"{photons} {row['psnr']:.2f} dB: {times}", flush=True)
+    return {"date": time.strftime("%Y-%m-%d"), "rounds": rounds, "times": rows}
+
+
 def stop_auto(command, psf):
     """How far below the best of all iterations, in dB, of two phantoms of each kind, each recorded three times."""
     rows = []
@@ -149,18 +190,20 @@ def main():
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="also write the figures to this file; what it holds of other parts stays")
-    parser.add_argument("--only", choices=["methods", "stop-auto"])
+    parser.add_argument("--only", choices=["methods", "stop-auto", "coarse-start"])
     arguments = parser.parse_args()
     figures = {"machine": {"cpu": platform.processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
                            "scipy": scipy.__version__}}
     with tempfile.TemporaryDirectory() as folder:
         command = Command(Path(arguments.build).resolve(), folder)
         psf = make_psf(command)
-        if arguments.only != "stop-auto":
+        if arguments.only in (None, "methods"):
             truth, light = make_light(command, psf, "mixed", 7)
             figures |= {"image": light.shape, "psf": psf.shape,
                         "levels": [measure(command, truth, light, photons, arguments.rounds) for photons in LEVELS]}
-        if arguments.only != "methods":
+        if arguments.only in (None, "coarse-start"):
+            figures["coarse_start"] = coarse_start(command, psf, arguments.rounds)
+        if arguments.only in (None, "stop-auto"):
             figures["stop_auto"] = stop_auto(command, psf)
     if arguments.json:
         file = Path(arguments.json)

@@ -3,6 +3,9 @@
 
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
+#include "core/host_memory.hpp"
+#include "core/threads.hpp"
+#include "deconvolve/coarse_start.hpp"
 #include "deconvolve/device_deconvolution.hpp"
 
 namespace convolume {
@@ -24,10 +27,31 @@ std::unique_ptr<deconvolve::Runner> make_runner(const deconvolve::Problem& probl
     return deconvolve::make_host_runner(problem, choice);
 }
 
+// Coarser images come first in memory; the fine one has what they leave.
+std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& problem,
+                                                           EngineChoice& engines) {
+    auto start = deconvolve::CoarseStart::make(
+        problem,
+        [&](const deconvolve::Problem& coarse) {
+            std::string why_not_on_device;
+            return make_runner(coarse, engines, why_not_on_device);
+        },
+        thread_count(engines.threads));
+    if (!start) return start;
+    std::optional<index_t>& host = problem.options.max_host_bytes;
+    host =
+        std::max<index_t>(0, host.value_or(available_host_bytes() / 4 * 3) - start->host_bytes());
+    if (engines.max_gpu_bytes)
+        engines.max_gpu_bytes =
+            std::max<index_t>(0, *engines.max_gpu_bytes - start->device_bytes());
+    return start;
+}
+
 }  // namespace
 
 struct Deconvolver::Impl {
     deconvolve::Problem problem;
+    std::unique_ptr<deconvolve::CoarseStart> coarse_start;
     std::unique_ptr<deconvolve::Runner> runner;
     DeconvolvePlan plan;
     std::mutex execution_mutex;
@@ -37,9 +61,17 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                          const DeconvolveOptions& options, const EngineChoice& engines)
     : impl_(std::make_unique<Impl>()) {
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
+    EngineChoice rest = engines;
+    impl_->coarse_start = make_coarse_start(impl_->problem, rest);
     std::string why_not_on_device;
-    impl_->runner = make_runner(impl_->problem, engines, why_not_on_device);
+    impl_->runner = make_runner(impl_->problem, rest, why_not_on_device);
     impl_->plan = impl_->runner->plan();
+    impl_->plan.coarse_iterations = options.coarse_start;
+    if (impl_->coarse_start) {
+        impl_->plan.coarse_images = impl_->coarse_start->images();
+        impl_->plan.host_bytes += impl_->coarse_start->host_bytes();
+        impl_->plan.device_bytes += impl_->coarse_start->device_bytes();
+    }
     if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
     impl_->problem.psf = {};  // the convolvers have it
     impl_->problem.unmatched = {};
@@ -85,8 +117,9 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
     deconvolve::check_start(impl_->problem, run.start);
     // The loop's arrays serve one execution at a time.
     const std::lock_guard lock(impl_->execution_mutex);
-    return impl_->runner->execute(impl_->problem, deconvolve::HostImages(image, result), context,
-                                  run);
+    return impl_->runner->execute(impl_->problem,
+                                  deconvolve::HostImages(image, result, impl_->coarse_start.get()),
+                                  context, run);
 }
 
 }  // namespace convolume

@@ -22,6 +22,10 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
         if (is_complex(type))
             throw InvalidArgument(
                 message("images are real and not of the type ", to_string(type), ": use float32"));
+    if (options.coarse_start > 0)
+        throw InvalidArgument(
+            "a coarse start is made of images in host memory, and these are in a GPU's: leave it "
+            "out, or use Deconvolver");
     if (deconvolve::device_deconvolution() == nullptr)
         throw Unavailable("this program was built without CUDA: link convolume::cuda");
     if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);

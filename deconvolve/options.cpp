@@ -79,6 +79,14 @@ std::string DeconvolvePlan::to_string() const {
                             : "")
              << (device_bytes > 0 ? ", " + format_bytes(device_bytes) + " of each GPU" : "")
              << "\n";
+    if (coarse_iterations > 0) {
+        text << "begins with ";
+        if (coarse_images.empty()) text << "no coarser image: image or PSF are too small for one";
+        for (const Shape3& shape : coarse_images)
+            text << (&shape == &coarse_images.front() ? "" : ", then ") << coarse_iterations
+                 << " iterations on an image of " << convolume::to_string(shape);
+        text << "\n";
+    }
     text << "host memory " << format_bytes(host_bytes) << "\n";
     if (!why_not_on_device.empty())
         text << "not in a GPU's memory, since " << why_not_on_device << "\n";

@@ -50,6 +50,16 @@ void check_options(const DeconvolveOptions& options) {
         throw InvalidArgument(message(options.unmatched,
                                       " steps with the unmatched back projector "
                                       "were asked for: give a number from 0"));
+    if (options.coarse_start < 0)
+        throw InvalidArgument(message(options.coarse_start,
+                                      " iterations on coarser images were asked for: give a number "
+                                      "from 0 as coarse start"));
+    if (options.coarse_start > 0 && options.method != DeconvolveMethod::richardson_lucy &&
+        options.method != DeconvolveMethod::richardson_lucy_tv &&
+        options.method != DeconvolveMethod::scaled_heavy_ball)
+        throw InvalidArgument(message("a coarse start is for rl, rl-tv and shb, not for ",
+                                      to_string(options.method),
+                                      ": leave it out, or choose one of these"));
     if (options.stop) check_number("stop criterion", *options.stop, true);
     if (options.hold_out && !poisson)
         throw InvalidArgument(

@@ -6,10 +6,20 @@
 
 namespace convolume::deconvolve {
 
+class CoarseStart;
+
+/// A start on coarser images, and the image in host memory whose pixels these are sums of.
+struct CoarseImages {
+    CoarseStart* start = nullptr;  ///< null: there is none
+    ConstImageView image{};
+};
+
 /// The caller's image and result, wherever they are.
 class Images {
   public:
     virtual ~Images() = default;
+
+    virtual CoarseImages coarse() const { return {}; }
 
     /// Writes the image, with 0 for negative pixels if `clip`, and saturated ones marked. Throws
     /// BadData where it is complex or not finite.
@@ -23,8 +33,9 @@ class Images {
 
 class HostImages final : public Images {
   public:
-    HostImages(const ConstImageView& image, const ImageView& result)
-        : image_(image), result_(result) {}
+    HostImages(const ConstImageView& image, const ImageView& result, CoarseStart* start = nullptr)
+        : image_(image), result_(result), start_(start) {}
+    CoarseImages coarse() const override { return {start_, image_}; }
     LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const override;
     double background() const override;
     std::optional<PhotonScale> photon_scale(int threads) const override;
@@ -33,6 +44,7 @@ class HostImages final : public Images {
   private:
     ConstImageView image_;
     ImageView result_;
+    CoarseStart* start_;
 };
 
 DeconvolveReport run(Steps& steps, const Problem& problem, const Images& images,

@@ -23,6 +23,17 @@ std::optional<double> parse_image_background(std::string_view option, const std:
     return parse_number(option, text);
 }
 
+constexpr int usual_coarse_start = 20;
+
+int parse_coarse_start(std::string_view option, const std::string& text) {
+    if (text.empty()) return usual_coarse_start;
+    // Without a number, what comes next on the command line is taken for it.
+    if (text.find_first_not_of("0123456789") != std::string::npos)
+        throw InvalidArgument(message(option, " takes a number of iterations, not \"", text,
+                                      "\": write ", option, "=N, or give it after the files"));
+    return parse_positive<int>(option, text);
+}
+
 /// --gain or --offset: one of them alone leaves the other at 1 or 0.
 CLI::Option* add_photon_option(CLI::App& app, const char* name, DeconvolveOptions& options,
                                double PhotonScale::*member, const char* help) {
@@ -100,6 +111,12 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
         ->group(group);
     add_parsed(app, "--unmatched", options.unmatched, parse_positive<int>, "N",
                "Iterations of wb with its back projector, before those of rl (default 2)")
+        ->group(group);
+    add_parsed(
+        app, "--coarse-start", options.coarse_start, parse_coarse_start, "[N]",
+        "Begin with N iterations on each of one or two coarser images (20 without a number): "
+        "the same quality sooner; of rl, rl-tv and shb (default: none)")
+        ->expected(0, 1)
         ->group(group);
     app.add_option("--start", request.start,
                    "An image to begin with, such as an earlier result (default: a constant)")

@@ -33,6 +33,8 @@ std::string method_text(const DeconvolveOptions& options) {
          << (options.background ? format_number(*options.background) : "auto") << ", edges "
          << edges_name(options);
     if (options.hold_out) text << ", stopped by held-out photons";
+    if (options.coarse_start > 0)
+        text << ", after " << options.coarse_start << " on coarser images";
     return text.str();
 }
 
@@ -45,14 +47,25 @@ std::string plan_line(const DeconvolvePlan& plan) {
         text << format_bytes(plan.device_bytes) << " of each GPU";
     text << (plan.device_bytes > 0 ? ", " : "") << format_bytes(plan.host_bytes)
          << " of host memory";
+    for (const Shape3& shape : plan.coarse_images)
+        text << (&shape == &plan.coarse_images.front() ? ", begins with images of " : " and ")
+             << to_string(shape);
+    if (plan.coarse_iterations > 0 && plan.coarse_images.empty())
+        text << ", too small for a coarse start";
     return text.str();
 }
 
 nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
-    return {{"engines", plan.engines},           {"on_device", plan.on_device},
-            {"by_walks", plan.by_walks},         {"object", shape_json(plan.object)},
-            {"grid", shape_json(plan.grid)},     {"array_bytes", plan.array_bytes},
-            {"device_bytes", plan.device_bytes}, {"host_bytes", plan.host_bytes}};
+    nlohmann::ordered_json json{
+        {"engines", plan.engines},           {"on_device", plan.on_device},
+        {"by_walks", plan.by_walks},         {"object", shape_json(plan.object)},
+        {"grid", shape_json(plan.grid)},     {"array_bytes", plan.array_bytes},
+        {"device_bytes", plan.device_bytes}, {"host_bytes", plan.host_bytes}};
+    if (plan.coarse_iterations == 0) return json;
+    json["coarse_images"] = nlohmann::ordered_json::array();
+    for (const Shape3& shape : plan.coarse_images)
+        json["coarse_images"].push_back(shape_json(shape));
+    return json;
 }
 
 }  // namespace
@@ -100,6 +113,9 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         negative += volume.negative_pixels;
         console.fact("result", message(iteration_text(volume.last, request_.options.method),
                                        ", background ", format_number(volume.background)));
+        if (volume.coarse_iterations > 0)
+            console.fact("start", message("from ", volume.coarse_iterations,
+                                          " iterations on coarser images"));
         if (volume.searched > 0)
             console.fact("search",
                          message(volume.iterations, " iterations found best in ", volume.searched,
@@ -136,6 +152,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"noise_to_signal", options.noise_to_signal},
                       {"consensus", options.consensus},
                       {"unmatched", options.unmatched},
+                      {"coarse_start", options.coarse_start},
                       {"stop", nullptr},
                       {"background", "auto"}};
     if (options.stop) json["method"]["stop"] = *options.stop;
@@ -150,6 +167,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
             json["report"]["volumes"].push_back({{"iterations", volume.iterations},
                                                  {"likelihood", volume.last.likelihood},
                                                  {"residual", volume.last.residual},
+                                                 {"coarse_iterations", volume.coarse_iterations},
                                                  {"restarts", volume.restarts},
                                                  {"background", volume.background},
                                                  {"negative_pixels", volume.negative_pixels}});

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "convolume/convolver.hpp"
 #include "convolume/export.hpp"
@@ -97,6 +98,11 @@ struct DeconvolveOptions {
     /// a value is divided in proportion. Nothing: seen from each image's noise; 1 and 0 where it
     /// does not grow with brightness.
     std::optional<PhotonScale> photons;
+    /// Above 0: begins with so many iterations on each of one or two coarser images, whose pixels
+    /// are sums of two along each axis that is long enough and that the PSF blurs enough; their
+    /// estimate, interpolated, is what the `iterations` begin with. The same object is reached
+    /// sooner. Of rl, rl-tv and shb; where an estimate is given, it is taken and this does nothing.
+    int coarse_start = 0;
     std::optional<index_t> max_host_bytes;  ///< as Options::max_host_bytes, arrays included
     /// The type that images will have, if it is known: uint8 and uint16 are then kept in 16 bits
     /// where GPUs deconvolve (not with hold_out nor saturation), and images of types that do not
@@ -145,6 +151,7 @@ struct DeconvolveRun {
 struct DeconvolveReport {
     int iterations = 0;  ///< done
     Iteration last;
+    int coarse_iterations = 0;     ///< done before on coarser images, all together
     int restarts = 0;              ///< steps without extrapolation that acceleration had to take
     double background = 0;         ///< used
     int searched = 0;              ///< with hold_out: iterations that found the number
@@ -167,6 +174,8 @@ struct CONVOLUME_API DeconvolvePlan {
     index_t device_bytes = 0;       ///< arrays and transforms on the device, or those of each GPU
     index_t host_bytes = 0;         ///< arrays and convolutions in host memory
     std::string why_not_on_device;  ///< where a GPU was allowed and could not hold the arrays
+    int coarse_iterations = 0;      ///< as DeconvolveOptions::coarse_start
+    std::vector<Shape3> coarse_images;  ///< extents of the coarser images, the coarsest first
 
     std::string to_string() const;  ///< some lines for people
 };

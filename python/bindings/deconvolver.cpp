@@ -19,7 +19,7 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
                   const std::array<double, 3>& spacing, double noise_to_signal, double consensus,
                   int unmatched, std::optional<double> stop, bool hold_out,
                   std::optional<std::array<double, 2>> photons, std::optional<double> saturation,
-                  std::optional<index_t> max_host_bytes) {
+                  int coarse_start, std::optional<index_t> max_host_bytes) {
     new (self) DeconvolveOptions;
     self->method = parse_deconvolve_method(method);
     self->iterations = iterations;
@@ -36,12 +36,14 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
     self->hold_out = hold_out;
     if (photons) self->photons = PhotonScale{(*photons)[0], (*photons)[1]};
     self->saturation = saturation;
+    self->coarse_start = coarse_start;
     self->max_host_bytes = max_host_bytes;
 }
 
 nb::dict to_dict(const DeconvolveReport& report) {
     nb::dict facts;
     facts["iterations"] = report.iterations;
+    facts["coarse_iterations"] = report.coarse_iterations;
     facts["likelihood"] = report.last.likelihood;
     facts["residual"] = report.last.residual;
     facts["restarts"] = report.restarts;
@@ -127,7 +129,8 @@ void bind_deconvolver(nb::module_& module) {
              nb::arg("spacing") = std::array<double, 3>{1, 1, 1}, nb::arg("noise_to_signal") = 0.01,
              nb::arg("consensus") = 0.55, nb::arg("unmatched") = 2, nb::arg("stop") = nb::none(),
              nb::arg("hold_out") = false, nb::arg("photons") = nb::none(),
-             nb::arg("saturation") = nb::none(), nb::arg("max_host_bytes") = nb::none());
+             nb::arg("saturation") = nb::none(), nb::arg("coarse_start") = 0,
+             nb::arg("max_host_bytes") = nb::none());
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(
@@ -153,6 +156,10 @@ void bind_deconvolver(nb::module_& module) {
                          facts["device_bytes"] = plan.device_bytes;
                          facts["host_bytes"] = plan.host_bytes;
                          facts["why_not_on_device"] = plan.why_not_on_device;
+                         nb::list coarse;
+                         for (const Shape3& shape : plan.coarse_images)
+                             coarse.append(triple(shape));
+                         facts["coarse_images"] = coarse;
                          return facts;
                      })
         .def(

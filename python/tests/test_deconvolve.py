@@ -182,3 +182,31 @@ def test_saturated_pixels_are_left_out(random):
     assert deconvolver.report["saturated_pixels"] == 16
     np.testing.assert_array_equal(first, deconvolver(np.where(image == 4095, 60000, image)))
     assert not np.array_equal(first, convolume.richardson_lucy(image, psf, 4, device="cpu"))
+
+
+def test_coarse_start_comes_nearer(device, random):
+    image, psf = blurred(random, (18, 48, 50))
+    psf = scipy.ndimage.gaussian_filter(np.pad(psf, 4), 1.5)
+    image = random.poisson(scipy.ndimage.gaussian_filter(image, 1.5)).astype(np.uint16)
+    plain = convolume.Deconvolver(image.shape, psf, iterations=3, background=1, device=device)
+    coarse = convolume.Deconvolver(image.shape, psf, iterations=3, background=1, coarse_start=15, device=device)
+    assert "15 iterations on an image of 9×24×25" in coarse.plan and "begins" not in plain.plan
+    told = []
+    result = coarse(image, callback=lambda iteration: told.append(iteration.number))
+    assert told == [1, 2, 3]
+    assert coarse.report["coarse_iterations"] >= 15 and coarse.report["iterations"] == 3
+    plain(image)
+    assert plain.report["coarse_iterations"] == 0
+    assert coarse.report["likelihood"] > plain.report["likelihood"]
+    np.testing.assert_array_equal(
+        result, convolume.richardson_lucy(image, psf, 3, background=1, coarse_start=15, device=device))
+    # It is not for runs that go on from an estimate.
+    np.testing.assert_array_equal(coarse(image, start=result), plain(image, start=result))
+    assert coarse.report["coarse_iterations"] == 0
+
+
+def test_coarse_start_is_refused_in_one_sentence():
+    with pytest.raises(convolume.InvalidArgument, match="coarse start is for rl"):
+        convolume.Deconvolver((20, 20), np.ones((5, 5)), method="wiener", coarse_start=3, device="cpu")
+    with pytest.raises(convolume.InvalidArgument, match="from 0"):
+        convolume.Deconvolver((20, 20), np.ones((5, 5)), coarse_start=-3, device="cpu")
