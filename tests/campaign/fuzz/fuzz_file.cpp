@@ -23,6 +23,7 @@ const std::string& file_name() {
         std::string folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/var/tmp";
         folder += "/convolume_fuzz." + std::to_string(getpid());
         mkdir(folder.c_str(), 0700);
+        convolume::io::contain_damage(true);
         return folder + "/" + CONVOLUME_FUZZ_NAME;
     }();
     return name;
