@@ -4,8 +4,6 @@
 // begin with, four bytes for each of its kinds; others would be taken for those of another format.
 
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,15 +12,10 @@
 #include <cstring>
 #include <string>
 
-#include "convolume/error.hpp"
-#include "convolume/image_file.hpp"
 #include "convolume/signal_file.hpp"
-#include "convolume/volume.hpp"
+#include "tests/campaign/fuzz/read_input.hpp"
 
 namespace {
-
-/// Larger ones take their time to be filled with zeros, and tell nothing else.
-constexpr convolume::index_t most_bytes = convolume::index_t{1} << 20;
 
 /// In a folder of its own, in memory where the system has that.
 const std::string& file_name() {
@@ -51,32 +44,15 @@ void write_file(const std::uint8_t* data, std::size_t size) {
         std::abort();
 }
 
-[[maybe_unused]] void read_image() {
-    const auto reader = convolume::io::open_image(file_name());
-    const convolume::io::ImageMetadata& metadata = reader->metadata();
-    static_cast<void>(to_string(metadata));
-    if (metadata.bytes() > most_bytes) return;
-    convolume::Volume volume(metadata.shape, metadata.type);
-    reader->read(metadata.frames - 1, metadata.channels - 1, volume.view());
-}
-
 [[maybe_unused]] void read_signal() {
     const auto reader = convolume::io::open_signal(file_name());
     const convolume::io::SignalInfo& info = reader->info();
-    if (info.samples() > most_bytes / 16) return;
+    if (info.samples() > convolume::testing::most_bytes / 16) return;
     convolume::Volume samples({1, 1, info.samples()}, info.type);
     reader->read(info.signals() - 1, 0, info.samples(), samples.view().data);
 }
 
 }  // namespace
-
-// In place of the C library's: helper processes that hang (io/helper_process.cpp) are ended sooner,
-// or they would take most of the time.
-extern "C" int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
-    itimerval sooner = *value;
-    if (which == ITIMER_PROF) sooner.it_value = {0, 40'000};
-    return static_cast<int>(syscall(SYS_setitimer, which, &sooner, old));
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 #ifdef CONVOLUME_FUZZ_BEGINS
@@ -87,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 #ifdef CONVOLUME_FUZZ_SIGNAL
         read_signal();
 #else
-        read_image();
+        convolume::testing::read_image(file_name());
 #endif
     } catch (const convolume::Error&) {
     }

@@ -36,6 +36,32 @@ for number, options in enumerate(({}, {"chunks": (1, 3, 5)}, {"chunks": (1, 3, 5
     for version in ("earliest", "latest"):
         with h5py.File(path("hdf5", f"{number}_{version}.h5"), "w", libver=version) as file:
             file.create_dataset("data", data=samples, **options).attrs["element_size_um"] = [0.3, 0.1, 0.1]
+
+
+def letters(text):
+    """Imaris writes texts as arrays of single characters."""
+    return np.frombuffer(text.encode(), dtype="S1")
+
+
+for version in ("earliest", "latest"):
+    with h5py.File(path("hdf5", f"texts_{version}.h5"), "w", libver=version) as file:
+        data = file.create_dataset("group/data", data=samples.astype(">i2"), chunks=(2, 2, 5), shuffle=True,
+                                   compression=1, fletcher32=True, maxshape=(None, 6, 5))
+        data.attrs.update({"axistags": '{"axes": [{"key": "z"}, {"key": "y"}, {"key": "x"}]}', "unit": "um",
+                           "name": np.bytes_("fixed"), "scale_factor": 0.5, "add_offset": 1, "frame_interval_s": 2.0})
+        file["others"] = samples.astype("f4")
+    with h5py.File(path("hdf5", f"bdv_{version}.h5"), "w", libver=version) as file:
+        for name in ("t00000/s00/0/cells", "t00000/s01/0/cells"):
+            file.create_dataset(name, data=samples.astype("i2"), chunks=(1, 3, 5))
+        file["s00/resolutions"] = [[1.0, 1.0, 1.0]]
+    with h5py.File(path("hdf5", f"imaris_{version}.h5"), "w", libver=version) as file:
+        channel = file.create_group("DataSet/ResolutionLevel 0/TimePoint 0/Channel 0")
+        channel.create_dataset("Data", data=samples, chunks=(2, 6, 5), compression=1)
+        channel.attrs.update({f"ImageSize{axis}": letters(str(size)) for axis, size in zip("ZYX", (2, 5, 4))})
+        image = file.create_group("DataSetInfo/Image")
+        image.attrs.update({"Unit": letters("um"), **{f"ExtMin{axis}": letters("0") for axis in "012"},
+                            **{f"ExtMax{axis}": letters("2.5") for axis in "012"}})
+        file.create_group("DataSetInfo/Channel 0").attrs.update({"Name": letters("a"), "Color": letters("1 0.5 0")})
 for number, dtype in enumerate(("<u2", ">f4", "<f8", "<c8", "<i8")):
     np.save(path("npy", f"{number}.npy"), samples.astype(dtype))
 for width in (1, 2, 3):

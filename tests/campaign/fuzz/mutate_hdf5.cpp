@@ -10,16 +10,29 @@ namespace {
 using convolume::testing::ByteOrder;
 using convolume::testing::Mutation;
 
-constexpr std::string_view signatures[] = {"\x89HDF", "TREE", "HEAP", "SNOD", "GCOL", "OHDR",
-                                           "OCHK",    "FRHP", "FHDB", "FHIB", "BTHD", "BTLF",
-                                           "BTIN",    "FADB", "FAHD", "EAHD", "EAIB", "EADB"};
+constexpr std::array<std::string_view, 18> signatures{
+    "\x89HDF", "TREE", "HEAP", "SNOD", "GCOL", "OHDR", "OCHK", "FRHP", "FHDB",
+    "FHIB",    "BTHD", "BTLF", "BTIN", "FADB", "FAHD", "EAHD", "EAIB", "EADB"};
+
+constexpr std::uint32_t word_of(std::string_view text) {
+    std::uint32_t word = 0;
+    for (std::size_t i = 4; i-- > 0;) word = word << 8 | static_cast<unsigned char>(text[i]);
+    return word;
+}
+
+constexpr auto words = [] {
+    std::array<std::uint32_t, signatures.size()> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = word_of(signatures[i]);
+    return all;
+}();
 
 /// Where structures with a signature are.
 std::vector<std::size_t> find_structures(const Mutation& file) {
     std::vector<std::size_t> found;
-    for (std::size_t at = 0; file.holds(at, 4) && found.size() < 64; at += 4)
-        for (const std::string_view signature : signatures)
-            if (file.holds(at, signature)) found.push_back(at);
+    for (std::size_t at = 0; file.holds(at, 4) && found.size() < 64; at += 4) {
+        const auto word = static_cast<std::uint32_t>(file.get(at, 4, ByteOrder::little));
+        if (std::find(words.begin(), words.end(), word) != words.end()) found.push_back(at);
+    }
     return found;
 }
 
@@ -36,21 +49,24 @@ std::vector<std::size_t> find_addresses(const Mutation& file) {
 bool change_field(Mutation& file) {
     constexpr std::array<std::size_t, 4> widths{1, 2, 4, 8};
     const std::size_t width = file.one_of(widths);
-    const auto structures = find_structures(file);
-    const auto addresses = find_addresses(file);
     switch (file.below(4)) {
-        case 0:
+        case 0: {
+            const auto structures = find_structures(file);
             if (structures.empty()) return false;
             file.change_number(file.one_of(structures) + 4 + file.below(96 / width) * width, width,
                                ByteOrder::little);
             break;
-        case 1:  // another structure, or what is no structure
+        }
+        case 1: {  // another structure, or what is no structure
+            const auto addresses = find_addresses(file);
             if (addresses.size() < 2) return false;
             file.put(file.one_of(addresses), 8, ByteOrder::little,
                      file.below(2) == 0 ? file.number(file.below(file.size()))
                                         : file.get(file.one_of(addresses), 8, ByteOrder::little));
             break;
+        }
         case 2: {  // a field of what an address leads to: object headers of the first version
+            const auto addresses = find_addresses(file);
             if (addresses.empty()) return false;
             const std::size_t header = file.get(file.one_of(addresses), 8, ByteOrder::little);
             file.change_number(header + file.below(128 / width) * width, width, ByteOrder::little);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// An HDF5 file of any bytes is read, or refused by a typed error, and does no harm. It is read by a
+// process that reads many (reading_process.hpp). Now and then, and where it ends that process
+// though the command has no helper process there, it is read as the command reads it.
+
+#include <cstdio>
+#include <cstring>
+
+#include "convolume/image_file.hpp"
+#include "tests/campaign/fuzz/read_input.hpp"
+#include "tests/campaign/fuzz/reading_process.hpp"
+
+namespace {
+
+using convolume::testing::ReadingProcess;
+
+struct Counts {
+    long done = 0;
+    long contained = 0;
+    long unknown = 0;
+    long as_command = 0;
+
+    ~Counts() {
+        std::fprintf(stderr,
+                     "hdf5: read or refused %ld, contained %ld, unknown %ld; %ld as the "
+                     "command reads them\n",
+                     done, contained, unknown, as_command);
+    }
+};
+
+bool is_due(ReadingProcess::Outcome outcome, Counts& counts) {
+    constexpr long of_done = 2000;
+    constexpr long of_contained = 200;
+    switch (outcome) {
+        case ReadingProcess::Outcome::done:
+            return ++counts.done % of_done == 0;
+        case ReadingProcess::Outcome::contained:
+            return ++counts.contained % of_contained == 0;
+        default:
+            ++counts.unknown;
+            return true;
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static ReadingProcess process;
+    static Counts counts;
+    if (size < 4 || std::memcmp(data, "\211HDF", 4) != 0) return -1;
+    if (!is_due(process.read(data, size), counts)) return 0;
+    ++counts.as_command;
+    convolume::io::contain_damage(true);
+    convolume::testing::read_image(data, size);
+    return 0;
+}

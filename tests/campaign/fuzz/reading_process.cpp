@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/campaign/fuzz/reading_process.hpp"
+
+#include <sys/syscall.h>
+
+#include "io/hdf5_handle.hpp"
+#include "tests/campaign/fuzz/read_input.hpp"
+
+// All that is in this source is here, so that the linker does not take it from the library.
+#define run_in_helper run_in_forked_helper
+#include "io/helper_process.cpp"
+#undef run_in_helper
+
+// Where libFuzzer's counters are; null without it. In sources that have counters themselves, Clang
+// would confuse these with variables of its own.
+extern "C" {
+extern std::uint8_t __start___sancov_cntrs[] __attribute__((weak, visibility("hidden")));
+extern std::uint8_t __stop___sancov_cntrs[] __attribute__((weak, visibility("hidden")));
+}
+
+namespace {
+
+enum class Work : int { of_caller, of_helper };
+
+/// Of a reading process: what it is about. Null in others.
+std::atomic<Work>* work_at_hand = nullptr;
+
+}  // namespace
+
+namespace convolume::io {
+
+bool run_in_helper(const std::string& path, const HelperLimits& limits,
+                   const std::function<void()>& begin, const std::function<void()>& work) {
+    if (work_at_hand == nullptr) return run_in_forked_helper(path, limits, begin, work);
+    struct OfHelper {
+        OfHelper() { *work_at_hand = Work::of_helper; }
+        ~OfHelper() { *work_at_hand = Work::of_caller; }
+    } const mark;
+    work();
+    return true;
+}
+
+}  // namespace convolume::io
+
+// Freed memory is kept for a while, but not so much of it that each file is read into fresh pages.
+// Sizes that only a damaged file can ask for are refused, as a helper process's limit refuses them:
+// pages of the sanitizer's own memory would take most of the time.
+extern "C" const char* __asan_default_options() {
+    return "quarantine_size_mb=16:malloc_context_size=5:max_allocation_size_mb=128:"
+           "allocator_may_return_null=1";
+}
+
+// The sanitizers' reports take longer than all else. Whether there is something to report is seen
+// where the file is read once more, in a process that does not end here.
+extern "C" void __asan_on_error() {
+    if (work_at_hand != nullptr) ::_exit(1);
+}
+
+// In place of the C library's: what does not come to an end is ended sooner, or it would take most
+// of the time.
+extern "C" int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
+    itimerval sooner = *value;
+    if (which == ITIMER_PROF) sooner.it_value = {0, 40'000};
+    return static_cast<int>(::syscall(SYS_setitimer, which, &sooner, old));
+}
+
+namespace convolume::testing {
+namespace {
+
+constexpr std::size_t most_input_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_counters = std::size_t{1} << 20;
+/// HDF5 does not free everything that it had for a damaged file.
+constexpr int files_of_a_reader = 2000;
+constexpr int most_waiting_ms = 20'000;
+// Exit codes, of readers that were not ended by a file.
+constexpr int tired = 40;
+constexpr int not_needed = 41;
+
+std::size_t counters() {
+    return std::min(static_cast<std::size_t>(__stop___sancov_cntrs - __start___sancov_cntrs),
+                    most_counters);
+}
+
+void close_both(int (&ends)[2]) {
+    for (int& end : ends) {
+        if (end >= 0) ::close(end);
+        end = -1;
+    }
+}
+
+bool holds_nothing_open() {
+    const io::Hdf5Lock lock;
+    return H5Fget_obj_count(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_ALL) == 0;
+}
+
+}  // namespace
+
+struct ReadingProcess::Shared {
+    std::atomic<std::uint64_t> asked{0};
+    std::atomic<std::uint64_t> answered{0};
+    std::atomic<Work> work{Work::of_caller};
+    std::size_t size = 0;
+    std::uint8_t input[most_input_bytes];
+    std::uint8_t counters[most_counters];
+};
+
+ReadingProcess::ReadingProcess() {
+    void* const memory =
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    shared_ = new (memory) Shared;
+    start_keeper();
+}
+
+ReadingProcess::~ReadingProcess() {
+    end_keeper();
+    ::munmap(shared_, sizeof(Shared));
+}
+
+void ReadingProcess::start_keeper() {
+    shared_->answered = shared_->asked.load();
+    if (::pipe2(requests_, O_CLOEXEC) != 0 || ::pipe2(replies_, O_CLOEXEC) != 0) std::abort();
+    keeper_ = ::fork();
+    if (keeper_ < 0) std::abort();
+    if (keeper_ == 0) keep_readers();
+    ::close(std::exchange(requests_[0], -1));
+    ::close(std::exchange(replies_[1], -1));
+}
+
+void ReadingProcess::end_keeper() {
+    close_both(requests_);  // for which a reader waits
+    ::waitpid(keeper_, nullptr, 0);
+    close_both(replies_);
+}
+
+/// Forks a reader after another. This process knows no input, so its forks are fast.
+void ReadingProcess::keep_readers() {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (const int ignored : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(ignored, SIG_IGN);
+    ::close(requests_[1]);
+    ::close(replies_[0]);
+    {
+        const io::Hdf5Lock lock;
+        H5open();
+        // The cache of descriptions, some 500 kB for each file, is larger than what HDF5 keeps.
+        constexpr int kept = 4 << 20;
+        H5set_free_list_limits(kept, kept, kept, kept, kept, kept);
+    }
+    io::contain_damage(true);
+    while (true) {
+        const pid_t reader = ::fork();
+        if (reader < 0) ::_exit(1);
+        if (reader == 0) be_reader();
+        int status = 0;
+        while (::waitpid(reader, &status, 0) < 0 && errno == EINTR) {
+        }
+        const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+        if (code == not_needed) ::_exit(0);
+        if (code == tired || shared_->answered == shared_->asked) continue;
+        shared_->answered = shared_->asked.load();
+        if (!io::say(replies_[1], io::Outcome::died, "")) ::_exit(0);
+    }
+}
+
+void ReadingProcess::be_reader() {
+    constexpr index_t bytes = index_t{512} << 20;
+    io::set_limits({1, bytes});
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
+    work_at_hand = &shared_->work;
+    for (int files = 0; files < files_of_a_reader; ++files) {
+        char request = 0;
+        if (::read(requests_[0], &request, 1) != 1) ::_exit(not_needed);
+        itimerval most{};
+        most.it_value.tv_sec = 1;
+        ::setitimer(ITIMER_PROF, &most, nullptr);
+        shared_->work = Work::of_caller;
+        std::memset(__start___sancov_cntrs, 0, counters());
+        read_image(shared_->input, shared_->size);
+        std::memcpy(shared_->counters, __start___sancov_cntrs, counters());
+        const bool good = holds_nothing_open();
+        shared_->answered = shared_->asked.load();
+        if (!io::say(replies_[1], io::Outcome::done, "")) ::_exit(not_needed);
+        if (!good) break;
+    }
+    ::_exit(tired);
+}
+
+/// Whether the file that is there was read.
+bool ReadingProcess::ask() {
+    const char request = 'r';
+    pollfd reply{replies_[0], POLLIN, 0};
+    char said = 0;
+    if (io::write_all(requests_[1], &request, 1)) {
+        int events = 0;
+        do events = ::poll(&reply, 1, most_waiting_ms);
+        while (events < 0 && errno == EINTR);
+        if (events > 0 && ::read(replies_[0], &said, 1) == 1)
+            return static_cast<io::Outcome>(said) == io::Outcome::done;
+    }
+    ::kill(keeper_, SIGKILL);  // and its reader with it
+    end_keeper();
+    shared_->work = Work::of_caller;
+    start_keeper();
+    return false;
+}
+
+ReadingProcess::Outcome ReadingProcess::read(const std::uint8_t* data, std::size_t size) {
+    if (size > most_input_bytes) return Outcome::unknown;
+    std::memcpy(shared_->input, data, size);
+    shared_->size = size;
+    ++shared_->asked;
+    if (!ask()) return shared_->work == Work::of_helper ? Outcome::contained : Outcome::unknown;
+    std::memcpy(__start___sancov_cntrs, shared_->counters, counters());
+    return Outcome::done;
+}
+
+}  // namespace convolume::testing
