@@ -452,10 +452,12 @@ TEST_CASE("coarse start: plan, progress, an end in between, and what is refused"
     int told = 0;
     ExecutionContext context;
     context.progress = [&](double fraction) { fractions.push_back(fraction); };
-    deconvolver.execute(pixels.view(), result.view(), context, [&](const Iteration& iteration) {
+    DeconvolveRun run;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
         CHECK(iteration.number == ++told);
         CHECK(iteration.of == 4);
-    });
+    };
+    deconvolver.execute(pixels.view(), result.view(), run, context);
     CHECK(told == 4);
     CHECK(std::is_sorted(fractions.begin(), fractions.end()));
     CHECK(fractions.size() >= 16);
@@ -464,7 +466,7 @@ TEST_CASE("coarse start: plan, progress, an end in between, and what is refused"
     std::stop_source stop;
     context.stop = stop.get_token();
     context.progress = [&](double) { stop.request_stop(); };
-    CHECK_THROWS_AS(deconvolver.execute(pixels.view(), result.view(), context), Cancelled);
+    CHECK_THROWS_AS(deconvolver.execute(pixels.view(), result.view(), {}, context), Cancelled);
 
     options.coarse_start = 6;
     const Array point = gaussian_psf({1, 3, 3}, {0, 1, 1}, {1, 0.2, 0.2});

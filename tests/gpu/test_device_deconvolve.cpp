@@ -470,6 +470,38 @@ TEST_CASE("device deconvolve: iterations of one walk are those of several") {
     if (together == 0) WARN("SKIPPED: no bus slow enough for iterations to go together");
 }
 
+TEST_CASE("device deconvolve: a start on coarser images is that on the CPU") {
+    NEEDS_GPU();
+    Random random(test_seed("coarse start on a GPU"));
+    const Index3 center{4, 4, 4};
+    const Array psf = gaussian_psf({9, 9, 9}, center, {1.6, 1.8, 1.8});
+    const Specimen specimen = bead_specimen(random, {70, 49, 56}, psf, center, 6, 20000, 5, 0.5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    for (const bool accelerated : {false, true})
+        for (const bool hold_out : {false, true}) {
+            DeconvolveOptions options;
+            options.acceleration = accelerated ? Acceleration::biggs_andrews : Acceleration::none;
+            options.background = 5;
+            options.iterations = 4;
+            options.hold_out = hold_out;
+            options.coarse_start = 5;
+            const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
+            REQUIRE(on_cpu.report.coarse_iterations > 0);
+            const Deconvolver resident(specimen.recorded.shape, taps.view(), options, on_gpus({0}));
+            CHECK(resident.plan().on_device);
+            const index_t all = resident.plan().device_bytes;
+            for (const index_t bytes : {all, all * 5 / 8}) {
+                const Deconvolved on_gpu =
+                    deconvolved(specimen.recorded, psf, options, on_gpus({0}, bytes));
+                const Comparison comparison = compare(on_cpu.result, on_gpu.result);
+                INFO("accelerated " << accelerated << ", held out " << hold_out << ", " << bytes
+                                    << " of " << all << " bytes: " << comparison.report);
+                CHECK(comparison.error < 1e-4);
+                CHECK(on_gpu.report.coarse_iterations == on_cpu.report.coarse_iterations);
+            }
+        }
+}
+
 TEST_CASE("device deconvolve: a walk of wiener shows each solution") {
     NEEDS_GPU();
     Random random(test_seed("walks of wiener"));

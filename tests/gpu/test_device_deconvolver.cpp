@@ -128,4 +128,7 @@ TEST_CASE("device deconvolver: bad input is refused") {
     on.max_gpu_bytes.reset();
     on.image_type = PixelType::complex64;
     CHECK_THROWS_AS(DeviceDeconvolver(shape, taps.view(), {}, on), InvalidArgument);
+    DeconvolveOptions coarse;
+    coarse.coarse_start = 3;
+    CHECK_THROWS_AS(DeviceDeconvolver(shape, taps.view(), coarse), InvalidArgument);
 }
