@@ -25,7 +25,29 @@ enum class Work : int { of_caller, of_helper };
 /// Of a reading process: what it is about. Null in others.
 std::atomic<Work>* work_at_hand = nullptr;
 
+/// Microseconds of processor time. Helpers that do not come to an end would take most of the time;
+/// callers may read many samples.
+constexpr suseconds_t most_of_helper = 40'000;
+constexpr suseconds_t most_of_caller = 400'000;
+
+void set_timer(suseconds_t most) {
+    const itimerval value{{}, {0, most}};
+    ::syscall(SYS_setitimer, ITIMER_PROF, &value, nullptr);
+}
+
+void turn_to(Work work) {
+    *work_at_hand = work;
+    set_timer(work == Work::of_helper ? most_of_helper : most_of_caller);
+}
+
 }  // namespace
+
+// In place of the C library's, for helper processes that are forked.
+extern "C" int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
+    if (which != ITIMER_PROF) return static_cast<int>(::syscall(SYS_setitimer, which, value, old));
+    set_timer(most_of_helper);
+    return 0;
+}
 
 namespace convolume::io {
 
@@ -33,8 +55,8 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
                    const std::function<void()>& begin, const std::function<void()>& work) {
     if (work_at_hand == nullptr) return run_in_forked_helper(path, limits, begin, work);
     struct OfHelper {
-        OfHelper() { *work_at_hand = Work::of_helper; }
-        ~OfHelper() { *work_at_hand = Work::of_caller; }
+        OfHelper() { turn_to(Work::of_helper); }
+        ~OfHelper() { turn_to(Work::of_caller); }
     } const mark;
     work();
     return true;
@@ -56,18 +78,12 @@ extern "C" void __asan_on_error() {
     if (work_at_hand != nullptr) ::_exit(1);
 }
 
-// In place of the C library's: what does not come to an end is ended sooner, or it would take most
-// of the time.
-extern "C" int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
-    itimerval sooner = *value;
-    if (which == ITIMER_PROF) sooner.it_value = {0, 40'000};
-    return static_cast<int>(::syscall(SYS_setitimer, which, &sooner, old));
-}
-
 namespace convolume::testing {
 namespace {
 
 constexpr std::size_t most_input_bytes = std::size_t{1} << 20;
+/// Of chunks of one sample, more take long.
+constexpr index_t most_image_bytes = index_t{1} << 16;
 constexpr std::size_t most_counters = std::size_t{1} << 20;
 /// HDF5 does not free everything that it had for a damaged file.
 constexpr int files_of_a_reader = 2000;
@@ -171,12 +187,9 @@ void ReadingProcess::be_reader() {
     for (int files = 0; files < files_of_a_reader; ++files) {
         char request = 0;
         if (::read(requests_[0], &request, 1) != 1) ::_exit(not_needed);
-        itimerval most{};
-        most.it_value.tv_sec = 1;
-        ::setitimer(ITIMER_PROF, &most, nullptr);
-        shared_->work = Work::of_caller;
+        turn_to(Work::of_caller);
         std::memset(__start___sancov_cntrs, 0, counters());
-        read_image(shared_->input, shared_->size);
+        read_image(shared_->input, shared_->size, most_image_bytes);
         std::memcpy(shared_->counters, __start___sancov_cntrs, counters());
         const bool good = holds_nothing_open();
         shared_->answered = shared_->asked.load();
