@@ -17,8 +17,7 @@ class SlabPasses : public gpu::PlanePasses {
     SlabPasses(int device, const gpu::PairAxes& axes, const PlanePart& part,
                const std::vector<ConstImageView>& kernels, index_t limit_bytes,
                std::shared_ptr<gpu::Workspace> shared = nullptr)
-        : PlanePasses(device, axes, part.slots(), kernels, limit_bytes, 1,
-                      std::move(shared)),
+        : PlanePasses(device, axes, part.slots(), kernels, limit_bytes, 1, std::move(shared)),
           z_(axes[0]),
           part_(part) {}
 
