@@ -19,7 +19,8 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
                   const std::array<double, 3>& spacing, double noise_to_signal, double consensus,
                   int unmatched, std::optional<double> stop, bool hold_out,
                   std::optional<std::array<double, 2>> photons, std::optional<double> saturation,
-                  int coarse_start, std::optional<index_t> max_host_bytes) {
+                  int coarse_start, const std::optional<std::string>& image_type,
+                  std::optional<index_t> max_host_bytes) {
     new (self) DeconvolveOptions;
     self->method = parse_deconvolve_method(method);
     self->iterations = iterations;
@@ -37,6 +38,7 @@ void make_options(DeconvolveOptions* self, const std::string& method, int iterat
     if (photons) self->photons = PhotonScale{(*photons)[0], (*photons)[1]};
     self->saturation = saturation;
     self->coarse_start = coarse_start;
+    if (image_type) self->image_type = parse_pixel_type(*image_type);
     self->max_host_bytes = max_host_bytes;
 }
 
@@ -130,7 +132,7 @@ void bind_deconvolver(nb::module_& module) {
              nb::arg("consensus") = 0.55, nb::arg("unmatched") = 2, nb::arg("stop") = nb::none(),
              nb::arg("hold_out") = false, nb::arg("photons") = nb::none(),
              nb::arg("saturation") = nb::none(), nb::arg("coarse_start") = 0,
-             nb::arg("max_host_bytes") = nb::none());
+             nb::arg("image_type") = nb::none(), nb::arg("max_host_bytes") = nb::none());
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(

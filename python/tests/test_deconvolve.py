@@ -210,3 +210,14 @@ def test_coarse_start_is_refused_in_one_sentence():
         convolume.Deconvolver((20, 20), np.ones((5, 5)), method="wiener", coarse_start=3, device="cpu")
     with pytest.raises(convolume.InvalidArgument, match="from 0"):
         convolume.Deconvolver((20, 20), np.ones((5, 5)), coarse_start=-3, device="cpu")
+
+
+def test_images_of_a_type_that_is_planned_for(device, random):
+    image = random.poisson(20, (6, 20, 22)).astype(np.uint16)
+    psf = np.ones((3, 3, 3))
+    options = {"iterations": 4, "edges": "zero", "device": device}
+    planned = convolume.Deconvolver(image.shape, psf, image_dtype=np.uint16, **options)
+    np.testing.assert_array_equal(planned(image), convolume.Deconvolver(image.shape, psf, **options)(image))
+    np.testing.assert_array_equal(planned(image), convolume.richardson_lucy(image, psf, 4, edges="zero", device=device))
+    with pytest.raises(convolume.InvalidArgument, match="uint16"):
+        planned(image.astype(np.float32))
