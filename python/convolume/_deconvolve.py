@@ -253,7 +253,8 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: Any, dtype: 
         shape, dtype_of_image = DeviceArray.of(image, "the image").shape, None
     else:
         pixels = readable(image, "the image")
-        shape, dtype_of_image = pixels.shape, pixels.dtype if pixels.dtype in (np.uint8, np.uint16) else None
+        shape = pixels.shape
+        dtype_of_image = pixels.dtype if pixels.dtype in (np.uint8, np.uint16) else None
     return Deconvolver(shape, psf, image_dtype=dtype_of_image, **options)(image, out, dtype=dtype, callback=callback, progress=progress)
 
 
