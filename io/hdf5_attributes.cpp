@@ -107,7 +107,8 @@ class Answers {
     static Answers* current;
 
   private:
-    /// A file has little text or all of it, and numbers may have a byte in it.
+    /// Numbers, which take 16 bytes here, may have one in the file. What is missing takes some,
+    /// too.
     static index_t room_for(index_t file_bytes) {
         constexpr index_t most = index_t{64} << 20;
         return std::min(16 * std::min(file_bytes, most) + (index_t{1} << 16), most);

@@ -170,6 +170,14 @@ std::map<std::string, std::string> write_texts(const std::string& path, bool lar
     const hid_t dataset =
         H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     write_text(dataset, "unit", "nm", 0);
+    const hsize_t three = 3;
+    const double sizes[3] = {0.5, 0.25, 0.125};
+    const hid_t numbers = H5Screate_simple(1, &three, nullptr);
+    const hid_t size =
+        H5Acreate2(dataset, "element_size_um", H5T_IEEE_F64BE, numbers, H5P_DEFAULT, H5P_DEFAULT);
+    REQUIRE(H5Awrite(size, H5T_NATIVE_DOUBLE, sizes) >= 0);
+    H5Aclose(size);
+    H5Sclose(numbers);
     for (const auto& [name, text] : texts) write_text(dataset, name.c_str(), text, 0);
     for (const char* const name : {"name", "\u00B5-name", "long"})
         write_text(dataset, (std::string("fixed ") + name).c_str(), texts[name],
@@ -186,7 +194,7 @@ std::map<std::string, std::string> write_texts(const std::string& path, bool lar
 
 }  // namespace
 
-TEST_CASE("HDF5's texts are the same where a helper process lists them", "[io][hdf5]") {
+TEST_CASE("HDF5's attributes are the same where a helper process reads them", "[io][hdf5]") {
     const TempFolder folder;
     const bool large = GENERATE(false, true);
     const bool contained = GENERATE(false, true);
@@ -196,6 +204,8 @@ TEST_CASE("HDF5's texts are the same where a helper process lists them", "[io][h
     io::contain_damage(false);
     CHECK(reader->metadata().unit == "nm");
     CHECK(reader->metadata().text == texts);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        CHECK(reader->metadata().voxel_size_um[axis] == 0.5 / static_cast<double>(1 << axis));
 }
 
 }  // namespace convolume::testing
