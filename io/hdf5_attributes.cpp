@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/hdf5_attributes.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "convolume/error.hpp"
+#include "io/hdf5_driver.hpp"
 
 namespace convolume::io {
 namespace {
@@ -18,14 +22,7 @@ std::optional<std::string> variable_text(hid_t attribute, hid_t type, hid_t spac
     return text;
 }
 
-void check(bool done, const std::string& name) {
-    if (!done)
-        throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_reason()));
-}
-
-}  // namespace
-
-std::optional<std::string> text_attribute(hid_t object, const std::string& name) {
+std::optional<std::string> read_text(hid_t object, const std::string& name) {
     if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
     const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
     if (!attribute) return std::nullopt;
@@ -44,7 +41,7 @@ std::optional<std::string> text_attribute(hid_t object, const std::string& name)
     return text.substr(0, text.find('\0'));
 }
 
-std::vector<double> number_attribute(hid_t object, const std::string& name) {
+std::vector<double> read_numbers(hid_t object, const std::string& name) {
     if (H5Aexists(object, name.c_str()) <= 0) return {};
     const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
     if (!attribute) return {};
@@ -59,7 +56,7 @@ std::vector<double> number_attribute(hid_t object, const std::string& name) {
     return values;
 }
 
-std::map<std::string, std::string> text_attributes(hid_t object) {
+std::map<std::string, std::string> read_texts(hid_t object) {
     std::map<std::string, std::string> texts;
     H5O_info_t info{};
     if (H5Oget_info(object, &info) < 0) return texts;
@@ -69,9 +66,144 @@ std::map<std::string, std::string> text_attributes(hid_t object) {
                                                   name.data(), name.size(), H5P_DEFAULT);
         if (length < 1 || length >= static_cast<ssize_t>(name.size())) continue;
         name.resize(static_cast<std::size_t>(length));
-        if (auto text = text_attribute(object, name)) texts.emplace(name, std::move(*text));
+        if (auto text = read_text(object, name)) texts.emplace(name, std::move(*text));
     }
     return texts;
+}
+
+/// What a helper process found in attributes, for this one: answers in the order of the questions.
+class Answers {
+  public:
+    explicit Answers(const RawFile& file)
+        : path_(file.path()), room_(room_for(file.size())), memory_(room_) {
+        current = this;
+    }
+    ~Answers() { current = nullptr; }
+    Answers(const Answers&) = delete;
+    Answers& operator=(const Answers&) = delete;
+
+    /// From now on they are taken, from the first one on.
+    void take() {
+        taken_ = true;
+        at_ = 0;
+    }
+
+    using Answer = std::vector<std::string>;
+    Answer next(const std::string& question, const std::function<Answer()>& ask) {
+        if (!taken_) {
+            Answer answer = ask();
+            keep(question);
+            keep_number(static_cast<index_t>(answer.size()));
+            for (const std::string& part : answer) keep(part);
+            return answer;
+        }
+        if (kept() != question) refuse();
+        Answer answer;
+        for (index_t parts = kept_number(); parts > 0; --parts) answer.push_back(kept());
+        return answer;
+    }
+
+    /// Of the opening at hand, under Hdf5Lock; null where HDF5 is asked.
+    static Answers* current;
+
+  private:
+    /// Numbers, which take 16 bytes here, may have one in the file. What is missing takes some,
+    /// too.
+    static index_t room_for(index_t file_bytes) {
+        constexpr index_t most = index_t{64} << 20;
+        return std::min(16 * std::min(file_bytes, most) + (index_t{1} << 16), most);
+    }
+
+    [[noreturn]] void refuse() const {
+        throw BadData(message("the attributes of ", path_,
+                              " cannot be read: they are damaged, or too large; copy it again"));
+    }
+    char* place(index_t bytes) {
+        if (bytes < 0 || bytes > room_ - at_) refuse();
+        at_ += bytes;
+        return static_cast<char*>(memory_.data()) + at_ - bytes;
+    }
+    void keep_number(index_t number) { std::memcpy(place(sizeof number), &number, sizeof number); }
+    void keep(const std::string& text) {
+        const auto bytes = static_cast<index_t>(text.size());
+        keep_number(bytes);
+        std::memcpy(place(bytes), text.data(), text.size());
+    }
+    index_t kept_number() {
+        index_t number = 0;
+        std::memcpy(&number, place(sizeof number), sizeof number);
+        return number;
+    }
+    std::string kept() {
+        const index_t bytes = kept_number();
+        return {place(bytes), static_cast<std::size_t>(bytes)};
+    }
+
+    std::string path_;
+    index_t room_;
+    SharedMemory memory_;
+    index_t at_ = 0;
+    bool taken_ = false;
+};
+
+Answers* Answers::current = nullptr;
+
+Answers::Answer answer(const std::string& question, const std::function<Answers::Answer()>& ask) {
+    return Answers::current ? Answers::current->next(question, ask) : ask();
+}
+
+void check(bool done, const std::string& name) {
+    if (!done)
+        throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_reason()));
+}
+
+}  // namespace
+
+std::optional<std::string> text_attribute(hid_t object, const std::string& name) {
+    const auto found = answer("text " + name, [&] {
+        const auto text = read_text(object, name);
+        return text ? Answers::Answer{*text} : Answers::Answer{};
+    });
+    return found.empty() ? std::nullopt : std::optional(found[0]);
+}
+
+std::vector<double> number_attribute(hid_t object, const std::string& name) {
+    const auto found = answer("numbers " + name, [&] {
+        Answers::Answer all;
+        for (const double number : read_numbers(object, name))
+            all.emplace_back(reinterpret_cast<const char*>(&number), sizeof number);
+        return all;
+    });
+    std::vector<double> numbers(found.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+        std::memcpy(&numbers[i], found[i].data(), std::min(found[i].size(), sizeof(double)));
+    return numbers;
+}
+
+std::map<std::string, std::string> text_attributes(hid_t object) {
+    const auto found = answer("texts", [&] {
+        Answers::Answer all;
+        for (const auto& [name, text] : read_texts(object)) all.insert(all.end(), {name, text});
+        return all;
+    });
+    std::map<std::string, std::string> texts;
+    for (std::size_t i = 1; i < found.size(); i += 2) texts.emplace(found[i - 1], found[i]);
+    return texts;
+}
+
+void open_after_trial(const RawFile& file, const std::function<void()>& open,
+                      const std::function<void()>& close) {
+    if (!damage_is_contained()) return open();
+    std::optional<Answers> answers(std::in_place, file);
+    const bool tried = try_hdf5(file.path(), limits_of_opening(file), [&] {
+        open();
+        close();
+    });
+    if (tried)
+        answers->take();
+    else
+        answers.reset();
+    open();
 }
 
 void write_text_attribute(hid_t object, const std::string& name, const std::string& value) {

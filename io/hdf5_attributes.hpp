@@ -2,12 +2,14 @@
 #pragma once
 // Attributes that may be missing, or of any type: what cannot be understood counts as missing.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "io/hdf5_handle.hpp"
+#include "io/raw_file.hpp"
 
 namespace convolume::io {
 
@@ -17,6 +19,13 @@ std::optional<std::string> text_attribute(hid_t object, const std::string& name)
 std::vector<double> number_attribute(hid_t object, const std::string& name);
 /// All attributes of `object` that are texts.
 std::map<std::string, std::string> text_attributes(hid_t object);
+
+/// Does `open`, which opens `file`, in a helper process first, if damage is to be contained, and
+/// `close` there. HDF5 may read beyond its memory at the attributes of a damaged file: then `open`
+/// is given here what the helper found, by the same calls of the functions above. The thread holds
+/// Hdf5Lock.
+void open_after_trial(const RawFile& file, const std::function<void()>& open,
+                      const std::function<void()>& close);
 
 /// Throw IoError.
 void write_text_attribute(hid_t object, const std::string& name, const std::string& value);

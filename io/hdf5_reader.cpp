@@ -5,6 +5,7 @@
 
 #include "io/file_array.hpp"
 #include "io/formats.hpp"
+#include "io/hdf5_attributes.hpp"
 #include "io/hdf5_chunks.hpp"
 #include "io/hdf5_driver.hpp"
 #include "io/hdf5_series.hpp"
@@ -16,12 +17,12 @@ class Hdf5Reader : public ImageReader {
   public:
     Hdf5Reader(const PathSpec& spec, const OpenOptions& options) : raw_(spec.file) {
         const Hdf5Lock lock;
-        try_hdf5(spec.file, limits_of_opening(raw_), [&] {
-            open(spec, options);
-            datasets_.clear();
-            file_.close();
-        });
-        open(spec, options);
+        open_after_trial(
+            raw_, [&] { open(spec, options); },
+            [&] {
+                datasets_.clear();
+                file_.close();
+            });
     }
 
     ~Hdf5Reader() override {

@@ -29,12 +29,12 @@ class Hdf5SignalReader : public SignalReader {
   public:
     explicit Hdf5SignalReader(const PathSpec& spec) : raw_(spec.file) {
         const Hdf5Lock lock;
-        try_hdf5(spec.file, limits_of_opening(raw_), [&] {
-            open(spec);
-            dataset_.reset();
-            file_.close();
-        });
-        open(spec);
+        open_after_trial(
+            raw_, [&] { open(spec); },
+            [&] {
+                dataset_.reset();
+                file_.close();
+            });
         info_ = {"HDF5", dataset_->type(), dataset_->dims()};
         try {
             dataset_->try_chunks();

@@ -3,7 +3,9 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "tests/io/io_support.hpp"
@@ -130,6 +132,80 @@ TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", 
     reader->read(0, 0, volume.view());
     const auto* const samples = static_cast<const std::uint16_t*>(volume.view().data);
     for (std::uint16_t i = 0; i < 120; ++i) CHECK(samples[i] == i);
+}
+
+namespace {
+
+/// Of variable length where `bytes` is 0.
+void write_text(hid_t object, const char* name, const std::string& text, std::size_t bytes) {
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, bytes == 0 ? H5T_VARIABLE : bytes);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const hid_t space = H5Screate(H5S_SCALAR);
+    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    std::string padded = text;
+    padded.resize(std::max(bytes, text.size()));
+    const char* const start = padded.c_str();
+    REQUIRE(H5Awrite(attribute, type, bytes == 0 ? static_cast<const void*>(&start) : start) >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+/// Texts in compact or dense storage, the latter for large ones.
+std::map<std::string, std::string> write_texts(const std::string& path, bool large) {
+    std::map<std::string, std::string> texts{{"name", "cells"},
+                                             {"\u00B5-name", "5 \u00B5m, \u7D30\u80DE"},
+                                             {"empty", ""},
+                                             {"long", std::string(60'000, 'l')}};
+    if (large)
+        for (int i = 0; i < 40; ++i)
+            texts["large " + std::to_string(i)] =
+                std::string(65'000, static_cast<char>('A' + i % 26));
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (large) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    const hsize_t dims[3] = {2, 3, 4};
+    const hid_t space = H5Screate_simple(3, dims, nullptr);
+    const hid_t dataset =
+        H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    write_text(dataset, "unit", "nm", 0);
+    const hsize_t three = 3;
+    const double sizes[3] = {0.5, 0.25, 0.125};
+    const hid_t numbers = H5Screate_simple(1, &three, nullptr);
+    const hid_t size =
+        H5Acreate2(dataset, "element_size_um", H5T_IEEE_F64BE, numbers, H5P_DEFAULT, H5P_DEFAULT);
+    REQUIRE(H5Awrite(size, H5T_NATIVE_DOUBLE, sizes) >= 0);
+    H5Aclose(size);
+    H5Sclose(numbers);
+    for (const auto& [name, text] : texts) write_text(dataset, name.c_str(), text, 0);
+    for (const char* const name : {"name", "\u00B5-name", "long"})
+        write_text(dataset, (std::string("fixed ") + name).c_str(), texts[name],
+                   texts[name].size() + (texts[name] == "cells" ? 0 : 3));
+    write_text(dataset, "fixed empty", "", 1);
+    for (const char* const name : {"name", "\u00B5-name", "long", "empty"})
+        texts[std::string("fixed ") + name] = texts[name];
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Fclose(file);
+    H5Pclose(access);
+    return texts;
+}
+
+}  // namespace
+
+TEST_CASE("HDF5's attributes are the same where a helper process reads them", "[io][hdf5]") {
+    const TempFolder folder;
+    const bool large = GENERATE(false, true);
+    const bool contained = GENERATE(false, true);
+    const auto texts = write_texts(folder / "a.h5", large);
+    io::contain_damage(contained);
+    const auto reader = io::open_image(folder / "a.h5");
+    io::contain_damage(false);
+    CHECK(reader->metadata().unit == "nm");
+    CHECK(reader->metadata().text == texts);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        CHECK(reader->metadata().voxel_size_um[axis] == 0.5 / static_cast<double>(1 << axis));
 }
 
 }  // namespace convolume::testing

@@ -2,10 +2,12 @@
 """Small whole files that fuzzing begins with. make_corpus.py FOLDER: a folder in it for each target.
 
 Ends with 77 (skipped) where a module is missing."""
+import base64
 import json
 import os
 import sys
 import wave
+import zlib
 
 try:
     import h5py
@@ -62,6 +64,20 @@ for version in ("earliest", "latest"):
         image.attrs.update({"Unit": letters("um"), **{f"ExtMin{axis}": letters("0") for axis in "012"},
                             **{f"ExtMax{axis}": letters("2.5") for axis in "012"}})
         file.create_group("DataSetInfo/Channel 0").attrs.update({"Name": letters("a"), "Color": letters("1 0.5 0")})
+# Found by fuzzing: HDF5 reads beyond an attribute's memory, or memory that it has freed.
+for number, packed in enumerate((
+    "eNrtVblOw0AQfbuOg0kIYM4QjoT7hoDDXQSkBKUCBBR0SSRcIBEaghRRU8AnwBfwC/wBPR9kxngWxRYIWpBf8zSzsztj6c3zQ6mwn4ilYnBh"
+    "GIigE81wGA3DH6vzCrNgvmd+liovPs6SnDf5/WDd6XGx6FY7Aag+2YjHBr6EQIh/jVJx78jlM46VSl+lv+68Wq+SSn8UxN0v+wpEvbeEijc9"
+    "1ryEah9l1pm/y2s0ueD5ZdOX6KRsNy+lFJ7OvY2hNiz5hm+uNt48Qfd7kKzYl3bNvqqXry9u7fJNDWYmzxd3kYsj52g8vxA8B3xsSViW9ZZ/"
+    "enTx8snBjTs5OCy4G62yGS3UZogQfxeCfEij/75OXtVCe92KGOLkLwm0o4PcxUQXusljetGHfnKlAaQwiCEMYwRpZDCKMYxjApOYwjRmMIs5"
+    "zGMBi1jCMrJYwSos5LCGdWyQe25hGzt4BzTkSh0=",
+    "eNrtVUtOAkEQfT0DOoKIGBeIv/H/VxD8L9AEDCs16sIdkjgLE3EjJsQT6BH0BF7BK7h161nE7ulqGGZh0Giipl8yqdRnqqvTr/LuCrndSCgR"
+    "goBlIYBueFEjVK1mX+VtU1rm8xtx5ubilI9R/1vq9mjI+PFhPi+qRW9R/0ZnqL7JgLQ0BtQ8LYN9nPbfS+N3oZDfORD2hHzF0lNf3VmpUlLP"
+    "PezhzVcpwtDmxhlT/rq0pgwQfXlVcw9/PEjW5JOLGpt/AZd3UcpbbtwwDCZ5LjeGH0NMrzbN1Uk3Z7xfL2pwLpzy82uleHV+4xSvy4jZWfpx"
+    "G5kwMjW1j3QRsz6PRNrFS/bhXuCpbhsbJ3G0t58TG221tlaakH5CpozvISQ0ITUhPwHxHs6leI+f6c/+1W00VTRVNP4QGBc4kwtYkAtcOxeD"
+    "DoQQ5qIUQReiXJJi6PEwIY4+JNCPAQxiiMuyjRGMYgzjmMAkpjCNGcxiDvNYwCKWkEQKy0gjgxWsYo1L7gY2sYV3q9KAig==")):
+    with open(path("hdf5", f"attributes_{number}.h5"), "wb") as file:
+        file.write(zlib.decompress(base64.b64decode(packed)))
 for number, dtype in enumerate(("<u2", ">f4", "<f8", "<c8", "<i8")):
     np.save(path("npy", f"{number}.npy"), samples.astype(dtype))
 for width in (1, 2, 3):
