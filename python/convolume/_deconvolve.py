@@ -255,7 +255,8 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: Any, dtype: 
         pixels = readable(image, "the image")
         shape = pixels.shape
         dtype_of_image = pixels.dtype if pixels.dtype in (np.uint8, np.uint16) else None
-    return Deconvolver(shape, psf, image_dtype=dtype_of_image, **options)(image, out, dtype=dtype, callback=callback, progress=progress)
+    deconvolver = Deconvolver(shape, psf, image_dtype=dtype_of_image, **options)
+    return deconvolver(image, out, dtype=dtype, callback=callback, progress=progress)
 
 
 def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: float = 0.0,
