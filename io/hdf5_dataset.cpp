@@ -73,8 +73,11 @@ Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& 
     plain_ = H5Pget_layout(properties.get()) != H5D_COMPACT &&
              (stored_swapped(file_type.get(), type_).has_value() ||
               H5Tget_precision(file_type.get()) == 64);
-    if (!allow_wide)
+    if (!allow_wide) {
         storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, type_), file);
+        // HDF5 does not look whether filters make a whole chunk, and reads what lies behind.
+        if (chunked_ && storage_.kind == Hdf5Storage::Kind::library) plain_ = false;
+    }
 
     double row_bytes = static_cast<double>(size_of(type_)) * static_cast<double>(chunk_[0]);
     for (std::size_t d = 1; d < dims_.size(); ++d)

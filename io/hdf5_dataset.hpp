@@ -82,7 +82,7 @@ class Hdf5Dataset {
     bool chunked_ = false;
     bool plug_ins_ = false;      // among the filters
     bool weak_filters_ = false;  // of HDF5: those that can crash on damaged samples
-    bool plain_ = false;         // samples that HDF5 need not convert, and not in the description
+    bool plain_ = false;         // samples that HDF5 need neither convert nor decode
 };
 
 }  // namespace convolume::io

@@ -8,9 +8,8 @@ namespace convolume::io {
 namespace {
 
 /// The filters, if they are those that we have ourselves.
-std::optional<ChunkFilters> known_filters(hid_t properties, PixelType type) {
+std::optional<ChunkFilters> known_filters(hid_t properties) {
     ChunkFilters filters;
-    filters.element_bytes = size_of(type);
     const int count = H5Pget_nfilters(properties);
     for (int i = 0; i < count; ++i) {
         unsigned flags = 0;
@@ -22,11 +21,11 @@ std::optional<ChunkFilters> known_filters(hid_t properties, PixelType type) {
                            nullptr, &configuration);
         const auto kind = filter == H5Z_FILTER_SHUFFLE ? ChunkFilters::Kind::shuffle
                                                        : ChunkFilters::Kind::deflate;
-        const bool known =
-            filter == H5Z_FILTER_DEFLATE ||
-            (filter == H5Z_FILTER_SHUFFLE && given > 0 && values[0] == filters.element_bytes);
+        const bool known = filter == H5Z_FILTER_DEFLATE ||
+                           (filter == H5Z_FILTER_SHUFFLE && given > 0 && values[0] > 0);
         const auto same = std::find(filters.kinds.begin(), filters.kinds.end(), kind);
         if (!known || same != filters.kinds.end()) return std::nullopt;
+        if (filter == H5Z_FILTER_SHUFFLE) filters.element_bytes = values[0];
         filters.kinds.push_back(kind);
     }
     return filters;
@@ -53,7 +52,7 @@ Hdf5Storage find_storage(hid_t dataset, hid_t properties, PixelType type, index_
         storage.offset = static_cast<index_t>(offset);
         storage.kind = Hdf5Storage::Kind::contiguous;
     } else if (layout == H5D_CHUNKED) {
-        auto filters = known_filters(properties, type);
+        auto filters = known_filters(properties);
         if (!filters) return storage;
         storage.filters = *std::move(filters);
         storage.kind = Hdf5Storage::Kind::chunks;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/io/io_support.hpp"
@@ -91,6 +93,50 @@ TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
 }
 
 // HDF5 reads as many bytes of a chunk as its index says, to memory of whatever size.
+TEST_CASE("HDF5 chunks may be shuffled by any elements, and too short ones are refused",
+          "[io][hdf5]") {
+    constexpr std::size_t bytes = 2 * 6 * 5 * 2;
+    std::string samples(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) samples[i] = static_cast<char>(i * 37 + 11);
+    for (const std::size_t element : {1u, 2u, 3u, 7u})
+        for (const std::size_t stored : {bytes, std::size_t{84}}) {
+            const TempFolder folder;
+            const std::string path = folder / "a.h5";
+            std::string shuffled(samples);
+            const std::size_t elements = bytes / element;
+            for (std::size_t i = 0; i < elements; ++i)
+                for (std::size_t b = 0; b < element; ++b)
+                    shuffled[b * elements + i] = samples[i * element + b];
+            const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+            const hsize_t dims[3] = {2, 6, 5}, origin[3] = {0, 0, 0};
+            const hid_t space = H5Screate_simple(3, dims, nullptr);
+            const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+            H5Pset_chunk(properties, 3, dims);
+            H5Pset_shuffle(properties);
+            const hid_t dataset = H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT,
+                                             properties, H5P_DEFAULT);
+            REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin, stored, shuffled.data()) >= 0);
+            H5Dclose(dataset);
+            H5Pclose(properties);
+            H5Sclose(space);
+            H5Fclose(file);
+            // HDF5 itself has the size of the samples as that of elements.
+            std::string whole = read_bytes(path);
+            const std::size_t at = whole.find(std::string("shuffle\0\2\0\0\0", 12));
+            REQUIRE(at != std::string::npos);
+            whole[at + 8] = static_cast<char>(element);
+            write_bytes(path, whole);
+            INFO("elements of " << element << ", " << stored << " bytes");
+            CHECK(mentions(refusal<BadData>(path), "another size") == (stored < bytes));
+            if (stored < bytes) continue;
+            const auto reader = io::open_image(path);
+            Volume got({2, 6, 5}, PixelType::uint16);
+            reader->read_box(0, 0, {{0, 0, 0}, {2, 6, 5}}, got.view());
+            CHECK(std::string(static_cast<const char*>(std::as_const(got).view().data), bytes) ==
+                  samples);
+        }
+}
+
 TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", "[io][hdf5]") {
     const TempFolder folder;
     const std::string path = folder / "a.h5";
