@@ -254,7 +254,7 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: Any, dtype: 
     else:
         pixels = readable(image, "the image")
         shape = pixels.shape
-        dtype_of_image = pixels.dtype if pixels.dtype in (np.uint8, np.uint16) else None
+        dtype_of_image = pixels.dtype if pixels.dtype.name in ("uint8", "uint16") else None
     deconvolver = Deconvolver(shape, psf, image_dtype=dtype_of_image, **options)
     return deconvolver(image, out, dtype=dtype, callback=callback, progress=progress)
 
