@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     CLI::App app("Times Richardson-Lucy deconvolution");
     std::string folder, device = "cpu", edges = "extend", acceleration = "none";
     std::string method = "rl";
-    bool as_uint16 = false;
+    bool as_uint16 = false, unobserved = false;
     EngineChoice engines;
     std::vector<index_t> image_extents, psf_extents;
     DeconvolveOptions options;
@@ -79,6 +79,8 @@ int main(int argc, char** argv) {
     app.add_option("--method", method);
     app.add_option("--gpus", engines.gpus)->delimiter(',');
     app.add_option("--max-gpu-bytes", engines.max_gpu_bytes);
+    app.add_flag("--unobserved", unobserved,
+                 "iterations of a run that reports none: they leave the likelihood out");
     app.add_flag("--uint16", as_uint16, "image and result are uint16");
     CLI11_PARSE(app, argc, argv);
     try {
@@ -117,6 +119,19 @@ int main(int argc, char** argv) {
         if (first > 1 && ends.size() > first)
             each = {seconds(ends.back() - ends[first - 1]) /
                     static_cast<double>(ends.size() - first)};
+
+        if (unobserved) {
+            const auto without_asking = [&](const Deconvolver& of) {
+                const auto begun = Clock::now();
+                of.execute(images.view(), restored.view());
+                return seconds(Clock::now() - begun);
+            };
+            const double all = without_asking(deconvolver);
+            const int iterations = std::exchange(options.iterations, 1);
+            const Deconvolver once(image_shape, view_of(psf.data(), psf_shape), options, engines);
+            without_asking(once);
+            each = {(all - without_asking(once)) / (iterations - 1)};
+        }
 
         std::ofstream(folder + "/restored.f32", std::ios::binary)
             .write(static_cast<const char*>(std::as_const(restored).view().data),

@@ -39,6 +39,12 @@ struct Model {
     }
 };
 
+/// Added up instead of misfits where these are not wanted: not finite if the model is not, and
+/// otherwise too small to overflow.
+CONVOLUME_DEVICE float trace_of(float blurred) {
+    return 1e-10F * blurred;
+}
+
 /// m - y + y log(y / m) in float32, to some 1e-6 of it, y >= 0 and m > 0; `ratio` is y / m. Near
 /// y = m, where the terms cancel, it is (y - m) s + 2 y (atanh s - s), s = (y - m) / (y + m): C.
 /// Loader, Fast and Accurate Computation of Binomial Probabilities (2000). It has no branches, so
@@ -91,10 +97,15 @@ CONVOLUME_DEVICE float divisor(float weight, float slope) {
     return weight + slope > least ? weight + slope : least;
 }
 
-/// A step from `point`: times the correction, over the divisor. Voxels of less than `least_weight`
+/// A step from `point`: times the correction, over the weight. Voxels of less than `least_weight`
 /// cannot be told from the image: 0.
+CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight) {
+    const float factor = correction > 0 ? correction : 0;
+    return weight < least_weight ? 0 : quotient(point * factor, weight);
+}
+/// With a penalty of this slope.
 CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight,
-                            float slope = 0) {
+                            float slope) {
     const float factor = correction > 0 ? correction : 0;
     return weight < least_weight ? 0 : quotient(point * factor, divisor(weight, slope));
 }

@@ -204,9 +204,10 @@ SumPair HostPassSteps::compare(const Origin& origin) {
             for (index_t i = 0; i < rows.count; ++i) {
                 const index_t row = rows.z * image.y + rows.first + i;
                 const index_t at = row * image.x;
-                sums_[static_cast<std::size_t>(row)] = fill_ratio(
-                    {data + at, held != nullptr ? held + at : nullptr, held_share_, model_},
-                    rows.row(i), image.x);
+                sums_[static_cast<std::size_t>(row)] =
+                    fill_ratio({data + at, held != nullptr ? held + at : nullptr, held_share_,
+                                model_, !origin.without_misfit},
+                               rows.row(i), image.x);
             }
         },
         context_);

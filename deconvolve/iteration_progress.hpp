@@ -32,6 +32,9 @@ class IterationProgress {
         return every > 0 ? every - (k - 1) % every : std::numeric_limits<int>::max();
     }
 
+    /// Whether the caller is told what was found.
+    bool reports() const { return static_cast<bool>(run_.on_iteration); }
+
     /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand,
     /// above 1 of those that are computed with it.
     void at(double fraction) const {

@@ -156,7 +156,7 @@ class PassPart : public DeviceStages {
     }
     /// Blurs them with their neighbors, makes the ratio of the image, `less` something, and spectra
     /// of that.
-    void compare(const richardson_lucy::Model& model, float held_share, float less) {
+    void compare(const richardson_lucy::Model& model, float held_share, float less, bool misfit) {
         compared_ = 0;
         if (planes().image.count() == 0) return;
         passes_->blur(stream());
@@ -168,6 +168,7 @@ class PassPart : public DeviceStages {
         stage.held_share = held_share;
         stage.model = model;
         stage.less = less;
+        stage.misfit = misfit;
         compared_ = passes_->inverse(Side::image, stage, passes_->image_slots(), sums_.as<double>(),
                                      stream());
         fetch(0, compared_, has_compared_);

@@ -141,7 +141,9 @@ Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
     const auto compare = [&] {
         on_each(parts_, [&](Part& part) { part.load_point(origin); });
         exchange(parts_, &PlanePart::object, &PlanePart::seen);
-        on_each(parts_, [&](Part& part) { part.compare(model_, held_share_, unmatched ? 1 : 0); });
+        on_each(parts_, [&](Part& part) {
+            part.compare(model_, held_share_, unmatched ? 1 : 0, !origin.without_misfit);
+        });
     };
     const auto step = [&] {
         exchange(parts_, &PlanePart::image, &PlanePart::light);

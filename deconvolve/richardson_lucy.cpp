@@ -102,6 +102,13 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
     };
 
     const bool may_end = held_share > 0 || options.stop;
+    const bool needs_misfit = may_end || progress.reports() || problem.seeks_consensus() ||
+                              momentum_of(options) == Momentum::biggs_andrews;
+    const auto origin_of = [&](int k) {
+        Origin origin = extrapolation.origin(k, before);
+        origin.without_misfit = !needs_misfit && k < iterations;
+        return origin;
+    };
     steps.begin(image, held_share);
     for (int k = 1; k <= iterations;) {
         const int together =
@@ -115,11 +122,11 @@ Outcome iterate(Steps& steps, const Problem& problem, const LoadedImage& image, 
             for (const Taken& taken : steps.take_together(origins, progress)) ends(k++, taken);
             continue;
         }
-        Taken taken = steps.take(extrapolation.origin(k, before), progress);
+        Taken taken = steps.take(origin_of(k), progress);
         if (taken.refused) {
             extrapolation.restart();
             ++report.restarts;
-            taken = steps.take(extrapolation.origin(k, before), progress);
+            taken = steps.take(origin_of(k), progress);
         }
         extrapolation.took(taken.products);
         if (ends(k++, taken)) break;

@@ -41,6 +41,18 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
             errors += away * away;
         }
     }
+    if (!row.misfit) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (index_t i = 0; i < count; ++i) {
+            const float blurred = model[i];
+            const float ratio = data[i] / rule.expected(blurred);
+            const bool compared = richardson_lucy::is_compared(data[i]);
+            model[i] = compared ? ratio : 0;
+            sum += compared ? richardson_lucy::trace_of(blurred) : 0;
+        }
+        return {static_cast<double>(sum), errors};
+    }
 #pragma omp simd reduction(+ : misfits)
     for (index_t i = 0; i < count; ++i) {
         const float m = rule.expected(model[i]);

@@ -23,9 +23,10 @@ struct RatioRow {
     const float* held;  ///< null where nothing is held out
     float held_share;
     richardson_lucy::Model rule;
+    bool misfit;  ///< is wanted
 };
-/// model <- data / expected(model), 0 where pixels are not compared; the misfit, and squared errors
-/// of what is held out.
+/// model <- data / expected(model), 0 where pixels are not compared; the misfit, or without it
+/// trace_of() the model, and squared errors of what is held out.
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count);
 
 struct StepRow {

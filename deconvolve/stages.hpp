@@ -114,9 +114,14 @@ struct StepWith {
     float* correction;
     AnyWeights weight;
     float least_weight;
-    CONVOLUME_DEVICE float operator()(index_t i, float slope = 0) const {
-        const float next =
-            richardson_lucy::step(point[i], correction[i], weight[i], least_weight, slope);
+    CONVOLUME_DEVICE float operator()(index_t i) const {
+        return taken(i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight));
+    }
+    CONVOLUME_DEVICE float operator()(index_t i, float slope) const {
+        return taken(
+            i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight, slope));
+    }
+    CONVOLUME_DEVICE float taken(index_t i, float next) const {
         correction[i] = next;
         return next - point[i];
     }

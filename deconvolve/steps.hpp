@@ -32,6 +32,8 @@ struct Origin {
     ShortFormat last_format, format;
     /// An objective above this refuses the step.
     double most = std::numeric_limits<double>::infinity();
+    /// Nobody asks for the misfit: passes may leave it out, which is faster.
+    bool without_misfit = false;
 };
 
 /// Steps with the other back projector, which come first.
@@ -48,7 +50,7 @@ inline Origin without_memory_of_unmatched(const Origin& asked, int unmatched) {
 /// What is known of a point and of the step from it.
 struct Taken {
     bool refused = false;   ///< the newest estimate is what it was; the one before is lost
-    double misfit = 0;      ///< of the point
+    double misfit = 0;      ///< of the point; without it a number that is finite if the model is
     double penalty = 0;     ///< of the point: weight times total variation
     double held_out = 0;    ///< squared errors of what is held out
     SumPair products;       ///< the step times the last one, the last one squared

@@ -92,9 +92,6 @@ index_t resident_blocks(const void* kernel, int threads, index_t shared_bytes) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(most)),
           "setting the shared memory of a pass");
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                               cudaSharedmemCarveoutMaxShared),
-          "setting the shared memory of a pass");
     int per_unit = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, kernel, threads,
                                                         static_cast<std::size_t>(shared_bytes)),

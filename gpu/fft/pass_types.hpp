@@ -124,7 +124,8 @@ struct RowStage {
     const float* held = nullptr;  ///< null: none
     float held_share = 0;
     richardson_lucy::Model model{0, 0};
-    float less = 0;  ///< is subtracted from ratios
+    float less = 0;      ///< is subtracted from ratios
+    bool misfit = true;  ///< is wanted; else trace_of() is added up
     // step, advance
     /// What the last step added to its point, and what this one adds. Null: neither.
     ShortFloat* change = nullptr;

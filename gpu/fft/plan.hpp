@@ -69,7 +69,7 @@ struct PlanLimits {
 };
 
 CONVOLUME_CONSTEXPR bool is_smooth(int n) {
-    for (const int p : {2, 3, 5, 7})
+    for (const int p : {2, 3, 5, 7, 11})
         while (n % p == 0) n /= p;
     return n == 1;
 }

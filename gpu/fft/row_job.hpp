@@ -31,7 +31,7 @@ struct RowJob {
     unsigned long long* clamped = nullptr;
     // The spectrum.
     Complex<Real>* spectrum = nullptr;
-    index_t plane_stride = 0, pitch = 0, first_plane = 0, ring = 1;
+    index_t plane_stride = 0, pitch = 0, first_plane = 0, ring = 1;  // first_plane < ring
     /// Of the plan, followed by the twiddle factors of pairs (twiddles.hpp).
     const Complex<Real>* twiddles = nullptr;
 };
@@ -49,18 +49,22 @@ bool natural(const PixelRows& pixels, bool complex_rows) {
 }
 
 template <class Real>
-RowJob<Real> row_job(bool complex_rows, const PixelRows& pixels,
+RowJob<Real> row_job(bool complex_rows, const PixelRows& pixels, index_t planes,
                      const SpectrumPlanes<Real>& spectrum) {
     if (!complex_rows && is_complex(pixels.type)) {
         throw InternalError("complex pixels in real rows");
     }
+    if (planes > spectrum.ring) {
+        throw InternalError(message(planes, " planes in a ring of ", spectrum.ring));
+    }
     RowJob<Real> job;
     job.complex_rows = complex_rows;
+    job.planes = planes;
     job.pixels = pixels;
     job.spectrum = reinterpret_cast<Complex<Real>*>(spectrum.data);
     job.plane_stride = spectrum.plane_stride;
     job.pitch = spectrum.pitch;
-    job.first_plane = spectrum.first_plane;
+    job.first_plane = spectrum.first_plane % spectrum.ring;
     job.ring = spectrum.ring;
     return job;
 }
@@ -69,8 +73,7 @@ RowJob<Real> row_job(bool complex_rows, const PixelRows& pixels,
 template <class Real>
 RowJob<Real> forward_job(index_t length, bool complex_rows, const RowSource& source,
                          const SpectrumPlanes<Real>& target) {
-    auto job = row_job(complex_rows, source.pixels, target);
-    job.planes = source.planes;
+    auto job = row_job(complex_rows, source.pixels, source.planes, target);
     job.rows = source.loaded_y;
     job.loaded_x = std::min(source.loaded_x, length);
     job.gather_y = source.gather_y;
@@ -94,9 +97,8 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
     if (complex_rows && !is_complex(target.pixels.type)) {
         throw InternalError("real pixels for complex rows");
     }
-    auto job = row_job(complex_rows, target.pixels, source);
+    auto job = row_job(complex_rows, target.pixels, target.planes, source);
     job.inverse = true;
-    job.planes = target.planes;
     job.rows = target.kept_y;
     job.kept_begin_y = target.kept_begin_y;
     job.kept_begin_x = target.kept_begin_x;

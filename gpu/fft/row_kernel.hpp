@@ -76,7 +76,7 @@ struct RowShape : RowBlock<Real, N, rows_of_block(RowPlan<Real, N>::value.thread
 template <class Real>
 CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, index_t plane, index_t y) {
     index_t slot = job.first_plane + plane;
-    if (slot >= job.ring) slot %= job.ring;
+    if (slot >= job.ring) slot -= job.ring;
     return job.spectrum + slot * job.plane_stride + (y + job.kept_begin_y) * job.pitch;
 }
 template <class Real>

@@ -25,15 +25,22 @@ struct RowPairs {
     /// Of the first thread the last pair is sample N with sample 0, and sample N/2 comes with it.
     CONVOLUME_DEVICE bool has_center() const { return thread == 0; }
 
-    /// k of pair j of the thread, above N/2 from j = middle on. The first one's butterflies are
+    /// The samples k and N - k of the thread's pairs in a row of N + 1, or in one of N/2 + 1 those
+    /// that are there. k is above N/2 from pair `middle` on. The first thread's butterflies are
     /// pairs in themselves: sample i with -i of butterfly 0, i with count - 1 - i of the middle
-    /// one.
-    CONVOLUME_DEVICE int sample(int j) const {
+    /// one. So k = k0 + distance j, with one of three k0: the compiler knows all distances.
+    template <class T>
+    struct Row {
+        T *sample[3], *opposite[3];  ///< those of k0 and N - k0
+        CONVOLUME_DEVICE T* of(int j) const { return sample[kind(j)] + distance * j; }
+        CONVOLUME_DEVICE T* opposite_of(int j) const { return opposite[kind(j)] - distance * j; }
+    };
+    template <class T>
+    CONVOLUME_DEVICE Row<T> of_row(T* row) const {
         const bool first = thread == 0;
-        const int base = j > 0 && j < middle ? thread
-                         : j == last         ? (first ? distance : thread)
-                                             : (first ? distance / 2 : thread);
-        return base + distance * j;
+        const int k0[3] = {thread, first ? distance / 2 : thread, first ? distance : thread};
+        T* const end = row + n;
+        return {{row + k0[0], row + k0[1], row + k0[2]}, {end - k0[0], end - k0[1], end - k0[2]}};
     }
 
     /// The samples before stage 0 of a row with the spectrum X: load(j, a, b) gives X[k] and X[N-k]
@@ -41,6 +48,7 @@ struct RowPairs {
     template <class Load>
     CONVOLUME_DEVICE void merge(Held& v, const Complex<float>* twiddles, Complex<float> center,
                                 const Load& load) const {
+        const auto roots = of_row(twiddles);
         CONVOLUME_UNROLL
         for (int j = 0; j < count; ++j) {
             Complex<float> a, b;
@@ -48,7 +56,7 @@ struct RowPairs {
             if (j == last && has_center()) a.im = b.im = 0;
             const Complex<float> other = conjugate(b);
             const Complex<float> sum = a + other;
-            const Complex<float> rotated = times_i(conjugate_root(j, twiddles) * (a - other));
+            const Complex<float> rotated = times_i(conjugate_root(j, roots) * (a - other));
             v[j] = conjugate(sum + rotated);
             v[mirror(j)] = sum - rotated;
         }
@@ -78,13 +86,14 @@ struct RowPairs {
             v[last] = v[mirror(last)] = samples[0];
             store_center(conjugate(samples[middle]));
         }
+        const auto roots = of_row(twiddles);
         CONVOLUME_UNROLL
         for (int j = 0; j < count; ++j) {
             const Complex<float> a = v[j];
             const Complex<float> other = conjugate(v[mirror(j)]);
             const Complex<float> even = 0.5F * (a + other);
             const Complex<float> odd =
-                times_i(-0.5F * (conjugate(conjugate_root(j, twiddles)) * (a - other)));
+                times_i(-0.5F * (conjugate(conjugate_root(j, roots)) * (a - other)));
             store(j, even + odd, conjugate(even - odd));
         }
     }
@@ -93,9 +102,14 @@ struct RowPairs {
     /// Where the other sample of pair j is held, but for the first thread.
     CONVOLUME_CONSTEXPR static int mirror(int j) { return 2 * count - 1 - j; }
     /// e^{πik/N} of pair j, from a table of e^{-πik/N} for k <= N/2: -e^{-πi(N-k)/N} for others.
-    CONVOLUME_DEVICE Complex<float> conjugate_root(int j, const Complex<float>* twiddles) const {
-        if (j < middle) return conjugate(twiddles[sample(j)]);
-        return -1.0F * twiddles[n - sample(j)];
+    CONVOLUME_DEVICE Complex<float> conjugate_root(int j,
+                                                   const Row<const Complex<float>>& roots) const {
+        if (j < middle) return conjugate(*roots.of(j));
+        return -1.0F * *roots.opposite_of(j);
+    }
+    /// Which k0 pair j has.
+    CONVOLUME_CONSTEXPR static int kind(int j) {
+        return j == last ? 2 : j > 0 && j < middle ? 0 : 1;
     }
 };
 

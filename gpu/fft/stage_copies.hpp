@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How a block of a pass with a stage is shaped, and what its threads copy to shared memory ahead of
-// its use: samples of a thread's own, so that it waits for nobody else.
+// How a block of a pass with a stage is shaped, and what its threads copy to registers or to shared
+// memory ahead of its use: samples of a thread's own, so that it waits for nobody else.
+
+#include <cstring>
+#include <type_traits>
 
 #include "gpu/fft/row_pairs.hpp"
 #include "gpu/fft/stage_job.hpp"
@@ -39,6 +42,19 @@ struct StageShape {
     static constexpr int spectrum_places =
         Work == StageWork::load ? 0 : 2 * RowPairs<Rows>::count + 1;
     static constexpr int array_places = value.elements;
+    /// The first arrays are copied to registers, as far as there are enough: threads wait for
+    /// shared memory most of all. Not those of a load, which belong to the next row.
+    static constexpr int array_registers =
+        2 * value.butterflies_per_thread(value.last()) * value.radix[value.last()];
+    static constexpr int in_registers = [] {
+        constexpr int most = 40;
+        const int always = Work == StageWork::load ? 0 : Work == StageWork::compare ? 1 : 2;
+        return always * array_registers <= most ? always : most / array_registers;
+    }();
+    /// Twiddle factors are kept in registers, too, where these are enough.
+    static constexpr bool keeps_twiddles =
+        Stages<float, Rows>::has_second &&
+        2 * value.elements + 2 * value.radix[1] + in_registers * array_registers <= 80;
     /// Shared memory without the places of arrays, and what those of the first arrays take: changes
     /// have 16 bits.
     static constexpr index_t least_shared_bytes =
@@ -46,13 +62,14 @@ struct StageShape {
     static constexpr index_t bytes_of_arrays(int count) {
         const index_t each = array_places * threads * sample_bytes;
         const bool changes = Work == StageWork::step && count > change_of_step;
-        return count * each - (changes ? each / 2 : 0);
+        return count <= in_registers ? 0 : (count - in_registers) * each - (changes ? each / 2 : 0);
     }
     /// Arrays that are copied ahead: all that there may be, or as many as leave the kernel to
     /// devices with 99 KiB of shared memory. Others are read when they are needed.
     static constexpr int arrays = [] {
         int count = most_arrays(Work);
-        while (count > 0 && least_shared_bytes + bytes_of_arrays(count) > index_t{99} * 1024)
+        while (count > in_registers &&
+               least_shared_bytes + bytes_of_arrays(count) > index_t{99} * 1024)
             --count;
         return count;
     }();
@@ -75,20 +92,20 @@ struct StageShape {
 /// distances that the compiler knows. Samples lie in pairs where they can be loaded and stored two
 /// at a time.
 struct StageRow {
-    index_t plane, y;
+    index_t plane;
     int thread, first;  ///< sample of the row; may be outside, as all others may
     int count;
     index_t offset;  ///< of the first sample
     bool in_pairs;
 
-    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t plane_of_row, index_t y_of_row,
+    /// `index`: of the row among those of all planes.
+    CONVOLUME_DEVICE StageRow(const RowStage& stage, index_t plane_of_row, index_t index,
                               int thread_of_row)
         : plane(plane_of_row),
-          y(y_of_row),
           thread(thread_of_row),
           first(2 * thread_of_row - stage.begin),
           count(stage.count),
-          offset((plane_of_row * stage.rows + y_of_row) * stage.count + first),
+          offset(index * stage.count + first),
           in_pairs((stage.begin & 1) == 0 && (stage.count & 1) == 0) {}
     /// How far a pair's first sample is from the thread's.
     CONVOLUME_DEVICE int distance(int position) const { return 2 * (position - thread); }
@@ -138,7 +155,30 @@ CONVOLUME_DEVICE void store_pair(T* values, const StageRow& row, int x, Complex<
     }
 }
 
-/// A thread's places for copies.
+/// A pair as the bits of one of float.
+template <class T>
+CONVOLUME_DEVICE Complex<float> packed(Complex<T> pair) {
+    if constexpr (std::is_same_v<T, float>) {
+        return pair;
+    } else {
+        static_assert(sizeof(pair) == sizeof(float));
+        Complex<float> bits{0, 0};
+        std::memcpy(&bits.re, &pair, sizeof(pair));
+        return bits;
+    }
+}
+template <class T>
+CONVOLUME_DEVICE Complex<T> unpacked(Complex<float> bits) {
+    if constexpr (std::is_same_v<T, float>) {
+        return bits;
+    } else {
+        Complex<T> pair;
+        std::memcpy(&pair, &bits.re, sizeof(pair));
+        return pair;
+    }
+}
+
+/// A thread's copies.
 template <int N, StageWork Work, class Context>
 struct StageCopies {
     using Shape = StageShape<N, Work>;
@@ -147,6 +187,7 @@ struct StageCopies {
     const Context& context;
     Complex<float>* places;  ///< of the block
     int thread;              ///< of its row
+    Samples<float, Shape::array_places> kept[Shape::in_registers > 0 ? Shape::in_registers : 1];
 
     /// A thread's places are next to those of other threads.
     template <class T>
@@ -159,7 +200,8 @@ struct StageCopies {
     /// A pair of an array of T, which has 16 or 32 bits.
     template <class T>
     CONVOLUME_DEVICE Complex<T>& of_array(int array, int sample) const {
-        const int before = Shape::spectrum_places + array * Shape::array_places;
+        const int before =
+            Shape::spectrum_places + (array - Shape::in_registers) * Shape::array_places;
         return place<Complex<T>>(places + before * Shape::threads, sample);
     }
 
@@ -168,21 +210,25 @@ struct StageCopies {
     CONVOLUME_DEVICE void copy_spectrum(const Complex<float>* row) const {
         const RowPairs<typename Shape::Rows> pairs{thread};
         if (!pairs.has_any()) return;
+        const auto samples = pairs.of_row(row);
         CONVOLUME_UNROLL
         for (int j = 0; j < pairs.count; ++j) {
-            const int k = pairs.sample(j);
-            context.template copy_few_async<8>(&spectrum(2 * j), row + k);
-            context.template copy_few_async<8>(&spectrum(2 * j + 1), row + (N - k));
+            context.template copy_few_async<8>(&spectrum(2 * j), samples.of(j));
+            context.template copy_few_async<8>(&spectrum(2 * j + 1), samples.opposite_of(j));
         }
         if (pairs.has_center()) context.template copy_few_async<8>(&center(), row + N / 2);
     }
 
     /// `Stage`: where the samples of a transform are then wanted.
     template <int Stage, bool InPairs, class T>
-    CONVOLUME_DEVICE void copy_array(int array, const T* values, const StageRow& row) const {
+    CONVOLUME_DEVICE void copy_array(int array, const T* values, const StageRow& row) {
         if (array >= Shape::arrays) return;
         Fft::template for_each<Stage>(thread, [&](int sample, int position) {
             const int x = row.distance(position);
+            if (array < Shape::in_registers) {
+                kept[array][sample] = packed(load_pair<InPairs>(values, row, x));
+                return;
+            }
             Complex<T>& place = of_array<T>(array, sample);
             if constexpr (InPairs) {
                 context.template copy_few_or_zeros_async<2 * sizeof(T)>(&place, values + x,
@@ -201,8 +247,9 @@ struct StageCopies {
     template <bool InPairs, class T, class As = AsNumbers>
     CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const StageRow& row,
                                          int sample, int x, const As& as = {}) const {
-        const Complex<T> pair =
-            array < Shape::arrays ? of_array<T>(array, sample) : load_pair<InPairs>(values, row, x);
+        const Complex<T> pair = array < Shape::in_registers ? unpacked<T>(kept[array][sample])
+                                : array < Shape::arrays     ? of_array<T>(array, sample)
+                                                            : load_pair<InPairs>(values, row, x);
         return {as(pair.re), as(pair.im)};
     }
 };

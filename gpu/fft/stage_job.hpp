@@ -61,8 +61,7 @@ inline StageJob stage_job(const RowStage& stage, index_t planes,
         throw Unavailable(
             message(planes, " planes of ", stage.rows, " rows are too many for one pass on a GPU"));
     StageJob job;
-    job.rows = row_job(false, PixelRows{}, spectrum);
-    job.rows.planes = planes;
+    job.rows = row_job(false, PixelRows{}, planes, spectrum);
     job.rows.rows = stage.rows;
     job.rows.scale = static_cast<float>(scale);
     job.stage = stage;

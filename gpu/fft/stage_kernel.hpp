@@ -23,7 +23,7 @@ struct StageSamples {
     using Held = typename Fft::Held;
     static constexpr int last = Shape::value.last();
 
-    const StageCopies<N, Work, Context>& copies;
+    StageCopies<N, Work, Context>& copies;
     const RowStage& stage;
     const StageRow row;
     Complex<float> sums{0, 0};  ///< of one row: few enough for single precision
@@ -78,16 +78,14 @@ struct StageSamples {
     /// `v` has come from an inverse transform: imaginary parts have the wrong sign.
     CONVOLUME_DEVICE void ratio(Held& v, float scale) {
         if (stage.held != nullptr) add_held_out(v, scale);
-        with_data([&](const auto* data) {
-            Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
-                const int x = row.distance(position);
-                const Complex<float> recorded =
-                    copies.template read<InPairs>(data_of_compare, data, row, sample, x);
-                v[sample] = {ratio_of(recorded.re, scale * v[sample].re, row.holds(x)),
-                             ratio_of(recorded.im, -scale * v[sample].im,
-                                      row.template holds_second<InPairs>(x))};
+        if (stage.misfit)
+            ratio_and_sum(v, scale, [](float y, float m, float ratio, float) {
+                return richardson_lucy::misfit(y, m, ratio);
             });
-        });
+        else
+            ratio_and_sum(v, scale, [](float, float, float, float blurred) {
+                return richardson_lucy::trace_of(blurred);
+            });
     }
 
     /// Some samples at a time: all that they need is read before any is stored, since the compiler
@@ -164,8 +162,8 @@ struct StageSamples {
     CONVOLUME_DEVICE const ShortFloat* change() const { return stage.change + row.offset; }
     CONVOLUME_DEVICE const float* held() const { return stage.held + row.offset; }
     CONVOLUME_DEVICE const float* weight() const {
-        return stage.weight +
-               StageRow(stage, stage.alike.stored(row.plane), row.y, row.thread).offset;
+        const index_t stored = stage.alike.stored(row.plane);
+        return stage.weight + row.offset + (stored - row.plane) * stage.rows * stage.count;
     }
     template <class Use>
     CONVOLUME_DEVICE void with_data(const Use& use) const {
@@ -187,14 +185,27 @@ struct StageSamples {
         return {stage.ahead(newest.re, before.re), stage.ahead(newest.im, before.im)};
     }
 
-    CONVOLUME_DEVICE float ratio_of(float recorded, float blurred, bool inside) {
+    template <class Summand>
+    CONVOLUME_DEVICE void ratio_and_sum(Held& v, float scale, const Summand& summand) {
         // Without a branch, so that the work of many samples overlaps.
-        const bool compared = inside && richardson_lucy::is_compared(recorded);
-        const float m = stage.model.expected(blurred);
-        const float ratio = richardson_lucy::quotient(recorded, m);
-        const float misfit = richardson_lucy::misfit(recorded, m, ratio);
-        sums.re += compared ? misfit : 0;
-        return compared ? ratio - stage.less : 0;
+        const auto ratio_of = [&](float recorded, float blurred, bool inside) {
+            const bool compared = inside && richardson_lucy::is_compared(recorded);
+            const float m = stage.model.expected(blurred);
+            const float ratio = richardson_lucy::quotient(recorded, m);
+            const float added = summand(recorded, m, ratio, blurred);
+            sums.re += compared ? added : 0;
+            return compared ? ratio - stage.less : 0;
+        };
+        with_data([&](const auto* data) {
+            Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
+                const int x = row.distance(position);
+                const Complex<float> recorded =
+                    copies.template read<InPairs>(data_of_compare, data, row, sample, x);
+                v[sample] = {ratio_of(recorded.re, scale * v[sample].re, row.holds(x)),
+                             ratio_of(recorded.im, -scale * v[sample].im,
+                                      row.template holds_second<InPairs>(x))};
+            });
+        });
     }
 
     CONVOLUME_DEVICE void add_held_out(const Held& v, float scale) {
@@ -263,8 +274,11 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
     auto* const sums =
         reinterpret_cast<double*>(context.shared() + Shape::sums_at) + 2 * context.thread();
     sums[0] = sums[1] = 0;
-    const StageCopies<N, Work, Context> copies{
-        context, reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at), thread};
+    StageCopies<N, Work, Context> copies{
+        context,
+        reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at),
+        thread,
+        {}};
     const WholeLane<float, Context> lane{context, memory + row_in_group * Shape::row_size};
     const RowPairs<typename Shape::Rows> pairs{thread};
     const auto rows = static_cast<int>(job.rows.rows);
@@ -275,18 +289,20 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
     const auto spectrum_at = [&](const StageRows& at) {
         return spectrum_row(job.rows, index_t{at.plane}, index_t{at.y});
     };
-    const auto with_samples = [&](const StageRows& of, const auto& use) {
-        const StageRow at(job.stage, of.plane, of.y, thread);
-        if (at.in_pairs)
-            use(StageSamples<N, Work, true, Context>{copies, job.stage, at});
+    const auto row_of = [&](const StageRows& at) {
+        return StageRow(job.stage, index_t{at.plane}, index_t{at.index}, thread);
+    };
+    const auto with_samples = [&](const StageRow& row, const auto& use) {
+        if (row.in_pairs)
+            use(StageSamples<N, Work, true, Context>{copies, job.stage, row});
         else
-            use(StageSamples<N, Work, false, Context>{copies, job.stage, at});
+            use(StageSamples<N, Work, false, Context>{copies, job.stage, row});
     };
     // What the row needs first.
     const auto copy_first = [&](const StageRows& at) {
         if (at.index < count) {
             if constexpr (Work == StageWork::load)
-                with_samples(at, [](const auto& samples) { samples.copy(); });
+                with_samples(row_of(at), [](const auto& samples) { samples.copy(); });
             else
                 copies.copy_spectrum(spectrum_at(at));
         }
@@ -296,13 +312,20 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
     StageRows next(static_cast<int>(context.block()) * Shape::rows + row_in_group, rows);
     copy_first(next);
     context.sync();
+    const auto factors = [&] {
+        if constexpr (Shape::keeps_twiddles)
+            return typename Fft::KeptTwiddles(thread, twiddles);
+        else
+            return static_cast<const Complex<float>*>(twiddles);
+    }();
     for (int first = next.index - row_in_group; first < count; first += stride) {
         const StageRows at = next;
         const bool inside = at.index < count;
+        const StageRow row = row_of(at);
         next.advance(at_stride, rows);
         const auto on_samples = [&](const auto& work) {
             if (!inside) return;
-            with_samples(at, [&](auto samples) {
+            with_samples(row, [&](auto samples) {
                 work(samples);
                 sums[0] += static_cast<double>(samples.sums.re);
                 sums[1] += static_cast<double>(samples.sums.im);
@@ -322,11 +345,11 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
                                     a = copies.spectrum(2 * j);
                                     b = copies.spectrum(2 * j + 1);
                                 });
-                with_samples(at, [](const auto& samples) { samples.copy(); });
+                with_samples(row, [](const auto& samples) { samples.copy(); });
             }
             context.end_copy_group();
             copy_first(next);
-            Fft::forward(lane, thread, v, twiddles);
+            Fft::forward(lane, thread, v, factors);
             context.wait_copies_but_last_group();
         }
         if constexpr (Work == StageWork::compare)
@@ -334,15 +357,15 @@ CONVOLUME_DEVICE void stage_pass(const Context& context, const StageJob& job) {
         else if constexpr (Work != StageWork::load)
             on_samples([&](auto& samples) { samples.step(v, job.rows.scale); });
         if constexpr (Work != StageWork::step) {
-            Fft::back(lane, thread, v, twiddles);
+            Fft::back(lane, thread, v, factors);
             if (!inside || !pairs.has_any()) continue;
             Complex<float>* const target = spectrum_at(at);
+            const auto targets = pairs.of_row(target);
             pairs.split(
                 v, pair_twiddles,
                 [&](int j, Complex<float> a, Complex<float> b) {
-                    const int k = pairs.sample(j);
-                    target[k] = a;
-                    target[N - k] = b;
+                    *targets.of(j) = a;
+                    *targets.opposite_of(j) = b;
                 },
                 [&](Complex<float> center) { target[N / 2] = center; });
         }

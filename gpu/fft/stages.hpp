@@ -31,9 +31,25 @@ struct Stages {
         });
     }
 
-    template <class Lane>
+    /// Whether a thread needs the same twiddle factors in stage 1 for every transform.
+    static constexpr bool has_second = plan.stages > 2 && plan.butterflies_per_thread(1) == 1;
+    /// Twiddle factors in memory, of which a thread keeps those of stage 1 in registers.
+    struct KeptTwiddles {
+        const Complex<Real>* table;
+        Samples<Real, has_second ? plan.radix[1] : 1> second;
+
+        CONVOLUME_DEVICE KeptTwiddles(int thread, const Complex<Real>* twiddles) : table(twiddles) {
+            static_assert(has_second);
+            constexpr int radix = plan.radix[1];
+            CONVOLUME_UNROLL
+            for (int i = 1; i < radix; ++i) second[i] = factor<1>(table, thread, i);
+        }
+    };
+
+    /// `twiddles`: the table, or a KeptTwiddles.
+    template <class Lane, class Twiddles>
     CONVOLUME_DEVICE static void forward(const Lane& lane, int thread, Held& v,
-                                         const Complex<Real>* twiddles) {
+                                         const Twiddles& twiddles) {
         transform<0>(thread, v);
         if constexpr (plan.stages > 1) {
             twiddle<0>(thread, v, twiddles);
@@ -41,19 +57,19 @@ struct Stages {
             transform<1>(thread, v);
         }
         if constexpr (plan.stages > 2) {
-            twiddle<1>(thread, v, twiddles + plan.second_twiddles());
+            twiddle<1>(thread, v, twiddles);
             exchange<1, true>(lane, thread, v);
             transform<2>(thread, v);
         }
     }
 
-    template <class Lane>
+    template <class Lane, class Twiddles>
     CONVOLUME_DEVICE static void back(const Lane& lane, int thread, Held& v,
-                                      const Complex<Real>* twiddles) {
+                                      const Twiddles& twiddles) {
         if constexpr (plan.stages > 2) {
             transform<2>(thread, v);
             exchange<1, false>(lane, thread, v);
-            twiddle<1>(thread, v, twiddles + plan.second_twiddles());
+            twiddle<1>(thread, v, twiddles);
         }
         if constexpr (plan.stages > 1) {
             transform<1>(thread, v);
@@ -90,17 +106,25 @@ struct Stages {
 
     /// Sample i of butterfly u of stage 0 (frequency i of position u in it) is multiplied by
     /// e^{-2πi u i/n}. In stage 1, of transforms of n/radix[0], u is the position within that.
-    template <int Stage>
-    CONVOLUME_DEVICE static void twiddle(int thread, Held& v, const Complex<Real>* table) {
+    template <int Stage, class Twiddles>
+    CONVOLUME_DEVICE static void twiddle(int thread, Held& v, const Twiddles& twiddles) {
         constexpr int radix = plan.radix[Stage];
-        constexpr int width = Stage == 0 ? plan.n / radix : plan.radix[2];
         each_butterfly<Stage>(thread, [&](int first, int u) {
-            const Complex<Real>* twiddles = table + (Stage == 0 ? u : u % width);
             CONVOLUME_UNROLL
-            for (int i = 1; i < radix; ++i) {
-                v[first + i] = v[first + i] * twiddles[(i - 1) * width];
-            }
+            for (int i = 1; i < radix; ++i)
+                v[first + i] = v[first + i] * factor<Stage>(twiddles, u, i);
         });
+    }
+    template <int Stage>
+    CONVOLUME_DEVICE static Complex<Real> factor(const Complex<Real>* table, int u, int i) {
+        constexpr int width = Stage == 0 ? plan.n / plan.radix[0] : plan.radix[2];
+        if constexpr (Stage == 0) return table[u + (i - 1) * width];
+        return table[plan.second_twiddles() + u % width + (i - 1) * width];
+    }
+    template <int Stage>
+    CONVOLUME_DEVICE static Complex<Real> factor(const KeptTwiddles& kept, int u, int i) {
+        if constexpr (Stage == 0) return factor<0>(kept.table, u, i);
+        return kept.second[i];
     }
 
     /// Where sample i of butterfly u of `Stage` lies in the exchange before or after that stage.

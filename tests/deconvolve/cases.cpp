@@ -332,6 +332,53 @@ void check_likelihood(const EngineChoice& engines) {
     }
 }
 
+void check_unobserved(const EngineChoice& engines) {
+    Random random(test_seed("unobserved"));
+    const Index3 center{4, 10, 10};
+    // Not separable, and large: transforms are faster than sums.
+    Array psf = gaussian_psf({9, 21, 21}, center, {1.8, 1.4, 1.4});
+    for (std::size_t i = 0; i < psf.values.size(); ++i)
+        psf.values[i] *= 1 + 0.05 * static_cast<double>(i % 11);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    const Specimen specimen = bead_specimen(random, {24, 44, 40}, psf, center, 5, 2000, 3, -1);
+    for (const bool heavy_ball : {false, true}) {
+        DeconvolveOptions options;
+        options.background = 3;
+        options.iterations = 9;
+        options.acceleration = Acceleration::none;
+        if (heavy_ball) options.method = DeconvolveMethod::scaled_heavy_ball;
+        const Deconvolved observed = deconvolved(specimen.recorded, psf, options, engines);
+        const Deconvolver deconvolver(specimen.recorded.shape, taps.view(), options, engines);
+        const auto unobserved = [&](const Array& image) {
+            Volume result(image.shape, PixelType::float32);
+            poison(result.view());
+            const DeconvolveReport report =
+                deconvolver.execute(to_volume(image, PixelType::float32).view(), result.view());
+            return std::pair(report, to_array(result.view()));
+        };
+        const auto [report, result] = unobserved(specimen.recorded);
+        const Comparison comparison = compare(observed.result, result);
+        INFO(comparison.report);
+        CHECK(comparison.error < 1e-6);
+        CHECK(report.last.likelihood == Approx(observed.likelihoods.back()).epsilon(1e-6));
+
+        Array bright = specimen.recorded;
+        double most = 0;
+        for (const Complex& value : bright.values) most = std::max(most, value.real());
+        for (Complex& value : bright.values) value *= 3e38 / most;
+        const auto overflows = [](const auto& work) {
+            try {
+                work();
+                return false;
+            } catch (const BadData&) {
+                return true;
+            }
+        };
+        CHECK(overflows([&] { deconvolved(bright, psf, options, engines); }) ==
+              overflows([&] { unobserved(bright); }));
+    }
+}
+
 void check_heavy_ball(const EngineChoice& engines) {
     Random random(test_seed("heavy ball"));
     const Index3 center{3, 3, 3};

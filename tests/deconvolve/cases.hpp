@@ -18,6 +18,9 @@ void check_wiener(const EngineChoice& engines);
 void check_flux(const EngineChoice& engines);
 /// 60 plain iterations never lower the likelihood; accelerated ones reach it in fewer than half.
 void check_likelihood(const EngineChoice& engines);
+/// Results and the last likelihood are the same whether anybody looks at iterations or not, and so
+/// is the error where an image is too bright for float32.
+void check_unobserved(const EngineChoice& engines);
 /// The scaled heavy ball's misfit falls to its least as 1 / k² or faster, plain iterations do not;
 /// it reaches the likelihood of 60 of these in fewer than half.
 void check_heavy_ball(const EngineChoice& engines);

@@ -44,6 +44,7 @@ struct SpoiledArrays : deconvolve::HostArrays {
 
 TEST_CASE("deconvolve: likelihood rises, sooner with acceleration") {
     check_likelihood(cpu_only());
+    check_unobserved(cpu_only());
 }
 
 TEST_CASE("deconvolve: the scaled heavy ball converges as its paper proves") {

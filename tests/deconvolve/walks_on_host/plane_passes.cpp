@@ -81,7 +81,8 @@ double worked_on(const RowStage& stage, index_t i, index_t w, double sample, dou
             sums[1] += away * away;
         }
         if (!richardson_lucy::is_compared(y)) return 0;
-        sums[0] += static_cast<double>(richardson_lucy::misfit(y, m, y / m));
+        sums[0] += static_cast<double>(stage.misfit ? richardson_lucy::misfit(y, m, y / m)
+                                                    : richardson_lucy::trace_of(back));
         return static_cast<double>(y / m - stage.less);
     }
     const float point = extrapolated(stage, i);

@@ -7,10 +7,10 @@ TEST_CASE("float columns of one stage") {
     check_columns<float, 1, 2, 3, 7, 11, 13, 16, 27, 30>();
 }
 TEST_CASE("float columns of two stages") {
-    check_columns<float, 36, 64, 135, 320, 384, 512>();
+    check_columns<float, 36, 64, 135, 320, 384, 512, 528>();
 }
 TEST_CASE("float columns of three stages") {
-    check_columns<float, 1200, 2240>();
+    check_columns<float, 1056, 1152, 1200, 2240>();
 }
 
 }  // namespace convolume::gpu

@@ -139,7 +139,8 @@ void check_point(int begin, int end) {
 }
 
 template <int N>
-void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float less = 0) {
+void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float less = 0,
+                 bool sums_misfit = true) {
     StageCheck<N> check(begin, end);
     const auto models = check.fill();
     auto data = check.light(3), held = check.light(4);
@@ -155,6 +156,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
     stage.narrow_data = narrow;
     stage.model = {0.5F, 2};
     stage.less = less;
+    stage.misfit = sums_misfit;
     if (holds_out) {
         stage.held = held.data();
         stage.held_share = 0.25F;
@@ -171,7 +173,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
                                                .real();
                 const double m = std::max(model + 0.5, 2.0), d = data[i];
                 wanted[i] = d / m - less;
-                misfit += m - d + (d > 0 ? d * std::log(d / m) : 0);
+                misfit += sums_misfit ? m - d + (d > 0 ? d * std::log(d / m) : 0) : 1e-10 * model;
                 squares += (held[i] - 0.25 * m) * (held[i] - 0.25 * m);
             }
     check.check_spectrum(wanted);
@@ -274,6 +276,7 @@ void check_stages() {
     check_ratio<N>(0, 2 * N, false, true);
     check_ratio<N>(begin, end, false, true);
     check_ratio<N>(begin, end, true, false, 1);
+    check_ratio<N>(begin, end, false, true, 0, false);
     check_step<N>(0, end, {});
     check_step<N>(0, 2 * N, {.ahead = true, .changes = true});
     check_step<N>(begin, end, {.ahead = true, .restart = false, .changes = true});
@@ -300,8 +303,12 @@ TEST_CASE("rows with stages of an iteration") {
 TEST_CASE("more rows with a stage than a kernel counts are refused") {
     RowStage stage;
     stage.rows = most_stage_rows / 2;
-    CHECK_NOTHROW(stage_job(stage, 2, {}, 1, nullptr));
-    CHECK_THROWS_AS(stage_job(stage, 3, {}, 1, nullptr), Unavailable);
+    SpectrumPlanes<float> spectrum;
+    spectrum.ring = 3;
+    CHECK_NOTHROW(stage_job(stage, 2, spectrum, 1, nullptr));
+    CHECK_THROWS_AS(stage_job(stage, 3, spectrum, 1, nullptr), Unavailable);
+    stage.rows = 1;
+    CHECK_THROWS_AS(stage_job(stage, 4, spectrum, 1, nullptr), InternalError);
 }
 
 TEST_CASE("rows with stages of an iteration, three steps of a transform") {

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deconvolution in slabs of several GPUs and by walks of objects that a GPU's memory does not hold:
+// the results in the memory of one GPU.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/runtime/device.hpp"
+#include "tests/catch.hpp"
+#include "tests/deconvolve/cases.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/errors.hpp"
+
+using namespace convolume;
+using namespace convolume::testing;
+
+namespace {
+
+EngineChoice on_gpus(std::vector<int> gpus, std::optional<index_t> max_bytes = {}) {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::gpu;
+    choice.gpus = std::move(gpus);
+    choice.max_gpu_bytes = max_bytes;
+    return choice;
+}
+
+// One GPU several times: what slabs and walks exchange is the same. Two where there are two.
+std::vector<std::vector<int>> sets_of_gpus() {
+    std::vector<std::vector<int>> sets = {{0, 0}, {0, 0, 0}};
+    if (gpu::device_count() > 1) sets.push_back({0, 1});
+    if (gpu::device_count() > 1) sets.push_back({1, 0, 1, 0});
+    return sets;
+}
+
+struct Volumes {
+    Shape3 image, psf;
+    Index3 center;
+};
+// Objects of few planes, PSFs that reach beyond neighbors' slabs, planes that are all alike or
+// none.
+const std::vector<Volumes> cases_of_planes = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
+                                              {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
+                                              {{61, 21, 64}, {5, 11, 15}, {2, 5, 7}},
+                                              {{5, 65, 131}, {1, 9, 12}, {0, 4, 6}},
+                                              {{90, 12, 100}, {24, 5, 7}, {20, 2, 3}}};
+
+// Of every method, with and without acceleration, edges and photons held out.
+std::vector<DeconvolveOptions> various_options() {
+    std::vector<DeconvolveOptions> all;
+    const DeconvolveMethod methods[] = {DeconvolveMethod::scaled_heavy_ball,
+                                        DeconvolveMethod::richardson_lucy,
+                                        DeconvolveMethod::richardson_lucy,
+                                        DeconvolveMethod::richardson_lucy,
+                                        DeconvolveMethod::richardson_lucy,
+                                        DeconvolveMethod::richardson_lucy,
+                                        DeconvolveMethod::richardson_lucy,
+                                        DeconvolveMethod::richardson_lucy,
+                                        DeconvolveMethod::richardson_lucy_tv,
+                                        DeconvolveMethod::richardson_lucy_tv,
+                                        DeconvolveMethod::wiener_butterworth,
+                                        DeconvolveMethod::wiener_butterworth,
+                                        DeconvolveMethod::gradient_consensus,
+                                        DeconvolveMethod::gradient_consensus,
+                                        DeconvolveMethod::wiener,
+                                        DeconvolveMethod::wiener};
+    for (int k = 0; k < 16; ++k) {
+        DeconvolveOptions options;
+        options.method = methods[k];
+        const bool poisson = options.method != DeconvolveMethod::wiener;
+        options.acceleration = k % 2 || !poisson ? Acceleration::none : Acceleration::biggs_andrews;
+        if (k / 2 % 2) options.boundary = Boundary{BoundaryKind::zero};
+        options.hold_out = poisson && k / 4 % 2;
+        if (poisson && k % 3 == 0) options.saturation = 300;
+        options.tv_weight = 0.01;
+        options.voxel = {0.3, 0.1, 0.1};
+        all.push_back(options);
+    }
+    return all;
+}
+
+// Of those, how many are tried with each image.
+int option_cases() {
+    return static_cast<int>(std::clamp<std::uint64_t>(case_count(16), 1, 16));
+}
+
+// Where halves all but disagree, roundings decide whether a voxel takes its step.
+double bound_of(DeconvolveMethod method) {
+    return method == DeconvolveMethod::gradient_consensus ? 1e-3 : 1e-5;
+}
+
+// Results against those in the memory of one GPU. `choose` gives the GPUs, or nothing where it
+// knows none. Returns how many were compared of each method.
+template <class Choose>
+std::map<DeconvolveMethod, int> check_against_resident(const char* name, const Choose& choose) {
+    Random random(test_seed(name));
+    std::map<DeconvolveMethod, int> compared;
+    const std::vector<DeconvolveOptions> all_options = various_options();
+    // Of fewer cases, other ones with each image.
+    const std::size_t every = all_options.size() / static_cast<std::size_t>(option_cases());
+    std::size_t begin = 0;
+    for (const Volumes& of : cases_of_planes) {
+        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
+        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
+        for (std::size_t k = begin++ % every; k < all_options.size(); k += every) {
+            DeconvolveOptions options = all_options[k];
+            options.background = 5;
+            options.iterations = 12;
+            options.center = {KernelCenter::Kind::explicit_, of.center};
+            const Deconvolved resident = deconvolved(specimen.recorded, psf, options, on_gpus({0}));
+            const Deconvolver plain(specimen.recorded.shape,
+                                    to_volume(psf, PixelType::float64).view(), options,
+                                    on_gpus({0}));
+            for (const EngineChoice& choice : choose(plain.plan())) {
+                INFO(to_string(options.method) << ", image " << to_string(of.image));
+                std::string plan;
+                try {
+                    const Deconvolver planned(specimen.recorded.shape,
+                                              to_volume(psf, PixelType::float64).view(), options,
+                                              choice);
+                    if (choice.max_gpu_bytes && !planned.plan().by_walks) continue;
+                    // Lengths without passes stay on one GPU.
+                    if (!choice.max_gpu_bytes && !contains(planned.plan().engines, " gpu:"))
+                        continue;
+                    plan = planned.plan().to_string();
+                } catch (const OutOfMemory&) {
+                    continue;  // a way that is too large for the limit, and not by walks
+                }
+                const Deconvolved got = deconvolved(specimen.recorded, psf, options, choice);
+                const Comparison comparison = compare(resident.result, got.result);
+                INFO(to_string(options.method)
+                     << ", " << to_string(options.acceleration) << ", zero "
+                     << options.boundary.has_value() << ", held out " << options.hold_out
+                     << ", image " << to_string(of.image) << ", " << plan << comparison.report);
+                CHECK(comparison.error < bound_of(options.method));
+                CHECK(got.report.iterations == resident.report.iterations);
+                CHECK(got.report.restarts == resident.report.restarts);
+                CHECK(got.report.last.likelihood ==
+                      Approx(resident.report.last.likelihood).epsilon(bound_of(options.method)));
+                CHECK(got.result.values ==
+                      deconvolved(specimen.recorded, psf, options, choice).result.values);
+                ++compared[options.method];
+            }
+        }
+    }
+    return compared;
+}
+
+}  // namespace
+
+TEST_CASE("device deconvolve: slabs on several GPUs are the whole") {
+    NEEDS_GPU();
+    auto compared = check_against_resident("slabs", [](const DeconvolvePlan&) {
+        std::vector<EngineChoice> choices;
+        for (const auto& gpus : sets_of_gpus()) choices.push_back(on_gpus(gpus));
+        return choices;
+    });
+    CHECK(compared.size() == 6);
+    for (const auto& [method, count] : compared)
+        CHECK(4 * count >= option_cases() * static_cast<int>(sets_of_gpus().size()));
+}
+
+TEST_CASE("device deconvolve: walks along z are the whole") {
+    NEEDS_GPU();
+    auto compared = check_against_resident("walks", [](const DeconvolvePlan& resident) {
+        std::vector<EngineChoice> choices;
+        for (const double share : {0.7, 0.4})
+            choices.push_back(on_gpus(
+                {0}, static_cast<index_t>(share * static_cast<double>(resident.device_bytes))));
+        // Several walk where slabs of all do not fit them either.
+        for (const auto& gpus : sets_of_gpus())
+            choices.push_back(on_gpus(
+                gpus, resident.device_bytes / 3 * std::count(gpus.begin(), gpus.end(), gpus[0])));
+        return choices;
+    });
+    CHECK(compared.size() == 6);
+    for (const auto& [method, count] : compared) {
+        INFO(to_string(method) << ": " << count);
+        CHECK(4 * count >= option_cases());
+    }
+}
+
+TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each") {
+    NEEDS_GPU();
+    Random random(test_seed("walks from an estimate"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {70, 48, 56}, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    const Volume image = to_volume(specimen.recorded, PixelType::float32);
+    DeconvolveOptions options;
+    options.acceleration = Acceleration::none;
+    options.iterations = 6;
+    const Deconvolver resident(specimen.recorded.shape, taps.view(), options, on_gpus({0}));
+    const EngineChoice small = on_gpus({0}, resident.plan().device_bytes / 2);
+    const auto walking = [&](int iterations) {
+        options.iterations = iterations;
+        return Deconvolver(specimen.recorded.shape, taps.view(), options, small);
+    };
+    const Deconvolver six = walking(6);
+    REQUIRE(six.plan().by_walks);
+    Volume whole(specimen.recorded.shape, PixelType::float32);
+    Volume second(six.plan().object, PixelType::float32);
+    DeconvolveRun run;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+        if (iteration.number == 2) read(second.view());
+    };
+    six.execute(image.view(), whole.view(), run);
+    // Looked at as often: several iterations of one walk have other parts, and round otherwise.
+    DeconvolveRun rest;
+    rest.start = second.view();
+    rest.on_iteration = [](const Iteration&, const EstimateReader&) {};
+    Volume resumed(specimen.recorded.shape, PixelType::float32);
+    walking(4).execute(image.view(), resumed.view(), rest);
+    CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
+
+    std::stop_source stop;
+    ExecutionContext context;
+    context.stop = stop.get_token();
+    run.on_iteration = [&](const Iteration&, const EstimateReader&) { stop.request_stop(); };
+    CHECK_THROWS_AS(six.execute(image.view(), whole.view(), run, context), Cancelled);
+    six.execute(image.view(), resumed.view());
+    six.execute(image.view(), whole.view());
+    CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
+}
+
+TEST_CASE("device deconvolve: iterations of one walk are those of several") {
+    NEEDS_GPU();
+    Random random(test_seed("iterations of a walk"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {90, 48, 56}, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    const Volume image = to_volume(specimen.recorded, PixelType::uint16);
+    int together = 0;
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::scaled_heavy_ball,
+          DeconvolveMethod::wiener_butterworth}) {
+        DeconvolveOptions options;
+        options.method = method;
+        options.acceleration = Acceleration::none;
+        options.iterations = 11;
+        const Deconvolver resident(specimen.recorded.shape, taps.view(), options, on_gpus({0}));
+        // As much memory as leaves arrays no room: without the PSF's spectra they take less.
+        const auto limited = [&](index_t eighths) {
+            return Deconvolver(specimen.recorded.shape, taps.view(), options,
+                               on_gpus({0}, resident.plan().device_bytes * eighths / 8));
+        };
+        index_t eighths = 7;
+        while (eighths > 1 && !limited(eighths).plan().by_walks) --eighths;
+        const Deconvolver walking = limited(eighths);
+        REQUIRE(walking.plan().by_walks);
+        together += walking.plan().iterations_a_walk > 1;
+        // What is seen after every fifth iteration, and what is told of each.
+        const auto seen = [&](const Deconvolver& deconvolver, int reads_every) {
+            std::pair<std::vector<Array>, std::vector<double>> found;
+            Volume result(specimen.recorded.shape, PixelType::float32);
+            DeconvolveRun run;
+            run.reads_every = reads_every;
+            run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+                REQUIRE(iteration.number == static_cast<int>(found.second.size()) + 1);
+                found.second.push_back(iteration.likelihood);
+                if (iteration.number % 5 != 0 || reads_every == 0) return;
+                read(result.view());
+                found.first.push_back(to_array(result.view()));
+            };
+            CHECK(deconvolver.execute(image.view(), result.view(), run).iterations == 11);
+            found.first.push_back(to_array(result.view()));
+            return found;
+        };
+        const auto want = seen(resident, 1);
+        REQUIRE(want.first.size() == 3);
+        for (const int reads_every : {1, 5, 0}) {
+            const auto got = seen(walking, reads_every);
+            INFO(to_string(method) << ", read after each of " << reads_every << ", plan "
+                                   << walking.plan().to_string());
+            CHECK(compare(want.first.back(), got.first.back()).error < 1e-5);
+            for (std::size_t i = 0; i + 1 < got.first.size(); ++i)
+                CHECK(compare(want.first[i], got.first[i]).error < 1e-5);
+            REQUIRE(got.second.size() == want.second.size());
+            for (std::size_t i = 0; i < want.second.size(); ++i)
+                CHECK(got.second[i] == Approx(want.second[i]).epsilon(1e-5));
+        }
+    }
+    if (together == 0) WARN("SKIPPED: no bus slow enough for iterations to go together");
+}
+
+TEST_CASE("device deconvolve: a start on coarser images is that on the CPU") {
+    NEEDS_GPU();
+    Random random(test_seed("coarse start on a GPU"));
+    const Index3 center{4, 4, 4};
+    const Array psf = gaussian_psf({9, 9, 9}, center, {1.6, 1.8, 1.8});
+    const Specimen specimen = bead_specimen(random, {70, 49, 56}, psf, center, 6, 20000, 5, 0.5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    for (const bool accelerated : {false, true})
+        for (const bool hold_out : {false, true}) {
+            DeconvolveOptions options;
+            options.acceleration = accelerated ? Acceleration::biggs_andrews : Acceleration::none;
+            options.background = 5;
+            options.iterations = 4;
+            options.hold_out = hold_out;
+            options.coarse_start = 5;
+            const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
+            REQUIRE(on_cpu.report.coarse_iterations > 0);
+            const Deconvolver resident(specimen.recorded.shape, taps.view(), options, on_gpus({0}));
+            CHECK(resident.plan().on_device);
+            const index_t all = resident.plan().device_bytes;
+            for (const index_t bytes : {all, all * 5 / 8}) {
+                const Deconvolved on_gpu =
+                    deconvolved(specimen.recorded, psf, options, on_gpus({0}, bytes));
+                const Comparison comparison = compare(on_cpu.result, on_gpu.result);
+                INFO("accelerated " << accelerated << ", held out " << hold_out << ", " << bytes
+                                    << " of " << all << " bytes: " << comparison.report);
+                CHECK(comparison.error < 1e-4);
+                CHECK(on_gpu.report.coarse_iterations == on_cpu.report.coarse_iterations);
+            }
+        }
+}
+
+TEST_CASE("device deconvolve: a walk of wiener shows each solution") {
+    NEEDS_GPU();
+    Random random(test_seed("walks of wiener"));
+    const Index3 center{3, 3, 3};
+    const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
+    const Specimen specimen = bead_specimen(random, {70, 48, 56}, psf, center, 6, 20000, 5);
+    const Volume taps = to_volume(psf, PixelType::float64);
+    const Volume image = to_volume(specimen.recorded, PixelType::uint16);
+    DeconvolveOptions options;
+    options.method = DeconvolveMethod::wiener;
+    options.stop = 0;
+    const auto limited = [&](int iterations, std::optional<index_t> max_bytes) {
+        options.iterations = iterations;
+        return Deconvolver(specimen.recorded.shape, taps.view(), options, on_gpus({0}, max_bytes));
+    };
+    const Deconvolver resident = limited(2, {});
+    const Deconvolver walking = limited(5, resident.plan().device_bytes / 2);
+    REQUIRE(walking.plan().by_walks);
+    Volume want(specimen.recorded.shape, PixelType::float32);
+    Volume second(specimen.recorded.shape, PixelType::float32);
+    Volume last(specimen.recorded.shape, PixelType::float32);
+    resident.execute(image.view(), want.view());
+    DeconvolveRun run;
+    run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+        if (iteration.number == 2) read(second.view());
+    };
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        CHECK(walking.execute(image.view(), last.view(), run).iterations == 5);
+        const Comparison comparison = compare(to_array(want.view()), to_array(second.view()));
+        INFO(comparison.report);
+        CHECK(comparison.error < 1e-5);
+    }
+    CHECK(compare(to_array(second.view()), to_array(last.view())).error > 1e-4);
+}
+
+TEST_CASE("device deconvolve: the limit of a GPU's memory is kept") {
+    NEEDS_GPU();
+    const Array psf = gaussian_psf({5, 9, 9}, {2, 4, 4}, {1, 2, 2});
+    EngineChoice choice = on_gpus({0});
+    choice.max_gpu_bytes = index_t{512} << 20;
+    DeconvolveOptions options;
+    options.iterations = 2;
+    const Deconvolver deconvolver({64, 256, 256}, to_volume(psf, PixelType::float32).view(),
+                                  options, choice);
+    CHECK(deconvolver.plan().on_device);
+    CHECK(deconvolver.plan().device_bytes <= *choice.max_gpu_bytes);
+}
