@@ -99,7 +99,8 @@ def main():
             for edges, acceleration in [("zero", "none"), ("zero", "biggs-andrews"), ("extend", "none"),
                                         ("extend", "biggs-andrews")]:
                 rows.append(run(arguments, *case, gpus=0, edges=edges, acceleration=acceleration, iterations=20))
-            rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="none", iterations=60, unobserved=True))
+            rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="none", iterations=60,
+                            unobserved=True))
             limits = [{"max_gpu_bytes": int(n * np.prod(case[0]))} for n in SHORT_BYTES]
             for limit in [{}, *limits]:
                 rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="biggs-andrews", iterations=20,
