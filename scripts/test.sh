@@ -42,6 +42,9 @@ case $preset in
         -DPython_EXECUTABLE="$root/$venv/bin/python" "$@" ;;
 esac
 
+# Benchmarks are compiled, and not run.
+set -- -DCONVOLUME_BENCH_OPTIONS=-O0 "$@"
+
 build=build/test-$preset${CXX:+-$(basename "$CXX")}
 cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
     -DCONVOLUME_PYTHON="$python" "$@"
