@@ -167,10 +167,19 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& pla
         start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
     const Hdf5Lock lock;
     hsize_t bytes = 0;
+    constexpr const char* wrong_size = "a chunk has another size than its dataset says";
     // HDF5 1.10 gives some size for chunks that were never written.
-    if (H5Dget_chunk_storage_size(id(), start.data(), &bytes) < 0 || bytes == 0 ||
-        bytes > static_cast<hsize_t>(file_.size()))
+    if (H5Dget_chunk_storage_size(id(), start.data(), &bytes) < 0 || bytes == 0) return {};
+    if (bytes > static_cast<hsize_t>(file_.size())) {
+        unsigned skips = 0;
+        haddr_t address = HADDR_UNDEF;
+        hsize_t indexed = 0;
+        if (H5Dget_chunk_info_by_coord(id(), start.data(), &skips, &address, &indexed) < 0)
+            refuse(hdf5_reason());
+        // H5Dread would take what lies behind the chunk in memory for the rest of it.
+        if (address != HADDR_UNDEF) refuse(wrong_size);
         return {};
+    }
     std::vector<char> stored(bytes);
     std::uint32_t mask = 0;
     // HDF5 reads as much as the chunk's index says. Of chunks without filters, the size above does
@@ -180,6 +189,7 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& pla
         throw_failed_hdf5_read();
         return {};
     }
+    if (limit.read() < static_cast<index_t>(bytes)) refuse(wrong_size);
     skipped = mask;
     return stored;
 }

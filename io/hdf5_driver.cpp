@@ -23,6 +23,7 @@ namespace {
 std::exception_ptr failed_read;
 constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
 std::size_t most_samples = no_limit;  // bytes at once
+index_t samples_read = 0;             // bytes
 
 /// A file of the driver. HDF5 knows the first member only.
 struct DriverFile {
@@ -108,7 +109,10 @@ herr_t read_file(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t 
             there =
                 static_cast<size_t>(std::min<haddr_t>(bytes, address < size ? size - address : 0));
         if (bytes - there > most_beyond_end) return -1;
-        if (type == H5FD_MEM_DRAW && bytes > most_samples) return -1;
+        if (type == H5FD_MEM_DRAW) {
+            if (bytes > most_samples) return -1;
+            samples_read += static_cast<index_t>(bytes);
+        }
         if (there > 0)
             file.read(static_cast<index_t>(address), target, static_cast<index_t>(there));
         std::memset(static_cast<char*>(target) + there, 0, bytes - there);
@@ -176,10 +180,15 @@ HelperLimits limits_of_opening(const RawFile& file) {
 
 Hdf5SampleLimit::Hdf5SampleLimit(index_t bytes) {
     most_samples = static_cast<std::size_t>(bytes);
+    samples_read = 0;
 }
 
 Hdf5SampleLimit::~Hdf5SampleLimit() {
     most_samples = no_limit;
+}
+
+index_t Hdf5SampleLimit::read() const {
+    return samples_read;
 }
 
 void throw_failed_hdf5_read() {

@@ -23,6 +23,8 @@ class Hdf5SampleLimit {
     ~Hdf5SampleLimit();
     Hdf5SampleLimit(const Hdf5SampleLimit&) = delete;
     Hdf5SampleLimit& operator=(const Hdf5SampleLimit&) = delete;
+    /// Bytes of samples that HDF5 has read since.
+    index_t read() const;
 };
 
 /// Throws what made a file not give its bytes since the last call, if anything. The thread holds

@@ -137,6 +137,32 @@ TEST_CASE("HDF5 chunks may be shuffled by any elements, and too short ones are r
         }
 }
 
+// HDF5 would give other memory, or zeros, as the samples that are not there.
+TEST_CASE("HDF5 chunks without filters that are too short are refused", "[io][hdf5]") {
+    for (const hsize_t edge : {6u, 300u})  // in files that hold more than a chunk, or less
+        for (const std::size_t short_by : {0u, 1u, 40u}) {
+            const TempFolder folder;
+            const std::string path = folder / "a.h5";
+            const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+            const hsize_t dims[3] = {2, edge, edge}, origin[3] = {0, 0, 0};
+            const std::size_t bytes = 2 * edge * edge * 2;
+            const std::size_t stored = edge == 6 || short_by == 0 ? bytes - short_by : 84;
+            const std::string samples(bytes, '\7');
+            const hid_t space = H5Screate_simple(3, dims, nullptr);
+            const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+            H5Pset_chunk(properties, 3, dims);
+            const hid_t dataset = H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT,
+                                             properties, H5P_DEFAULT);
+            REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin, stored, samples.data()) >= 0);
+            H5Dclose(dataset);
+            H5Pclose(properties);
+            H5Sclose(space);
+            H5Fclose(file);
+            INFO(stored << " of " << bytes << " bytes");
+            CHECK(mentions(refusal<BadData>(path), "another size") == (stored < bytes));
+        }
+}
+
 TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", "[io][hdf5]") {
     const TempFolder folder;
     const std::string path = folder / "a.h5";

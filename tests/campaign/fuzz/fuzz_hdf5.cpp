@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -22,6 +23,8 @@ using convolume::testing::ReadingProcess;
 // What ends a process that this one has made is contained: it leaves no file as a finding.
 void leave_no_findings() {
     if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(nullptr);
+    for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV})
+        std::signal(signal, SIG_DFL);
 }
 
 struct Counts {
