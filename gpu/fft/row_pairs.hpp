@@ -25,10 +25,11 @@ struct RowPairs {
     /// Of the first thread the last pair is sample N with sample 0, and sample N/2 comes with it.
     CONVOLUME_DEVICE bool has_center() const { return thread == 0; }
 
-    /// The samples k and N - k of the thread's pairs in a row of N + 1, or in one of N/2 + 1 those
-    /// that are there. k is above N/2 from pair `middle` on. The first thread's butterflies are
-    /// pairs in themselves: sample i with -i of butterfly 0, i with count - 1 - i of the middle
-    /// one. So k = k0 + distance j, with one of three k0: the compiler knows all distances.
+    /// Where samples k and N - k of the thread's pairs lie in a row of N + 1 samples. Of a row of
+    /// N/2 + 1 only one of the two is there: N - k from pair `middle` on. The first thread's
+    /// butterflies are pairs in themselves: sample i with -i of butterfly 0, i with count - 1 - i
+    /// of the middle one. So k = k0 + distance j, with one of three k0: the compiler knows all
+    /// distances.
     template <class T>
     struct Row {
         T *sample[3], *opposite[3];  ///< those of k0 and N - k0

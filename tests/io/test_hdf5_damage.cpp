@@ -4,6 +4,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -92,6 +93,24 @@ TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
     CHECK(refused > 0);
 }
 
+// A file whose dataset `d` of uint16 is one chunk, of which so many bytes are stored.
+void write_one_chunk(const std::string& path, const std::array<hsize_t, 3>& dims, bool shuffles,
+                     const std::string& samples, std::size_t stored) {
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(3, dims.data(), nullptr);
+    const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(properties, 3, dims.data());
+    if (shuffles) H5Pset_shuffle(properties);
+    const hid_t dataset =
+        H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    const hsize_t origin[3] = {0, 0, 0};
+    REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin, stored, samples.data()) >= 0);
+    H5Dclose(dataset);
+    H5Pclose(properties);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
 // HDF5 reads as many bytes of a chunk as its index says, to memory of whatever size.
 TEST_CASE("HDF5 chunks may be shuffled by any elements, and too short ones are refused",
           "[io][hdf5]") {
@@ -107,19 +126,7 @@ TEST_CASE("HDF5 chunks may be shuffled by any elements, and too short ones are r
             for (std::size_t i = 0; i < elements; ++i)
                 for (std::size_t b = 0; b < element; ++b)
                     shuffled[b * elements + i] = samples[i * element + b];
-            const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-            const hsize_t dims[3] = {2, 6, 5}, origin[3] = {0, 0, 0};
-            const hid_t space = H5Screate_simple(3, dims, nullptr);
-            const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-            H5Pset_chunk(properties, 3, dims);
-            H5Pset_shuffle(properties);
-            const hid_t dataset = H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT,
-                                             properties, H5P_DEFAULT);
-            REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin, stored, shuffled.data()) >= 0);
-            H5Dclose(dataset);
-            H5Pclose(properties);
-            H5Sclose(space);
-            H5Fclose(file);
+            write_one_chunk(path, {2, 6, 5}, true, shuffled, stored);
             // HDF5 itself has the size of the samples as that of elements.
             std::string whole = read_bytes(path);
             const std::size_t at = whole.find(std::string("shuffle\0\2\0\0\0", 12));
@@ -143,21 +150,9 @@ TEST_CASE("HDF5 chunks without filters that are too short are refused", "[io][hd
         for (const std::size_t short_by : {0u, 1u, 40u}) {
             const TempFolder folder;
             const std::string path = folder / "a.h5";
-            const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-            const hsize_t dims[3] = {2, edge, edge}, origin[3] = {0, 0, 0};
             const std::size_t bytes = 2 * edge * edge * 2;
             const std::size_t stored = edge == 6 || short_by == 0 ? bytes - short_by : 84;
-            const std::string samples(bytes, '\7');
-            const hid_t space = H5Screate_simple(3, dims, nullptr);
-            const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-            H5Pset_chunk(properties, 3, dims);
-            const hid_t dataset = H5Dcreate2(file, "d", H5T_NATIVE_UINT16, space, H5P_DEFAULT,
-                                             properties, H5P_DEFAULT);
-            REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin, stored, samples.data()) >= 0);
-            H5Dclose(dataset);
-            H5Pclose(properties);
-            H5Sclose(space);
-            H5Fclose(file);
+            write_one_chunk(path, {2, edge, edge}, false, std::string(bytes, '\7'), stored);
             INFO(stored << " of " << bytes << " bytes");
             CHECK(mentions(refusal<BadData>(path), "another size") == (stored < bytes));
         }
