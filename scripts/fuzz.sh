@@ -25,7 +25,7 @@ for target in "$@"; do targets="$targets fuzz_$target"; done
 cmake --build "$build" --target $targets
 "$python" tests/campaign/fuzz/make_corpus.py "$build/corpus"
 mkdir -p "$build/findings"
-seconds=$(awk "BEGIN { s = int($hours * 3600); print s > 0 ? s : 1 }") # 0 would be for ever
+seconds=$(awk "BEGIN { s = int($hours * 3600); print (s > 0 ? s : 1) }") # 0 would be for ever
 harm=0
 for target in "$@"; do
     case $target in
