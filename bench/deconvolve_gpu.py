@@ -92,6 +92,9 @@ def main():
     if arguments.only == "data":
         for case in [*RESIDENT, WALK, SLABS, METHODS]:
             case_folder(arguments.folder, *case)
+    gpus = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], check=True, capture_output=True,
+                          text=True).stdout.splitlines()
+    several = len(gpus) > 1
     rows = []
     if "resident" in wanted:
         for case in RESIDENT:
@@ -109,10 +112,9 @@ def main():
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
             rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
                             acceleration=acceleration, iterations=12, uint16=True))
-    several = subprocess.run(["nvidia-smi", "-L"], check=True, capture_output=True, text=True).stdout.count("\n") > 1
     if "slabs" in wanted:
-        for gpus in ("0", "0,1") if several else ("0",):
-            rows.append(run(arguments, *SLABS, gpus=gpus, edges="zero", iterations=8))
+        for choice in ("0", "0,1") if several else ("0",):
+            rows.append(run(arguments, *SLABS, gpus=choice, edges="zero", iterations=8))
     if "methods" in wanted:
         for method in ("rl", "shb", "rl-tv", "wb", "rlgc", "wiener"):
             two = [{"gpus": "0,1"}] if several else []
@@ -120,7 +122,7 @@ def main():
                 rows.append(run(arguments, *METHODS, **choice, edges="zero", method=method, acceleration="none",
                                 iterations=12))
     if arguments.json:
-        report = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "rows": rows}
+        report = {"date": time.strftime("%Y-%m-%d"), "gpus": gpus, "cores": os.cpu_count(), "rows": rows}
         Path(arguments.json).write_text(report_text(report), encoding="utf-8")
 
 

@@ -26,8 +26,6 @@ class PassSteps final : public Steps {
     index_t array_bytes() const;
     index_t most_bytes() const;
 
-    /// Whether the image is kept as uint16, from the next one on: they hold such values then.
-
     HostMemory staging() const override { return PassPart::staging; }
     int threads() const override { return threads_; }
     void write_image(const float* values, index_t first, index_t count) override;
