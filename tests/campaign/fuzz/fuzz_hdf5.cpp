@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         convolume::io::contain_damage(true);
         convolume::testing::read_image(data, size);
     }
-    // What ends a process is not changed further: most of its offspring would end one, too, and a new
-    // process takes as long as a hundred inputs.
+    // What ends a process is not changed further: most of its offspring would end one, too, and a
+    // new process takes as long as a hundred inputs.
     return outcome == ReadingProcess::Outcome::done ? 0 : -1;
 }
