@@ -2,7 +2,6 @@
 // Names of options, and the plan in words.
 
 #include <array>
-#include <sstream>
 #include <utility>
 
 #include "convolume/deconvolver.hpp"
@@ -63,7 +62,7 @@ std::optional<Boundary> parse_edges(std::string_view text) {
 }
 
 std::string DeconvolvePlan::to_string() const {
-    std::ostringstream text;
+    TextStream text;
     text << "object      z,y,x " << convolume::to_string(object) << ", transforms of "
          << convolume::to_string(grid) << "\n";
     if (on_device)

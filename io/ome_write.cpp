@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <pugixml.hpp>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -202,7 +201,7 @@ std::string ome_xml(const ImageMetadata& metadata, const std::string& software) 
     set_channels(pixels, metadata);
     set_planes(pixels, metadata);
     set_scaling(root, metadata);
-    std::ostringstream text;
+    TextStream text;
     document.save(text, "", pugi::format_raw);
     return text.str();
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `convolume deconvolve` reports: sentences for people, JSON for programs.
 
-#include <sstream>
-
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/text/format.hpp"
+#include "convolume/error.hpp"
 
 namespace convolume::cli {
 
@@ -17,7 +16,7 @@ std::string edges_name(const DeconvolveOptions& options) {
 }
 
 std::string method_text(const DeconvolveOptions& options) {
-    std::ostringstream text;
+    TextStream text;
     text << to_string(options.method) << ", ";
     if (options.method == DeconvolveMethod::wiener)
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
@@ -39,7 +38,7 @@ std::string method_text(const DeconvolveOptions& options) {
 }
 
 std::string plan_line(const DeconvolvePlan& plan) {
-    std::ostringstream text;
+    TextStream text;
     text << "object z,y,x " << to_string(plan.object) << " on " << plan.engines << ", ";
     if (plan.on_device)
         text << format_bytes(plan.device_bytes) << " of its memory";

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor/calibration.hpp"
 
-#include <sstream>
-
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 
@@ -25,7 +23,7 @@ std::string one_line(const Calibration& calibration) {
 }
 
 std::string to_text(const Calibration& calibration) {
-    std::ostringstream text;
+    TextStream text;
     const auto line = [&text](std::string label, std::string used, const std::string& built_in) {
         label.resize(38, ' ');
         used.resize(14, ' ');

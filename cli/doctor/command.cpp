@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/app.hpp"
 #include "cli/doctor/calibration.hpp"
@@ -16,6 +15,7 @@
 #include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/engines.hpp"
+#include "convolume/error.hpp"
 #include "convolume/options.hpp"
 
 namespace convolume::cli {
@@ -69,7 +69,7 @@ nlohmann::ordered_json calibration_json(const Calibration& calibration) {
 }
 
 std::string to_text(const Diagnosis& diagnosis) {
-    std::ostringstream text;
+    TextStream text;
     const auto fact = [&text](std::string label, const std::string& value) {
         label.resize(16, ' ');
         text << label << value << '\n';

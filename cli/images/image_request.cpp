@@ -112,7 +112,7 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
 }
 
 std::string problem_of(const KernelSource& kernel, const io::ImageMetadata& image) {
-    std::ostringstream text;
+    TextStream text;
     text << std::setprecision(17) << to_string(image.shape) << ' ' << to_string(image.type);
     for (const auto& size : image.voxel_size_um) {
         text << ' ';

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <sstream>
 
 #include "cli/run/report.hpp"
 #include "convolume/error.hpp"
@@ -67,7 +66,7 @@ std::string results_table(const std::vector<ListedFile>& files) {
         width = std::max(width, columns(file.image));
         result_width = std::max(result_width, columns(to_string(file.outcome)));
     }
-    std::ostringstream text;
+    TextStream text;
     text << padded("file", width) << padded("result", result_width)
          << " seconds  output or reason\n";
     for (const ListedFile& file : files) {

@@ -26,7 +26,7 @@ std::string with_deviation(double value, double deviation) {
     const int decimals =
         deviation > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(deviation))), 0, 6)
                       : 6;
-    std::ostringstream text;
+    TextStream text;
     text << std::fixed;
     text.precision(decimals);
     text << value << " ± " << deviation;

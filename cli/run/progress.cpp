@@ -5,10 +5,10 @@
 #include <chrono>
 #include <iomanip>
 #include <ostream>
-#include <sstream>
 #include <utility>
 
 #include "cli/text/format.hpp"
+#include "convolume/error.hpp"
 
 namespace convolume::cli {
 
@@ -47,7 +47,7 @@ void ProgressMeter::update(double fraction) {
     last_s_ = now_s;
     fraction = std::min(fraction, 1.0);
     const double elapsed_s = now_s - start_s_;
-    std::ostringstream line;
+    TextStream line;
     line << std::fixed << std::setprecision(0) << std::setw(3) << 100 * fraction << " %, "
          << std::setprecision(1) << amount_ * fraction / elapsed_s / 1e6 << " M" << unit_ << "/s, "
          << format_duration(elapsed_s * (1 - fraction) / fraction) << " left";

@@ -4,10 +4,10 @@
 #include <sys/resource.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "cli/app.hpp"
 #include "cli/text/format.hpp"
+#include "convolume/error.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 
@@ -50,7 +50,7 @@ void report_plan(const Console& console, const RunOptions& options, const std::s
 
 std::string plan_line(const Plan& plan, index_t executions) {
     const PlanCandidate& chosen = plan.chosen;
-    std::ostringstream text;
+    TextStream text;
     text << to_string(chosen.method);
     if (chosen.algorithm == Algorithm::separable)
         text << " (" << to_string(chosen.algorithm) << ')';
@@ -70,7 +70,7 @@ std::string plan_line(const Plan& plan, index_t executions) {
 
 void report_times(const Console& console, const RunTimes& run) {
     const Timeline& timeline = run.timeline;
-    std::ostringstream times;
+    TextStream times;
     const char* separator = "";
     for (const Phase phase : all_phases)
         if (const double seconds = timeline.total_s(phase); seconds > 0) {

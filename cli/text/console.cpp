@@ -6,13 +6,14 @@
 #include <cstdlib>
 #include <iomanip>
 #include <ostream>
-#include <sstream>
+
+#include "convolume/error.hpp"
 
 namespace convolume::cli {
 
 void Console::fact(std::string_view label, std::string_view text) const {
     if (quiet()) return;
-    std::ostringstream line;
+    TextStream line;
     line << std::left << std::setw(8) << label << text << '\n';
     out_ << line.str() << std::flush;
 }
@@ -30,7 +31,7 @@ void Console::error(std::string_view text) const {
 }
 
 void Console::tagged(std::string_view tag, const char* color, std::string_view text) const {
-    std::ostringstream line;
+    TextStream line;
     line << "convolume: " << (colors_ ? color : "") << tag << ':' << (colors_ ? "\033[0m" : "")
          << ' ' << about_ << text << '\n';
     out_ << line.str() << std::flush;

@@ -3,18 +3,19 @@
 
 #include <cmath>
 #include <iomanip>
-#include <sstream>
+
+#include "convolume/error.hpp"
 
 namespace convolume::cli {
 
 std::string format_number(double value, int digits) {
-    std::ostringstream text;
+    TextStream text;
     text << std::setprecision(digits) << value;
     return text.str();
 }
 
 std::string format_duration(double seconds) {
-    std::ostringstream text;
+    TextStream text;
     if (seconds < 100) {
         text << std::fixed
              << std::setprecision(seconds < 1    ? 3
@@ -42,7 +43,7 @@ std::string format_voxel_size(const std::array<std::optional<double>, 3>& size_u
 }
 
 std::string one_line(const io::ImageMetadata& metadata) {
-    std::ostringstream text;
+    TextStream text;
     text << metadata.format;
     if (metadata.frames > 1) text << ", " << metadata.frames << " frames";
     if (metadata.channels > 1) text << ", " << metadata.channels << " channels";

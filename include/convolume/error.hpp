@@ -66,10 +66,17 @@ class CONVOLUME_API InternalError : public Error {
     using Error::Error;
 };
 
+/// Text in the making. Where memory is refused it throws bad_alloc: other streams leave out what
+/// comes.
+class TextStream : public std::ostringstream {
+  public:
+    TextStream() { exceptions(std::ios_base::badbit); }
+};
+
 /// Joins its arguments, in order, with operator<<: `message("axis ", axis, " is empty")`.
 template <class... Parts>
 std::string message(const Parts&... parts) {
-    std::ostringstream text;
+    TextStream text;
     (text << ... << parts);
     return text.str();
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every allocation may fail: the command then ends with exit code 3 and one sentence, or its result is right.
 check_allocations.py CONVOLUME PRELOAD_LIBRARY HDF5 TIFF COUNT: COUNT allocations of each command, spread over all of
-them; 0: every one. Each fails alone, and with all that follow.
+them, and the last ones, with which results are told and get their names; 0: every one. Each fails alone, and with all
+that follow.
 
 Ends with 77 (skipped) where a module is missing."""
 import collections
@@ -20,6 +21,7 @@ except ImportError as error:
 
 command, library = map(os.path.abspath, sys.argv[1:3])
 count = int(sys.argv[5])
+LAST = 30
 rng = np.random.default_rng(5)
 failures, codes = [], collections.Counter()
 
@@ -100,8 +102,9 @@ for name, arguments in commands().items():
     wanted = contents(output) if output else done.stdout
     clear(output)
     step = max(1, made // count) if count > 0 else 1
+    numbers = sorted({*range(1, made + 1, step), *range(max(1, made - LAST + 1), made + 1)})
     for kind in ("alone", "onward"):
-        for number in range(1, made + 1, step):
+        for number in numbers:
             where = f"{name}, allocation {number} of {made}, {kind}"
             try:
                 done = run(arguments, CONVOLUME_FAULT_ALLOCATION=str(number), CONVOLUME_FAULT=kind)
