@@ -58,6 +58,10 @@ Array gaussian_psf(const Shape3& shape, const Index3& center, const std::array<d
     return normalized(psf);
 }
 
+Array wide_psf() {
+    return gaussian_psf({1, 13, 13}, {0, 6, 6}, {1, 2.5, 2.5});
+}
+
 Array random_psf(Random& random, const Shape3& shape) {
     return normalized(random.array(shape, false, 0.6));
 }

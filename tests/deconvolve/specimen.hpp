@@ -13,6 +13,9 @@ namespace convolume::testing {
 /// Gaussian of the given standard deviations whose peak is at `center`, sum 1.
 Array gaussian_psf(const Shape3& shape, const Index3& center, const std::array<double, 3>& sigma);
 
+/// Gaussian in one plane, so wide that images are coarsened twice along y and x.
+Array wide_psf();
+
 /// PSF of positive random samples, sum 1.
 Array random_psf(Random& random, const Shape3& shape);
 

@@ -56,4 +56,8 @@ Comparison compare(const Array& want, const Array& got, double floor) {
     return {error, error < 1e-15 ? std::string() : worst_voxels(want, got, error)};
 }
 
+bool same(const Array& a, const Array& b) {
+    return a.shape == b.shape && a.values == b.values;
+}
+
 }  // namespace convolume::testing

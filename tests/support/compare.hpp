@@ -32,4 +32,7 @@ struct Comparison {
 };
 Comparison compare(const Array& want, const Array& got, double floor = 0);
 
+/// Whether extents and values are the same.
+bool same(const Array& a, const Array& b);
+
 }  // namespace convolume::testing
