@@ -154,7 +154,7 @@ Answers::Answer answer(const std::string& question, const std::function<Answers:
 
 void check(bool done, const std::string& name) {
     if (!done)
-        throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_reason()));
+        throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_write_reason()));
 }
 
 }  // namespace

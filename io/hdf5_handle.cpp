@@ -38,6 +38,9 @@ bool memory_is_short() {
 bool in_helper = false;
 bool memory_was_refused = false;
 
+constexpr const char* refused_memory = "the system refused HDF5 memory: close other programs";
+constexpr const char* no_reason = "HDF5 gave no reason";
+
 struct Reason {
     std::string text;
     bool memory = false;
@@ -104,9 +107,16 @@ bool try_hdf5(const std::string& path, const HelperLimits& limits,
 std::string hdf5_reason() {
     throw_failed_hdf5_read();
     const Reason reason = reason_on(H5E_DEFAULT);
-    if (reason.memory && memory_is_short())
-        throw OutOfMemory("the system refused HDF5 memory: close other programs");
-    return reason.text.empty() ? "HDF5 gave no reason" : reason.text;
+    if (reason.memory && memory_is_short()) throw OutOfMemory(refused_memory);
+    return reason.text.empty() ? no_reason : reason.text;
+}
+
+std::string hdf5_write_reason() {
+    const Reason reason = reason_on(H5E_DEFAULT);
+    // The kind of error is not always that of refused memory; the words are.
+    if (reason.memory || reason.text.starts_with("memory allocation failed"))
+        throw OutOfMemory(refused_memory);
+    return reason.text.empty() ? no_reason : reason.text;
 }
 
 }  // namespace convolume::io

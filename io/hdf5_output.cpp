@@ -35,7 +35,7 @@ Hdf5Id file_access() {
     constexpr hsize_t alignment_bytes = 4096;
     Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     if (!access || H5Pset_alignment(access.get(), least_bytes, alignment_bytes) < 0)
-        throw IoError(message("HDF5 cannot prepare a file: ", hdf5_reason()));
+        throw IoError(message("HDF5 cannot prepare a file: ", hdf5_write_reason()));
     return access;
 }
 
@@ -126,7 +126,7 @@ void Hdf5Output::create_dataset(hid_t type, const std::vector<hsize_t>& dims, hi
                       H5Dclose);
     if (!dataset_)
         throw CannotCreate(message("cannot create the dataset ", name_, " in ", output_.target(),
-                                   ": ", hdf5_reason()));
+                                   ": ", hdf5_write_reason()));
 }
 
 void Hdf5Output::write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
@@ -173,7 +173,7 @@ void Hdf5Output::commit() {
 }
 
 void Hdf5Output::check(bool done) const {
-    if (!done) throw IoError(output_.failure(hdf5_reason()));
+    if (!done) throw IoError(output_.failure(hdf5_write_reason()));
 }
 
 bool Hdf5Output::close() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/leftover_outputs.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <set>
 
@@ -74,12 +77,17 @@ void remove_leftovers(const std::string& folder) noexcept {
         static std::set<std::string> seen;
         const std::lock_guard lock(mutex);
         if (!seen.insert(folder).second) return;
-        std::error_code error;
-        for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-             entry.increment(error)) {
-            std::error_code ignored;
-            if (is_leftover(entry->path().filename().string()) && entry->is_regular_file(ignored))
-                fs::remove(entry->path(), ignored);
+        // Not by fs::directory_iterator, which ends the process where memory is refused.
+        const std::unique_ptr<DIR, decltype(&::closedir)> names(
+            ::opendir(folder.empty() ? "." : folder.c_str()), ::closedir);
+        if (!names) return;
+        const int at = ::dirfd(names.get());
+        while (const dirent* const entry = ::readdir(names.get())) {
+            struct stat status {};
+            if (is_leftover(entry->d_name) &&
+                ::fstatat(at, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISREG(status.st_mode))
+                ::unlinkat(at, entry->d_name, 0);
         }
     } catch (...) {  // out of memory: they stay
     }

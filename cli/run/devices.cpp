@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/devices.hpp"
 
+#include <dirent.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <system_error>
 
@@ -22,11 +25,15 @@ bool has_nvidia_gpu() {
         std::ifstream(path) >> word;
         return word;
     };
-    for (fs::directory_iterator device("/sys/bus/pci/devices", error), end; !error && device != end;
-         device.increment(error))
+    // Not by fs::directory_iterator, which ends the process where memory is refused.
+    const fs::path folder = "/sys/bus/pci/devices";
+    const std::unique_ptr<DIR, decltype(&::closedir)> devices(::opendir(folder.c_str()),
+                                                              ::closedir);
+    if (!devices) return false;
+    while (const dirent* const device = ::readdir(devices.get()))
         // PCI class 03 is displays and 3D controllers; NVIDIA also makes audio and bridges.
-        if (first_word(device->path() / "vendor") == "0x10de" &&
-            first_word(device->path() / "class").starts_with("0x03"))
+        if (first_word(folder / device->d_name / "vendor") == "0x10de" &&
+            first_word(folder / device->d_name / "class").starts_with("0x03"))
             return true;
     return false;
 }

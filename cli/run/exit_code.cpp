@@ -6,10 +6,21 @@
 
 namespace convolume::cli {
 
+namespace {
+
+/// Of a thread that could not be made: its stack is memory.
+bool is_refused_thread(const std::exception& error) {
+    const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
+    return of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+}
+
+}  // namespace
+
 ExitCode exit_code_of(const std::exception& error) {
     if (const auto* files = dynamic_cast<const FilesFailed*>(&error)) return files->code();
     if (is_a<InvalidArgument>(error)) return ExitCode::usage;
-    if (is_a<OutOfMemory>(error) || is_a<std::bad_alloc>(error)) return ExitCode::out_of_memory;
+    if (is_a<OutOfMemory>(error) || is_a<std::bad_alloc>(error) || is_refused_thread(error))
+        return ExitCode::out_of_memory;
     if (is_a<Unavailable>(error)) return ExitCode::unavailable;
     if (is_a<OutputExists>(error)) return ExitCode::output_exists;
     if (is_a<ErrorTooLarge>(error)) return ExitCode::error_too_large;
@@ -38,6 +49,8 @@ std::string sentence_of(const std::exception& error) {
         case ExitCode::out_of_memory:
             if (is_a<std::bad_alloc>(error))
                 return "the system refused memory; close other programs or set --max-host-mem";
+            if (is_refused_thread(error))
+                return "the system refused a thread; close other programs or set --threads";
             return error.what();
         default:
             return error.what();

@@ -18,6 +18,8 @@ TEST_CASE("every error has its exit code") {
           ExitCode::some_files_failed);
     CHECK(exit_code_of(OutOfMemory("x")) == ExitCode::out_of_memory);
     CHECK(exit_code_of(std::bad_alloc()) == ExitCode::out_of_memory);
+    CHECK(exit_code_of(std::system_error(std::make_error_code(
+              std::errc::resource_unavailable_try_again))) == ExitCode::out_of_memory);
     CHECK(exit_code_of(Unavailable("x")) == ExitCode::unavailable);
     CHECK(exit_code_of(DeviceFailure("x")) == ExitCode::unavailable);
     CHECK(exit_code_of(OutputExists("x")) == ExitCode::output_exists);
