@@ -78,8 +78,9 @@ void remove_leftovers(const std::string& folder) noexcept {
         const std::lock_guard lock(mutex);
         if (!seen.insert(folder).second) return;
         // Not by fs::directory_iterator, which ends the process where memory is refused.
-        const std::unique_ptr<DIR, decltype(&::closedir)> names(
-            ::opendir(folder.empty() ? "." : folder.c_str()), ::closedir);
+        const auto close = [](DIR* opened) { ::closedir(opened); };
+        const std::unique_ptr<DIR, decltype(close)> names(
+            ::opendir(folder.empty() ? "." : folder.c_str()), close);
         if (!names) return;
         const int at = ::dirfd(names.get());
         while (const dirent* const entry = ::readdir(names.get())) {

@@ -27,8 +27,8 @@ bool has_nvidia_gpu() {
     };
     // Not by fs::directory_iterator, which ends the process where memory is refused.
     const fs::path folder = "/sys/bus/pci/devices";
-    const std::unique_ptr<DIR, decltype(&::closedir)> devices(::opendir(folder.c_str()),
-                                                              ::closedir);
+    const auto close = [](DIR* opened) { ::closedir(opened); };
+    const std::unique_ptr<DIR, decltype(close)> devices(::opendir(folder.c_str()), close);
     if (!devices) return false;
     while (const dirent* const device = ::readdir(devices.get()))
         // PCI class 03 is displays and 3D controllers; NVIDIA also makes audio and bridges.
