@@ -79,8 +79,7 @@ void remove_leftovers(const std::string& folder) noexcept {
         if (!seen.insert(folder).second) return;
         // Not by fs::directory_iterator, which ends the process where memory is refused.
         const auto close = [](DIR* opened) { ::closedir(opened); };
-        const std::unique_ptr<DIR, decltype(close)> names(
-            ::opendir(folder.empty() ? "." : folder.c_str()), close);
+        const std::unique_ptr<DIR, decltype(close)> names(::opendir(folder.c_str()), close);
         if (!names) return;
         const int at = ::dirfd(names.get());
         while (const dirent* const entry = ::readdir(names.get())) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "deconvolve/coarse_image.hpp"
 #include "deconvolve/thinning.hpp"
