@@ -3,6 +3,7 @@
 // What gradient consensus does to every element: corrections of two halves of the photons, and
 // steps only where they agree.
 
+#include "deconvolve/plane_window.hpp"
 #include "deconvolve/stages.hpp"
 #include "deconvolve/thinning.hpp"
 
@@ -17,7 +18,7 @@ struct HalfRatios {
     float gain;
     float offset;
     std::uint32_t seed;
-    index_t first = 0;  ///< the number of the arrays' first pixel in the image
+    PixelNumbers numbers{};  ///< of the arrays' pixels in the image
     CONVOLUME_DEVICE double operator()(index_t i) const { return divided(i, ratio.expected(i)); }
     CONVOLUME_DEVICE double divided(index_t i, float m) const {
         const float y = ratio.data[i];
@@ -25,7 +26,7 @@ struct HalfRatios {
             ratio.model[i] = other[i] = 0;
             return 0;
         }
-        PixelBits bits(seed, Thinning::halves, first + i);
+        PixelBits bits(seed, Thinning::halves, numbers[i]);
         const float part = taken_value(y, 1, gain, offset, bits);
         ratio.model[i] = 2 * part / m;
         other[i] = 2 * (y - part) / m;

@@ -45,11 +45,12 @@ void ConsensusWalker::divide(const WalkStep& step, const WalkTask& task) {
             static_cast<float>(task.photons.gain),
             static_cast<float>(task.photons.offset),
             static_cast<std::uint32_t>(task.origins.front().iteration),
-            z * arrays_.image_plane};
+            pixel_numbers(z)};
         const HalfRatiosHeldOut<AnyRatio> stage{
             halves, task.held_share > 0 ? rings_.held.at(z) : nullptr, task.held_share};
         const index_t blocks =
-            start_sums(count * arrays_.image_plane, stage, place_for_sums(0), work_);
+            start_sums(count * image_plane(), SumWithin{stage, tile().counted_window()},
+                       place_for_sums(0), work_);
         if (counted) add_blocks(0, blocks);
         transform(Side::image, ratios, {slot, count, first_half});
         transform(Side::image, other, {slot, count, second_half});
@@ -69,7 +70,7 @@ void ConsensusWalker::find_agreement(const WalkStep& step) {
                     float* const agreements = rings_.agreements.at(z);
                     passes_->inverse(Side::object, {slot, count, first_half}, corrections, work_);
                     passes_->inverse(Side::object, {slot, count, second_half}, agreements, work_);
-                    start_stage(count * arrays_.object_plane,
+                    start_stage(count * object_plane(),
                                 Agreement<Weights>{corrections, agreements,
                                                    weights(z, count, alike), least_weight},
                                 work_);
@@ -93,7 +94,8 @@ void ConsensusWalker::take_steps(const WalkStep& step, const WalkTask& task) {
         step.update,
         {&rings_.points.front(), &rings_.corrections, &rings_.agreements, &rings_.changes},
         [&](index_t z, index_t count, bool alike) {
-            const index_t voxels = count * arrays_.object_plane;
+            const index_t voxels = count * object_plane();
+            const PlaneWindow own = tile().own_window();
             float* const agreements = rings_.agreements.at(z);
             passes_->inverse(Side::object, {walk(1).of_update(z), count, agreement}, agreements,
                              work_);
@@ -105,25 +107,16 @@ void ConsensusWalker::take_steps(const WalkStep& step, const WalkTask& task) {
                 const Origin& origin = task.origins.front();
                 const ShortChanges changes{rings_.changes.short_at(z), !origin.restart,
                                            origin.last_format, origin.format};
-                add_blocks(
-                    1, start_sums(voxels, StepWithProducts<AnyStep, ShortChanges>{stage, changes},
-                                  place_for_sums(1), work_));
+                const StepWithProducts<AnyStep, ShortChanges> with_products{stage, changes};
+                add_blocks(1, start_sums(voxels, SumWithin{with_products, own}, place_for_sums(1),
+                                         work_));
             } else {
                 start_stage(voxels, stage, work_);
             }
             add_blocks(
-                2, start_sums(voxels, AsPair<Consenting>{{agreements}}, place_for_sums(2), work_));
+                2, start_sums(voxels, SumWithin{AsPair<Consenting>{{agreements}}, own},
+                              place_for_sums(2), work_));
         });
-}
-
-Pixels ConsensusWalker::pixels(index_t z) const {
-    if (!arrays_.narrow_data) return {rings_.data.at(z), nullptr};
-    return {nullptr, reinterpret_cast<const std::uint16_t*>(rings_.data.bytes_of(z))};
-}
-
-Weights ConsensusWalker::weights(index_t z, index_t count, bool alike) const {
-    if (!alike) return {rings_.weights.at(z)};
-    return {rings_.alike.at(0), arrays_.object_plane, {0, count}};
 }
 
 }  // namespace convolume::deconvolve

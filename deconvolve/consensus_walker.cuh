@@ -27,8 +27,6 @@ class ConsensusWalker final : public Walker {
     void find_agreement(const WalkStep& step);
     void blur_agreement(const WalkStep& step);
     void take_steps(const WalkStep& step, const WalkTask& task);
-    Pixels pixels(index_t z) const;
-    Weights weights(index_t z, index_t count, bool alike) const;
 };
 
 }  // namespace convolume::deconvolve

@@ -12,7 +12,7 @@ bool has_pass_steps(const Problem& problem) {
 
 // Samples are moved two at a time where the image begins at an even sample of the grid: taps along
 // x may get a 0 before them.
-std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device, index_t least_taps_z) {
+std::optional<gpu::PairAxes> pass_axes(const Problem& problem, index_t least_taps_z) {
     if (!has_passes(problem)) return {};
     Shape3 taps = problem.psf.shape();
     Index3 shift = problem.options.center.index;
@@ -23,7 +23,18 @@ std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device, index
         ++shift.x;
     }
     taps.z = std::max(taps.z, std::min(least_taps_z, problem.object.z));
-    return gpu::pair_axes(device, problem.object, problem.image, taps, shift);
+    return gpu::pair_axes(problem.object, problem.image, taps, shift);
+}
+
+std::optional<gpu::PairAxes> whole_plane_axes(const Problem& problem, int device,
+                                              index_t least_taps_z) {
+    auto axes = pass_axes(problem, least_taps_z);
+    if (!axes) return {};
+    auto& [z, y, x] = *axes;
+    y.grid = gpu::pair_grid_y(device, y.least_grid());
+    x.grid = gpu::pair_grid_x(device, x.least_grid());
+    if (y.grid == 0 || x.grid == 0) return {};
+    return axes;
 }
 
 namespace {

@@ -15,10 +15,12 @@ namespace convolume::deconvolve {
 /// at a time.
 bool has_pass_steps(const Problem& problem);
 
-/// Axes with grids along y and x; nothing where the edges or the lengths have no passes. With at
-/// least so many taps along z, as far as the object has planes: those added are 0.
-std::optional<gpu::PairAxes> pass_axes(const Problem& problem, int device,
-                                       index_t least_taps_z = 1);
+/// Axes without grids; nothing where the edges have no passes. With at least so many taps along z,
+/// as far as the object has planes: those added are 0.
+std::optional<gpu::PairAxes> pass_axes(const Problem& problem, index_t least_taps_z = 1);
+/// With grids along y and x for whole planes; nothing where the lengths have no passes.
+std::optional<gpu::PairAxes> whole_plane_axes(const Problem& problem, int device,
+                                              index_t least_taps_z = 1);
 
 /// The PSF and, where there is one, the taps of the unmatched back projector, as float32 with a sum
 /// of 1.

@@ -106,7 +106,7 @@ index_t wanted_parts(const Problem& problem, const DeviceChoice& choice) {
 
 std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceChoice& choice) {
     const gpu::DeviceScope scope(choice.devices.front());
-    const auto axes = pass_axes(problem, choice.devices.front());
+    const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes || !has_pass_steps(problem)) return nullptr;
     return in_slabs<PassSteps>(problem, choice, *axes, wanted_parts(problem, choice));
 }
@@ -114,7 +114,7 @@ std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceCho
 std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const DeviceChoice& choice) {
     if (!gpu::SpreadMemory::possible(choice.devices)) return nullptr;
     const gpu::DeviceScope scope(choice.devices.front());
-    const auto axes = pass_axes(problem, choice.devices.front());
+    const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes) return nullptr;
     const index_t parts = std::max<index_t>(2, wanted_parts(problem, choice));
     return in_slabs<SlabArrays>(problem, choice, *axes, parts);

@@ -130,16 +130,21 @@ struct StepWith {
 using Step = StepWith<const float*>;
 
 /// correction <- point (1 + correction): a step with an unmatched back projector.
-struct UnmatchedStep {
+template <class AnyWeights>
+struct UnmatchedStepWith {
     const float* point;
     float* correction;
-    const float* weight;
+    AnyWeights weight;
     float least_weight;
-    CONVOLUME_DEVICE void operator()(index_t i) const {
-        correction[i] =
+    CONVOLUME_DEVICE float operator()(index_t i) const {
+        const float next =
             richardson_lucy::unmatched_step(point[i], correction[i], weight[i], least_weight);
+        correction[i] = next;
+        return next - point[i];
     }
 };
+
+using UnmatchedStep = UnmatchedStepWith<const float*>;
 
 /// A step of Richardson and Lucy with the slope of the total variation.
 struct SmoothStep {
@@ -195,18 +200,22 @@ struct Extrapolate {
 
 /// The same, and the squared difference of data that were set apart from `share` of the model,
 /// which they expect.
-struct RatioHeldOut {
-    Ratio ratio;
-    const float* held;
+template <class AnyRatio>
+struct RatioHeldOutWith {
+    AnyRatio ratio;
+    const float* held;  ///< null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);
+        if (held == nullptr) return {ratio.compared(i, m), 0};
         const float y = held[i];
         const float apart = richardson_lucy::is_compared(y) ? y - share * m : 0;
         const double away = static_cast<double>(apart);
         return {ratio.compared(i, m), away * away};
     }
 };
+
+using RatioHeldOut = RatioHeldOutWith<Ratio>;
 
 /// What steps add to their points, kept whole or in 16 bits.
 struct WholeChanges {
@@ -250,13 +259,16 @@ struct AddScaled {
 };
 
 /// ratio <- ratio - 1, 0 where pixels are not compared.
-struct LessOne {
-    const float* data;
+template <class Data>
+struct LessOneWith {
+    Data data;
     float* ratio;
     CONVOLUME_DEVICE void operator()(index_t i) const {
         ratio[i] = richardson_lucy::is_compared(data[i]) ? ratio[i] - 1 : 0;
     }
 };
+
+using LessOne = LessOneWith<const float*>;
 
 struct Shift {
     float* target;

@@ -105,7 +105,7 @@ void StepWalker::update(const WalkStep& step, const WalkTask& task, std::size_t 
 
 // Updates overwrite points: the last one of a step stays for the next step, as its first neighbor.
 void StepWalker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
-    const index_t plane_bytes = rings_.points.front().plane_bytes;
+    const index_t plane_bytes = rings_.points.front().plane_bytes();
     const auto place_of = [&](index_t z) { return rings_.neighborhood.at(z - planes.begin + 1); };
     const auto keep = [&](float* place, const float* from) {
         gpu::check(cudaMemcpyAsync(place, from, static_cast<std::size_t>(plane_bytes),
@@ -118,8 +118,11 @@ void StepWalker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
     const index_t end = std::min(planes.end + 1, z_.object);
     for (index_t z = planes.begin; z < end; ++z) keep(place_of(z), rings_.points.front().at(z));
 
-    const index_t plane = arrays_.object_plane;
-    const Grid grid{task.variation};
+    const index_t plane = object_plane();
+    Variation variation = task.variation;
+    variation.extent[1] = tile().y.object.count();
+    variation.extent[2] = tile().x.object.count();
+    const Grid grid{variation};
     for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
         const SmoothDivisor stage{place_of(z),
                                   alike ? rings_.alike.at(0) : rings_.weights.at(z),
@@ -127,10 +130,11 @@ void StepWalker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
                                   rings_.divisors.at(z),
                                   z * plane,
                                   least_weight,
-                                  task.variation,
+                                  variation,
                                   task.tv_weight};
         const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
-        add_blocks(2, start_sums(rows, stage, place_for_sums(2), work_));
+        add_blocks(2, start_sums(rows, SumWithin{stage, tile().own_window()}, place_for_sums(2),
+                                 work_));
     });
     keep(place_of(below), place_of(planes.end - 1));
 }

@@ -8,13 +8,13 @@
 
 namespace convolume::deconvolve {
 
-class StepWalker final : public Walker {
+class StepWalker : public Walker {
   public:
     StepWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
                const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
         : Walker(place, problem, axes, kernels, arrays, place.together) {}
 
-  private:
+  protected:
     std::size_t chained(const WalkTask& task) const override { return task.origins.size(); }
     void upload(index_t k, const WalkTask& task) override;
     void work(index_t k, const WalkTask& task) override;
@@ -22,8 +22,8 @@ class StepWalker final : public Walker {
 
     // Of iteration i.
     void load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i);
-    void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
-    void update(const WalkStep& step, const WalkTask& task, std::size_t i);
+    virtual void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
+    virtual void update(const WalkStep& step, const WalkTask& task, std::size_t i);
     static bool is_unmatched(const WalkTask& task, std::size_t i) {
         return task.origins[i].iteration <= task.unmatched_steps;
     }

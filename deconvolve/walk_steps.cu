@@ -15,7 +15,7 @@ WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
       voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
-      arrays_(problem, axes[0], threads),
+      arrays_(problem, axes[0], !places.front().tiles.empty(), threads),
       together_(static_cast<int>(places.front().together)),
       unmatched_(unmatched_steps(problem)),
       tv_weight_(tv_weight_of(problem)),
@@ -75,7 +75,7 @@ void WalkSteps::begin(const LoadedImage& image, float held_share) {
         walk(task, nullptr);
         has_weights_ = compares_all_;
     }
-    const Weights weights{arrays_.weights.data(), arrays_.object_plane, arrays_.alike};
+    const Weights weights{arrays_.weights.data(), arrays_.object.samples(), arrays_.alike};
     if (write_start(image))
         for_each(voxels_, begin_stage(image, arrays_.newest.data(), weights));
     else
@@ -84,10 +84,11 @@ void WalkSteps::begin(const LoadedImage& image, float held_share) {
 
 std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgress* progress,
                                       const std::function<void(const gpu::Range&)>& prepare) {
-    index_t steps = 0;
+    index_t steps = 0, tiles = 1;
     for (const auto& walker : walkers_) {
         if (walkers_.size() > 1) walker->keep_borders(threads_);
         steps = std::max(steps, walker->steps(task));
+        tiles = std::max(tiles, walker->tiles());
     }
     // Nothing may be under way in the arrays when an error leaves here.
     struct Drain {
@@ -97,33 +98,37 @@ std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgr
         }
     };
     const Drain drain{walkers_};
-    for (index_t k = 0; k < steps; ++k) {
-        for (const auto& walker : walkers_) {
-            if (k >= walker->steps(task)) continue;
-            if (prepare) prepare(walker->loads(k));
-            const gpu::DeviceScope scope(walker->device());
-            walker->enqueue(k, task);
-        }
-        if (progress != nullptr)
-            progress->at(static_cast<double>(k) / static_cast<double>(steps) *
-                         static_cast<double>(std::max<std::size_t>(1, task.origins.size())));
-    }
     std::vector<WalkSums> sums(std::max<std::size_t>(1, task.origins.size()));
-    for (const auto& walker : walkers_) {
-        const gpu::DeviceScope scope(walker->device());
-        const std::vector<WalkSums> of_one = walker->finish();
-        for (std::size_t i = 0; i < sums.size(); ++i)
-            for (std::size_t which = 0; which < sums[i].size(); ++which)
-                sums[i][which] += of_one[i][which];
+    for (index_t tile = 0; tile < tiles; ++tile) {
+        for (const auto& walker : walkers_)
+            if (tile < walker->tiles()) walker->choose_tile(tile);
+        for (index_t k = 0; k < steps; ++k) {
+            for (const auto& walker : walkers_) {
+                if (tile >= walker->tiles() || k >= walker->steps(task)) continue;
+                if (prepare) prepare(walker->loads(k));
+                const gpu::DeviceScope scope(walker->device());
+                walker->enqueue(k, task);
+            }
+            if (progress != nullptr)
+                progress->at(static_cast<double>(tile * steps + k) /
+                             static_cast<double>(tiles * steps) * static_cast<double>(sums.size()));
+        }
+        for (const auto& walker : walkers_) {
+            if (tile >= walker->tiles()) continue;
+            const gpu::DeviceScope scope(walker->device());
+            const std::vector<WalkSums> of_one = walker->finish();
+            for (std::size_t i = 0; i < sums.size(); ++i)
+                for (std::size_t which = 0; which < sums[i].size(); ++which)
+                    sums[i][which] += of_one[i][which];
+        }
     }
     return sums;
 }
 
 Taken WalkSteps::take(const Origin& asked, const IterationProgress& progress) {
     Taken taken = take_together({asked}, progress).front();
-    // The step has been taken in the place of the estimate before.
     taken.refused = taken.objective() > asked.most;
-    if (!taken.refused && arrays_.before) std::swap(arrays_.newest, arrays_.before);
+    if (!taken.refused) arrays_.advance();
     return taken;
 }
 

@@ -52,13 +52,13 @@ Outcome WalkSteps::solve_wiener(const LoadedImage& image, IterationProgress& pro
     float factor = 0;
     for (int k = 1; k <= iterations; ++k) {
         // Several walks load the planes at their borders.
-        std::vector<bool> advanced(static_cast<std::size_t>(voxels_ / arrays_.object_plane),
+        std::vector<bool> advanced(static_cast<std::size_t>(voxels_ / arrays_.object.samples()),
                                    k == 1);
         const auto advance = [&](const gpu::Range& planes) {
             for (index_t z = planes.begin, end = z; z < planes.end; z = end + 1) {
                 for (end = z; end < planes.end && !advanced[static_cast<std::size_t>(end)]; ++end)
                     advanced[static_cast<std::size_t>(end)] = true;
-                for_each((end - z) * arrays_.object_plane,
+                for_each((end - z) * arrays_.object.samples(),
                          Advanced{arrays_.newest.plane(z), arrays_.residual.plane(z),
                                   arrays_.direction.plane(z), arrays_.product.plane(z), unadvanced_,
                                   factor});

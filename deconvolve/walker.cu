@@ -4,6 +4,7 @@
 #include "deconvolve/consensus_walker.cuh"
 #include "deconvolve/device_stages.cuh"
 #include "deconvolve/step_walker.cuh"
+#include "deconvolve/tile_walker.cuh"
 #include "deconvolve/walker.cuh"
 #include "deconvolve/wiener_walker.cuh"
 
@@ -16,6 +17,27 @@ void copy(void* to, const void* from, index_t bytes, cudaStream_t stream) {
         cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream),
         "copying between host and GPU");
 }
+/// Rows, whose beginnings are so many bytes apart.
+void copy_rows(void* to, index_t to_pitch, const void* from, index_t from_pitch, index_t row_bytes,
+               index_t rows, cudaStream_t stream) {
+    const auto size = [](index_t bytes) { return static_cast<std::size_t>(bytes); };
+    gpu::check(cudaMemcpy2DAsync(to, size(to_pitch), from, size(from_pitch), size(row_bytes),
+                                 size(rows), cudaMemcpyDefault, stream),
+               "copying between host and GPU");
+}
+
+PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
+    PlaneSamples most;
+    for (const PlaneTile& tile : tiles) {
+        most.object = std::max(most.object, tile.samples().object);
+        most.image = std::max(most.image, tile.samples().image);
+    }
+    return most;
+}
+std::vector<PlaneTile> tiles_or_whole(const Walker::Place& place, const gpu::PairAxes& axes) {
+    if (!place.tiles.empty()) return place.tiles;
+    return {whole_planes(axes[1], axes[2])};
+}
 
 // Launches of a step with sums: rings wrap, and what is counted and what is alike begins and ends.
 constexpr index_t most_launches_a_step = 12;
@@ -26,8 +48,12 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
                const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained)
     : z_(axes[0]),
       arrays_(arrays),
-      rings_(problem, axes[0], place.depth, place.together),
+      rings_(problem, axes[0], place.depth, place.together,
+             most_samples(tiles_or_whole(place, axes)), !place.tiles.empty()),
       place_(place),
+      axes_(axes),
+      tiles_(tiles_or_whole(place, axes)),
+      tile_(tiles_.data()),
       walks_(PlaneWalk::chain(axes[0], place.object, place.depth, chained)),
       back_(axes[0], place.object, place.depth) {
     if (rings_.bytes() >= place.limit_bytes)
@@ -37,6 +63,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     passes_.emplace(place.device, axes, back_.ring(), kernels, place.limit_bytes - rings_.bytes(),
                     WalkerRings::spectra(problem, place.together));
     rings_.allocate(place.device);
+    choose_tile(0);
     most_blocks_ = most_launches_a_step * std::max(passes_->most_sums() / 2, index_t{most_blocks});
     const index_t kinds = index_of(static_cast<std::size_t>(place.together), 0);
     const auto sums = [&](index_t count) {
@@ -50,7 +77,13 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     lower_ = {loaded.begin, place.object.begin};
     upper_ = {place.object.end, loaded.end};
     if (lower_.count() + upper_.count() > 0)
-        borders_ = PlaneArray(lower_.count() + upper_.count(), arrays.newest.plane_bytes(), 1);
+        borders_ = PlaneArray(lower_.count() + upper_.count(), arrays.object, sizeof(float), 1);
+}
+
+void Walker::choose_tile(index_t tile) {
+    tile_ = &tiles_[static_cast<std::size_t>(tile)];
+    rings_.set_planes(tile_->samples());
+    passes_->set_plane(tile_->y.within(axes_[1]), tile_->x.within(axes_[2]));
 }
 
 std::unique_ptr<Walker> Walker::make(const Place& place, const Problem& problem,
@@ -63,6 +96,8 @@ std::unique_ptr<Walker> Walker::make(const Place& place, const Problem& problem,
         case DeconvolveMethod::gradient_consensus:
             return std::make_unique<ConsensusWalker>(place, problem, axes, kernels, arrays);
         default:
+            if (!place.tiles.empty())
+                return std::make_unique<TileWalker>(place, problem, axes, kernels, arrays);
             return std::make_unique<StepWalker>(place, problem, axes, kernels, arrays);
     }
 }
@@ -75,7 +110,7 @@ index_t Walker::steps(const WalkTask& task) const {
 void Walker::keep_borders(int threads) {
     const auto keep = [&](const gpu::Range& planes, index_t at) {
         parallel_for(planes.count(), threads, [&](index_t i, int) {
-            std::copy_n(arrays_.target().plane(planes.begin + i), arrays_.object_plane,
+            std::copy_n(arrays_.target().plane(planes.begin + i), arrays_.object.samples(),
                         borders_.plane(at + i));
         });
     };
@@ -96,13 +131,44 @@ void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})
         for_runs(part, {&ring}, [&](index_t z, index_t count) {
-            copy(ring.bytes_of(z), source(array, z), count * ring.plane_bytes, uploads_);
+            upload_planes(ring, ring.bytes_of(z), array, source(array, z), count);
         });
+}
+
+void Walker::upload_planes(const PlaneRing& ring, char* to, const PlaneArray& array,
+                           const char* from, index_t count) const {
+    if (tile_->is_whole) {
+        copy(to, from, count * ring.plane_bytes(), uploads_);
+        return;
+    }
+    const gpu::Range& y = ring.of_image ? tile_->y.image : tile_->y.object;
+    const gpu::Range& x = ring.of_image ? tile_->x.image : tile_->x.object;
+    const index_t row_bytes = x.count() * ring.sample_bytes;
+    from += y.begin * array.row_bytes() + x.begin * ring.sample_bytes;
+    for (index_t i = 0; i < count; ++i)
+        copy_rows(to + i * ring.plane_bytes(), row_bytes, from + i * array.plane_bytes(),
+                  array.row_bytes(), row_bytes, y.count(), uploads_);
+}
+
+void Walker::download_planes(const PlaneRing& ring, const char* from, const PlaneArray& array,
+                             char* to, index_t count) const {
+    if (tile_->is_whole) {
+        copy(to, from, count * ring.plane_bytes(), downloads_);
+        return;
+    }
+    const gpu::Range &y = tile_->y.own, &x = tile_->x.own;
+    const PlaneWindow there = tile_->own_window();
+    const index_t pitch = there.row * ring.sample_bytes;
+    from += there.y.begin * pitch + there.x.begin * ring.sample_bytes;
+    to += y.begin * array.row_bytes() + x.begin * ring.sample_bytes;
+    for (index_t i = 0; i < count; ++i)
+        copy_rows(to + i * array.plane_bytes(), array.row_bytes(), from + i * ring.plane_bytes(),
+                  pitch, x.count() * ring.sample_bytes, y.count(), downloads_);
 }
 
 void Walker::copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes) {
     for_runs(planes, {&ring}, [&](index_t z, index_t count) {
-        copy(array.bytes_of(z), ring.bytes_of(z), count * ring.plane_bytes, downloads_);
+        download_planes(ring, ring.bytes_of(z), array, array.bytes_of(z), count);
     });
 }
 
@@ -164,8 +230,8 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
     }
     for (index_t z = step.update.begin; z < step.update.end; ++z) {
         if (z > arrays_.alike.first && z <= arrays_.alike.last) continue;
-        copy(arrays_.weights.plane(arrays_.alike.stored(z)), made.at(z), made.plane_bytes,
-             downloads_);
+        download_planes(made, made.bytes_of(z), arrays_.weights,
+                        arrays_.weights.bytes_of(arrays_.alike.stored(z)), 1);
     }
 }
 
@@ -176,13 +242,13 @@ void Walker::upload_image(const gpu::Range& planes, const WalkTask& task) {
 
 void Walker::upload_weights(index_t k, const gpu::Range& planes) {
     const auto [first, last] = arrays_.alike;
-    const auto load = [&](float* to, index_t z) {
-        copy(to, arrays_.weights.plane(arrays_.alike.stored(z)), rings_.alike.plane_bytes,
-             uploads_);
+    const auto load = [&](const PlaneRing& ring, index_t place, index_t z) {
+        upload_planes(ring, ring.bytes_of(place), arrays_.weights,
+                      arrays_.weights.bytes_of(arrays_.alike.stored(z)), 1);
     };
-    if (k == 0) load(rings_.alike.at(0), first);
+    if (k == 0) load(rings_.alike, 0, first);
     for (index_t z = planes.begin; z < planes.end; ++z)
-        if (z < first || z > last) load(rings_.weights.at(z), z);
+        if (z < first || z > last) load(rings_.weights, z, z);
 }
 
 void Walker::load_points(const gpu::Range& planes, const Origin& origin) {
@@ -217,6 +283,27 @@ void Walker::transform(Side side, const float* samples, const gpu::PlanePasses::
     stage.kind = Kind::point;
     stage.newest = const_cast<float*>(samples);  // which a point only reads
     passes_->forward(side, stage, slots, work_);
+}
+
+Pixels Walker::pixels(index_t z) const {
+    if (!arrays_.narrow_data) return {rings_.data.at(z), nullptr};
+    return {nullptr, reinterpret_cast<const std::uint16_t*>(rings_.data.bytes_of(z))};
+}
+
+// Of the pixels from plane z on.
+PixelNumbers Walker::pixel_numbers(index_t z) const {
+    const PlaneShape& whole = arrays_.image;
+    return {z * whole.samples() + tile_->y.image.begin * whole.row + tile_->x.image.begin,
+            tile_->y.image.count(),
+            tile_->x.image.count(),
+            whole.samples(),
+            whole.row,
+            tile_->is_whole};
+}
+
+Weights Walker::weights(index_t z, index_t count, bool alike) const {
+    if (!alike) return {rings_.weights.at(z)};
+    return {rings_.alike.at(0), object_plane(), {0, count}};
 }
 
 void Walker::add_up_sums(index_t k) {

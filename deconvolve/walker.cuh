@@ -50,6 +50,7 @@ class Walker {
         index_t depth = 1;         ///< planes a step
         index_t together = 1;      ///< iterations, at most: above 1 of a single walker
         index_t limit_bytes = 0;
+        std::vector<PlaneTile> tiles;  ///< that it walks through; none: whole planes
     };
     /// For the problem's method. `axes`: with a grid along z for the depth.
     static std::unique_ptr<Walker> make(const Place& place, const Problem& problem,
@@ -59,6 +60,9 @@ class Walker {
     virtual ~Walker() = default;
 
     int device() const { return place_.device; }
+    index_t tiles() const { return static_cast<index_t>(tiles_.size()); }
+    /// Walks that follow, once it is finished with the last, go through this one.
+    void choose_tile(index_t tile);
     index_t bytes() const { return rings_.bytes() + passes_->bytes(); }
 
     index_t steps(const WalkTask& task) const;
@@ -78,7 +82,7 @@ class Walker {
     using Side = gpu::PlanePasses::Side;
     using Kind = gpu::RowStage::Kind;
 
-    /// An iteration, or several, are a chain of up to so many walks.
+    /// An iteration, or several, are a chain of up to so many walks. `axes`: of whole planes.
     Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
            const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
 
@@ -138,6 +142,13 @@ class Walker {
     }
     const PlaneWalk& walk(std::size_t i = 0) const { return walks_[i]; }
     const gpu::Range& own() const { return place_.object; }
+    // Planes that are on the device, whole or of a tile.
+    const PlaneTile& tile() const { return *tile_; }
+    index_t object_plane() const { return tile_->samples().object; }
+    index_t image_plane() const { return tile_->samples().image; }
+    Pixels pixels(index_t z) const;
+    PixelNumbers pixel_numbers(index_t z) const;
+    Weights weights(index_t z, index_t count, bool alike) const;
 
     gpu::PairAxis z_;
     WalkArrays& arrays_;
@@ -155,8 +166,17 @@ class Walker {
         return static_cast<index_t>(iteration * std::tuple_size_v<WalkSums> + which);
     }
     const char* source(const PlaneArray& array, index_t z) const;
+    // Of planes one after another in a ring and in an array: all that is on the device goes up, what
+    // is updated comes down.
+    void upload_planes(const PlaneRing& ring, char* to, const PlaneArray& array, const char* from,
+                       index_t count) const;
+    void download_planes(const PlaneRing& ring, const char* from, const PlaneArray& array, char* to,
+                         index_t count) const;
 
     Place place_;
+    gpu::PairAxes axes_;
+    std::vector<PlaneTile> tiles_;
+    const PlaneTile* tile_;
     std::vector<PlaneWalk> walks_;  ///< of an iteration
     PlaneWalk back_;                ///< projects an image back
     gpu::DeviceMemory sums_;        ///< of the blocks of a step, each iteration's

@@ -10,16 +10,16 @@ namespace convolume::deconvolve {
 // later step, waits for as many planes as the PSF reaches, and so does what iterations use that are
 // taken together; what no transfer touches, is a step's.
 WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth,
-                         index_t together) {
-    const PlaneBytes bytes(problem);
+                         index_t together, const PlaneSamples& most, bool in_tiles) {
+    const SampleBytes bytes(problem);
     const index_t reach = z.taps - 1;
     const bool remembers = bytes.before > 0;  // points are made of two estimates
     const index_t last = together - 1;
-    const auto ring = [](index_t places, index_t plane_bytes) {
+    const auto ring = [](index_t places, index_t sample_bytes) {
         PlaneRing made;
-        if (plane_bytes == 0) return made;
+        if (sample_bytes == 0) return made;
         made.places = places;
-        made.plane_bytes = plane_bytes;
+        made.sample_bytes = sample_bytes;
         return made;
     };
     const auto if_any = [&](bool any) { return any ? bytes.object : 0; };
@@ -43,13 +43,24 @@ WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t
     neighborhood = ring(depth + 2, if_any(smooth));
     residuals = ring(2 * depth, bytes.residual);
     products = ring(2 * depth, bytes.residual);
-    if (!problem.seeks_consensus()) return;
-    points.front().places = depth + std::max(depth, 2 * reach);
-    if (differ) weights.places += reach;
-    ratios = ring(depth, bytes.image);
-    other_ratios = ring(depth, bytes.image);
-    corrections = ring(2 * depth + reach, bytes.object);
-    agreements = ring(depth, bytes.object);
+    if (in_tiles && bytes.residual == 0) {
+        ratios = ring(depth, bytes.image);
+        corrections = ring(2 * depth, bytes.object);
+    }
+    if (problem.seeks_consensus()) {
+        points.front().places = depth + std::max(depth, 2 * reach);
+        if (differ) weights.places += reach;
+        ratios = ring(depth, bytes.image);
+        other_ratios = ring(depth, bytes.image);
+        corrections = ring(2 * depth + reach, bytes.object);
+        agreements = ring(depth, bytes.object);
+    }
+    for (PlaneRing* of : {&data, &held, &ratios, &other_ratios}) of->of_image = true;
+    set_planes(most);
+}
+
+void WalkerRings::set_planes(const PlaneSamples& samples) {
+    for (PlaneRing* ring : all(*this)) ring->plane = ring->of_image ? samples.image : samples.object;
 }
 
 index_t WalkerRings::bytes() const {

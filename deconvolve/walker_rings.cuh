@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "core/short_float.hpp"
+#include "deconvolve/plane_tiles.hpp"
 #include "deconvolve/plane_walk.hpp"
 #include "deconvolve/problem.hpp"
 #include "gpu/runtime/device_memory.hpp"
@@ -16,14 +17,17 @@ namespace convolume::deconvolve {
 /// Planes of an array on the device: plane z is in place z mod `places`.
 struct PlaneRing {
     index_t places = 0;  ///< 0: there is no such array
-    index_t plane_bytes = 1;
+    index_t sample_bytes = 0;
+    bool of_image = false;  ///< or of the object
+    index_t plane = 0;      ///< samples
     gpu::DeviceMemory memory;
 
-    index_t bytes() const { return checked_multiply(places, plane_bytes); }
+    index_t plane_bytes() const { return checked_multiply(plane, sample_bytes); }
+    index_t bytes() const { return checked_multiply(places, plane_bytes()); }
     void allocate(int device) {
         memory = gpu::DeviceMemory(device, bytes(), "the arrays of a deconvolution");
     }
-    char* bytes_of(index_t z) const { return memory.data() + z % places * plane_bytes; }
+    char* bytes_of(index_t z) const { return memory.data() + z % places * plane_bytes(); }
     float* at(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
     ShortFloat* short_at(index_t z) const { return reinterpret_cast<ShortFloat*>(bytes_of(z)); }
 };
@@ -45,10 +49,13 @@ void for_runs(const gpu::Range& planes, std::initializer_list<const PlaneRing*> 
 struct WalkerRings {
     static constexpr index_t most_together = 4;
 
-    /// For so many iterations together.
-    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, index_t together);
+    /// For so many iterations together, and planes of at most so many samples, whole or in tiles.
+    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, index_t together,
+                const PlaneSamples& most, bool in_tiles);
     index_t bytes() const;
     void allocate(int device);
+    /// Planes that follow have so many samples.
+    void set_planes(const PlaneSamples& samples);
 
     /// Rings of spectra.
     static index_t spectra(const Problem& problem, index_t together) {
@@ -62,8 +69,8 @@ struct WalkerRings {
     std::array<PlaneRing, most_together> points;
     /// Of a total variation: a step's divisors; its points between those of the planes beside it.
     PlaneRing divisors, neighborhood;
-    /// Of rlgc: ratios of the halves of a step's image planes; corrections that wait for the
-    /// agreement of the halves, which become estimates; a step's agreement.
+    /// Of tiles: ratios of a step's image planes; corrections, which become estimates. Of rlgc: of
+    /// both halves; corrections that wait for the agreement of the halves; a step's agreement.
     PlaneRing ratios, other_ratios, corrections, agreements;
     /// Of wiener.
     PlaneRing residuals, products;

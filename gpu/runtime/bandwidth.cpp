@@ -41,7 +41,10 @@ struct Measured {
           up(pinned_memory()),
           down(pinned_memory()),
           a(number, bytes),
-          b(number, bytes) {}
+          b(number, bytes) {
+        a.clear();  // so that nothing is copied that was never written
+        b.clear();
+    }
 
     void upload() const {
         check(cudaMemcpyAsync(a.data(), up.get(), bytes, cudaMemcpyHostToDevice, first),

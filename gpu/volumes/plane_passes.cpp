@@ -21,19 +21,22 @@ index_t stage_length(int device, index_t least) {
 
 }  // namespace
 
-std::optional<PairAxes> pair_axes(int device, const Shape3& object, const Shape3& image,
-                                  const Shape3& taps, const Index3& shift) {
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
+                                  const Index3& shift) {
     PairAxes axes;
     for (int a = 0; a < 3; ++a) {
         PairAxis& axis = axes[static_cast<std::size_t>(a)];
         axis = {{object[a], image[a], taps[a], shift[a], 0}};
         if (axis.taps > axis.object) return {};
-        if (a == 0) continue;
-        axis.grid = a == 2 ? stage_length(device, axis.least_grid())
-                           : own_length(device, a, axis.least_grid(), 1, false, Precision::float32);
-        if (axis.grid == 0) return {};
     }
     return axes;
+}
+
+index_t pair_grid_y(int device, index_t least) {
+    return own_length(device, 1, least, 1, false, Precision::float32);
+}
+index_t pair_grid_x(int device, index_t least) {
+    return stage_length(device, least);
 }
 
 index_t pair_grid_z(int device, index_t least) {

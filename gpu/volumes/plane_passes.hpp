@@ -23,10 +23,12 @@ namespace convolume::gpu {
 
 using PairAxes = std::array<PairAxis, 3>;  // z, y, x
 
-/// With grids along y and x; nothing where a length has no pass on the device, or taps reach beyond
-/// the object.
-std::optional<PairAxes> pair_axes(int device, const Shape3& object, const Shape3& image,
-                                  const Shape3& taps, const Index3& shift);
+/// Without grids; nothing where taps reach beyond the object.
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
+                                  const Index3& shift);
+/// The lengths along y and x of so many samples or somewhat more; 0 where there are none.
+index_t pair_grid_y(int device, index_t least);
+index_t pair_grid_x(int device, index_t least);
 /// The length along z of so many samples or somewhat more; 0 where there is none.
 index_t pair_grid_z(int device, index_t least);
 
@@ -59,6 +61,12 @@ class PlanePasses {
         return reinterpret_cast<std::complex<float>*>(workspace_->data()) + index * plane_;
     }
     index_t slot_bytes() const { return plane_ * index_t{sizeof(std::complex<float>)}; }
+
+    /// Planes are from now on parts of what they were, on the same grid.
+    void set_plane(const PairAxis& y, const PairAxis& x) {
+        axes_[1] = y;
+        axes_[2] = x;
+    }
 
     const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
     /// Calls work(as_left), which enqueues passes on `stream`: others that share the workspace have

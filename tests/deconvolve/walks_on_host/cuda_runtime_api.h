@@ -132,6 +132,16 @@ inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     walks_on_host::Machine::one().run_until([&] { return event->passed >= times; });
     return 0;
 }
+inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                                     std::size_t from_pitch, std::size_t width, std::size_t rows,
+                                     int, cudaStream_t stream) {
+    enqueue(stream, [=] {
+        for (std::size_t i = 0; i < rows; ++i)
+            std::memcpy(static_cast<char*>(to) + i * to_pitch,
+                        static_cast<const char*>(from) + i * from_pitch, width);
+    });
+    return 0;
+}
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int,
                                    cudaStream_t stream) {
     enqueue(stream, [=] { std::memcpy(to, from, bytes); });

@@ -103,16 +103,21 @@ double worked_on(const RowStage& stage, index_t i, index_t w, double sample, dou
 
 }  // namespace
 
-std::optional<PairAxes> pair_axes(int, const Shape3& object, const Shape3& image,
-                                  const Shape3& taps, const Index3& shift) {
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
+                                  const Index3& shift) {
     PairAxes axes;
     for (int a = 0; a < 3; ++a) {
         PairAxis& axis = axes[static_cast<std::size_t>(a)];
         axis = {{object[a], image[a], taps[a], shift[a], 0}};
         if (axis.taps > axis.object) return {};
-        if (a > 0) axis.grid = axis.least_grid();
     }
     return axes;
+}
+index_t pair_grid_y(int, index_t least) {
+    return least;
+}
+index_t pair_grid_x(int, index_t least) {
+    return least;
 }
 
 PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,

@@ -27,7 +27,7 @@ struct Case {
     Shape3 image;
     Array psf{{1, 1, 1}};
     DeconvolveOptions options;
-    index_t depth = 1, walkers = 1, together = 1;
+    index_t depth = 1, walkers = 1, together = 1, tiles_y = 1, tiles_x = 1;
     bool reads = false;
 };
 
@@ -59,7 +59,11 @@ Case random_case(Random& random, DeconvolveMethod method) {
     const bool alone = method == DeconvolveMethod::scaled_heavy_ball ||
                        (!accelerated && (method == DeconvolveMethod::richardson_lucy ||
                                          method == DeconvolveMethod::wiener_butterworth));
-    if (alone && of.walkers == 1) of.together = extent(1, 4);
+    if (random.chance(0.5)) {
+        of.tiles_y = extent(1, 3);
+        of.tiles_x = extent(1, 3);
+    }
+    if (alone && of.walkers == 1 && of.tiles_y * of.tiles_x == 1) of.together = extent(1, 4);
     if (random.chance(0.5)) options.image_type = PixelType::uint16;
     of.reads = random.chance(0.5);
     return of;
@@ -132,6 +136,31 @@ void check_alike(const Found& got, const Found& want) {
     }
 }
 
+// Walkers of slabs of whole planes, or of some of the tiles each. Chooses the grids of y and x.
+std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, gpu::PairAxes& axes) {
+    auto& [z, y, x] = axes;
+    const index_t chained = problem.seeks_consensus() ? 2 : 1;
+    const auto tiles_y = divide_axis(y, of.tiles_y, chained);
+    const auto tiles_x = divide_axis(x, of.tiles_x, chained);
+    y.grid = least_grid(y, tiles_y);
+    x.grid = least_grid(x, tiles_x);
+    const std::vector<PlaneTile> tiles = tiles_of(tiles_y, tiles_x);
+    const auto walkers = static_cast<std::size_t>(of.walkers);
+    const index_t unlimited = index_t{1} << 40;
+    std::vector<Walker::Place> places;
+    if (tiles.size() > 1) {
+        places.assign(std::min(walkers, tiles.size()),
+                      {0, z.whole_object(), z.whole_image(), of.depth, 1, unlimited, {}});
+        for (std::size_t i = 0; i < tiles.size(); ++i)
+            places[i % places.size()].tiles.push_back(tiles[i]);
+        return places;
+    }
+    const auto slabs = std::min(walkers, static_cast<std::size_t>(z.object));
+    for (const PlanePart& part : divide_planes(z, std::vector<double>(slabs, 1.0)))
+        places.push_back({0, part.object, part.image, of.depth, of.together, unlimited, {}});
+    return places;
+}
+
 void check_walks(DeconvolveMethod method, int cases) {
     Random random(test_seed(to_string(method)));
     for (int k = 0; k < cases; ++k) {
@@ -142,18 +171,16 @@ void check_walks(DeconvolveMethod method, int cases) {
             resolve_problem(of.image, to_volume(of.psf, PixelType::float64).view(), of.options, 1);
         INFO("case " << k << ": image " << to_string(of.image) << ", PSF "
                      << to_string(of.psf.shape) << ", depth " << of.depth << ", walkers "
-                     << of.walkers << ", together " << of.together << ", held out "
+                     << of.walkers << ", tiles " << of.tiles_y << "x" << of.tiles_x
+                     << ", together " << of.together << ", held out "
                      << of.options.hold_out << ", saturation " << of.options.saturation.has_value()
                      << ", " << to_string(of.options.acceleration));
         const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
-        auto axes = pass_axes(problem, 0, smooth ? 2 : 1);
+        auto axes = pass_axes(problem, smooth ? 2 : 1);
         REQUIRE(axes);
         gpu::PairAxis& z = axes->front();
         z.grid = PlaneWalk::least_grid(z, of.depth) + random.integer(0, 2);
-        std::vector<Walker::Place> places;
-        const auto walkers = static_cast<std::size_t>(std::min(of.walkers, z.object));
-        for (const PlanePart& part : divide_planes(z, std::vector<double>(walkers, 1.0)))
-            places.push_back({0, part.object, part.image, of.depth, of.together, index_t{1} << 40});
+        const std::vector<Walker::Place> places = places_of(of, problem, *axes);
         walks_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(k));
         const PassKernels kernels(problem, *axes);
         WalkSteps walks(problem, *axes, kernels.views(), places, 2);

@@ -4,6 +4,7 @@
 #include "deconvolve/consensus_walker.cu"
 #include "deconvolve/pass_problem.cu"
 #include "deconvolve/step_walker.cu"
+#include "deconvolve/tile_walker.cu"
 #include "deconvolve/walk_steps.cu"
 #include "deconvolve/walk_wiener.cu"
 #include "deconvolve/walker.cu"
