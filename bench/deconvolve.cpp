@@ -147,6 +147,7 @@ int main(int argc, char** argv) {
             {"on_device", plan.on_device},
             {"by_walks", plan.by_walks},
             {"iterations_a_walk", plan.iterations_a_walk},
+            {"tiles", plan.tiles},
             {"restarts", report.restarts},
             {"host_peak_bytes", host_peak_bytes()},
             {"device_bytes", plan.device_bytes},

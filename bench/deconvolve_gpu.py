@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times iterations of Richardson-Lucy on GPUs: in the memory of one, in slabs on two, and by walks along z with 8 GiB
-of a GPU; where CuPy is installed, the same iteration of CuPy beside; and every method in each of these ways. What needs
+of a GPU, of whole planes and of tiles; where CuPy is installed, the same iteration of CuPy beside; and every method in each of these ways. What needs
 two GPUs is left out where there is one. Run it on a quiet machine, from anywhere:
 
-    bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|slabs|methods] [--json FILE]
+    bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|tiles|slabs|methods] [--json FILE]
 
 Images and PSFs (17 GiB in all) are made in FOLDER, and are kept there for another run.
 """
@@ -24,6 +24,7 @@ from deconvolve import make_peer
 
 RESIDENT = [((96, 256, 256), (33, 65, 65)), ((256, 512, 512), (63, 127, 127)), ((512, 1024, 1024), (64, 64, 64))]
 WALK = (256, 2048, 2048), (33, 127, 127)
+TILES = (48, 5120, 5120), (17, 63, 63)  # rows are longer than any pass
 SLABS = (512, 2048, 2048), (33, 127, 127)
 METHODS = (256, 1024, 1024), (33, 65, 65)
 METHODS_BYTES = 3 << 30
@@ -59,7 +60,7 @@ def run(arguments, image, psf, **options):
         command += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     voxels = int(np.prod([n + (k - 1) * (options.get("edges", "extend") == "extend") for n, k in zip(image, psf)]))
-    names = ("iteration_s", "device_bytes", "host_peak_bytes", "by_walks", "iterations_a_walk", "execute_s")
+    names = ("iteration_s", "device_bytes", "host_peak_bytes", "by_walks", "iterations_a_walk", "tiles", "execute_s")
     kept = {name: found[name] for name in names}
     row = {"image": image, "psf": psf, **options, **kept, "device_bytes_a_voxel": found["device_bytes"] / voxels,
            "host_bytes_a_voxel": found["host_peak_bytes"] / voxels}
@@ -84,13 +85,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "convolume_deconvolve_gpu")
-    parser.add_argument("--only", choices=["data", "resident", "walks", "slabs", "methods"])
+    parser.add_argument("--only", choices=["data", "resident", "walks", "tiles", "slabs", "methods"])
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
-    wanted = {arguments.only} if arguments.only else {"resident", "walks", "slabs", "methods"}
+    wanted = {arguments.only} if arguments.only else {"resident", "walks", "tiles", "slabs", "methods"}
 
     if arguments.only == "data":
-        for case in [*RESIDENT, WALK, SLABS, METHODS]:
+        for case in [*RESIDENT, WALK, TILES, SLABS, METHODS]:
             case_folder(arguments.folder, *case)
     gpus = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], check=True, capture_output=True,
                           text=True).stdout.splitlines()
@@ -112,6 +113,10 @@ def main():
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
             rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
                             acceleration=acceleration, iterations=12, uint16=True))
+    if "tiles" in wanted:
+        for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
+            rows.append(run(arguments, *TILES, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
+                            acceleration=acceleration, iterations=6, uint16=True))
     if "slabs" in wanted:
         for choice in ("0", "0,1") if several else ("0",):
             rows.append(run(arguments, *SLABS, gpus=choice, edges="zero", iterations=8))

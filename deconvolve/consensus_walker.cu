@@ -108,14 +108,13 @@ void ConsensusWalker::take_steps(const WalkStep& step, const WalkTask& task) {
                 const ShortChanges changes{rings_.changes.short_at(z), !origin.restart,
                                            origin.last_format, origin.format};
                 const StepWithProducts<AnyStep, ShortChanges> with_products{stage, changes};
-                add_blocks(1, start_sums(voxels, SumWithin{with_products, own}, place_for_sums(1),
-                                         work_));
+                add_blocks(
+                    1, start_sums(voxels, SumWithin{with_products, own}, place_for_sums(1), work_));
             } else {
                 start_stage(voxels, stage, work_);
             }
-            add_blocks(
-                2, start_sums(voxels, SumWithin{AsPair<Consenting>{{agreements}}, own},
-                              place_for_sums(2), work_));
+            add_blocks(2, start_sums(voxels, SumWithin{AsPair<Consenting>{{agreements}}, own},
+                                     place_for_sums(2), work_));
         });
 }
 

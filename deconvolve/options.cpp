@@ -76,6 +76,7 @@ std::string DeconvolvePlan::to_string() const {
                      ? message(", up to ", iterations_a_walk, " iterations a walk along z")
                  : by_walks ? ", each iteration a walk along z"
                             : "")
+             << (tiles > 1 ? message(" through each of ", tiles, " tiles of the planes") : "")
              << (device_bytes > 0 ? ", " + format_bytes(device_bytes) + " of each GPU" : "")
              << "\n";
     if (coarse_iterations > 0) {

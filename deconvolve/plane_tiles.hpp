@@ -63,8 +63,7 @@ inline std::vector<TileAxis> divide_axis(const gpu::PairAxis& axis, index_t coun
 inline index_t least_grid(const gpu::PairAxis& axis, const std::vector<TileAxis>& tiles) {
     index_t least = 1;
     for (const TileAxis& tile : tiles)
-        least = std::max(
-            {least, axis.least_grid(tile.image, tile.updated), tile.object.count()});
+        least = std::max({least, axis.least_grid(tile.image, tile.updated), tile.object.count()});
     return least;
 }
 

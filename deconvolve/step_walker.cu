@@ -133,8 +133,8 @@ void StepWalker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
                                   variation,
                                   task.tv_weight};
         const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
-        add_blocks(2, start_sums(rows, SumWithin{stage, tile().own_window()}, place_for_sums(2),
-                                 work_));
+        add_blocks(
+            2, start_sums(rows, SumWithin{stage, tile().own_window()}, place_for_sums(2), work_));
     });
     keep(place_of(below), place_of(planes.end - 1));
 }

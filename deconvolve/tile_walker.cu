@@ -12,10 +12,9 @@ void TileWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t
         float* const ratios = rings_.ratios.at(z);
         passes_->inverse(Side::image, slots, ratios, work_);
         using AnyRatio = RatioWith<Pixels>;
-        const RatioHeldOutWith<AnyRatio> stage{
-            {pixels(z), ratios, task.model},
-            task.held_share > 0 ? rings_.held.at(z) : nullptr,
-            task.held_share};
+        const RatioHeldOutWith<AnyRatio> stage{{pixels(z), ratios, task.model},
+                                               task.held_share > 0 ? rings_.held.at(z) : nullptr,
+                                               task.held_share};
         add_blocks(0, start_sums(samples, SumWithin{stage, tile().counted_window()},
                                  place_for_sums(0), work_));
         if (is_unmatched(task, i))

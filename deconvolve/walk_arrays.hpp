@@ -111,19 +111,17 @@ struct WalkArrays {
         const index_t data = bytes.residual > 0 ? 0 : bytes.data;
         const index_t of_object = bytes.object + bytes.before + bytes.change +
                                   next_bytes(bytes, in_tiles) + 3 * bytes.residual;
-        const index_t weights = checked_multiply(
-            problem.object.z - (alike.last - alike.first),
-            checked_multiply(bytes.weights, problem.object.y * problem.object.x));
-        return checked_add(checked_multiply(element_count(problem.object), of_object),
-                           checked_add(checked_multiply(element_count(problem.image),
-                                                        data + bytes.held),
-                                       weights));
+        const index_t weights =
+            checked_multiply(problem.object.z - (alike.last - alike.first),
+                             checked_multiply(bytes.weights, problem.object.y * problem.object.x));
+        return checked_add(
+            checked_multiply(element_count(problem.object), of_object),
+            checked_add(checked_multiply(element_count(problem.image), data + bytes.held),
+                        weights));
     }
 
     /// What steps overwrite: of whole planes, the estimate before, where there is one.
-    PlaneArray& target() {
-        return product ? product : next ? next : before ? before : newest;
-    }
+    PlaneArray& target() { return product ? product : next ? next : before ? before : newest; }
     /// What steps have written is the newest estimate.
     void advance() {
         if (before) std::swap(newest, before);

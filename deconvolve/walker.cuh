@@ -166,8 +166,8 @@ class Walker {
         return static_cast<index_t>(iteration * std::tuple_size_v<WalkSums> + which);
     }
     const char* source(const PlaneArray& array, index_t z) const;
-    // Of planes one after another in a ring and in an array: all that is on the device goes up, what
-    // is updated comes down.
+    // Of planes one after another in a ring and in an array: all that is on the device goes up,
+    // what is updated comes down.
     void upload_planes(const PlaneRing& ring, char* to, const PlaneArray& array, const char* from,
                        index_t count) const;
     void download_planes(const PlaneRing& ring, const char* from, const PlaneArray& array, char* to,

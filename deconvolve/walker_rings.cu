@@ -60,7 +60,8 @@ WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t
 }
 
 void WalkerRings::set_planes(const PlaneSamples& samples) {
-    for (PlaneRing* ring : all(*this)) ring->plane = ring->of_image ? samples.image : samples.object;
+    for (PlaneRing* ring : all(*this))
+        ring->plane = ring->of_image ? samples.image : samples.object;
 }
 
 index_t WalkerRings::bytes() const {

@@ -24,17 +24,18 @@ void WienerWalker::work(index_t k, const WalkTask& task) {
     }
     if (step.update.count() == 0) return;
     blur_back(walk(), step);
-    for_runs(step.update, {&rings_.points.front(), &rings_.products, &rings_.residuals},
-             [&](index_t z, index_t count) {
-                 const index_t voxels = count * object_plane();
-                 const PlaneWindow own = tile().own_window();
-                 float* const products = rings_.products.at(z);
-                 passes_->inverse(Side::object, {walk().of_update(z), count}, products, work_);
-                 const Product product{rings_.points.front().at(z), products, task.noise_to_signal};
-                 add_blocks(0, start_sums(voxels, SumWithin{product, own}, place_for_sums(0), work_));
-                 const DotAndSquare dots{products, rings_.residuals.at(z)};
-                 add_blocks(1, start_sums(voxels, SumWithin{dots, own}, place_for_sums(1), work_));
-             });
+    for_runs(
+        step.update, {&rings_.points.front(), &rings_.products, &rings_.residuals},
+        [&](index_t z, index_t count) {
+            const index_t voxels = count * object_plane();
+            const PlaneWindow own = tile().own_window();
+            float* const products = rings_.products.at(z);
+            passes_->inverse(Side::object, {walk().of_update(z), count}, products, work_);
+            const Product product{rings_.points.front().at(z), products, task.noise_to_signal};
+            add_blocks(0, start_sums(voxels, SumWithin{product, own}, place_for_sums(0), work_));
+            const DotAndSquare dots{products, rings_.residuals.at(z)};
+            add_blocks(1, start_sums(voxels, SumWithin{dots, own}, place_for_sums(1), work_));
+        });
 }
 
 void WienerWalker::download(index_t k, const WalkTask&) {

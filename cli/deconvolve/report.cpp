@@ -57,9 +57,10 @@ std::string plan_line(const DeconvolvePlan& plan) {
 nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
     nlohmann::ordered_json json{
         {"engines", plan.engines},           {"on_device", plan.on_device},
-        {"by_walks", plan.by_walks},         {"object", shape_json(plan.object)},
-        {"grid", shape_json(plan.grid)},     {"array_bytes", plan.array_bytes},
-        {"device_bytes", plan.device_bytes}, {"host_bytes", plan.host_bytes}};
+        {"by_walks", plan.by_walks},         {"tiles", plan.tiles},
+        {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
+        {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},
+        {"host_bytes", plan.host_bytes}};
     if (plan.coarse_iterations == 0) return json;
     json["coarse_images"] = nlohmann::ordered_json::array();
     for (const Shape3& shape : plan.coarse_images)

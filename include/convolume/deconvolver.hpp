@@ -167,6 +167,7 @@ struct CONVOLUME_API DeconvolvePlan {
     bool by_walks = false;          ///< arrays in host memory; an iteration is one walk of the GPUs
                                     ///< along z
     int iterations_a_walk = 1;      ///< or so many are, where none is looked at and none may end
+    int tiles = 1;                  ///< of planes, which a walk goes through one after another
     std::string engines;            ///< "gpu:0 gpu:1"; of a host loop the engines that convolve
     Shape3 object;                  ///< extents of the estimate
     Shape3 grid;                    ///< of the transforms

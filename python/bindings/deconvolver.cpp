@@ -151,6 +151,7 @@ void bind_deconvolver(nb::module_& module) {
                          nb::dict facts;
                          facts["on_device"] = plan.on_device;
                          facts["by_walks"] = plan.by_walks;
+                         facts["tiles"] = plan.tiles;
                          facts["engines"] = plan.engines;
                          facts["object"] = triple(plan.object);
                          facts["grid"] = triple(plan.grid);

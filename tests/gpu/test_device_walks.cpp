@@ -94,16 +94,20 @@ double bound_of(DeconvolveMethod method) {
 }
 
 // Results against those in the memory of one GPU. `choose` gives the GPUs, or nothing where it
-// knows none. Returns how many were compared of each method.
-template <class Choose>
-std::map<DeconvolveMethod, int> check_against_resident(const char* name, const Choose& choose) {
+// knows none; what is planned otherwise than `is_meant` wants is left out. Returns how many were
+// compared of each method.
+template <class Choose, class IsMeant>
+std::map<DeconvolveMethod, int> check_against_resident(const char* name,
+                                                       const std::vector<Volumes>& volumes,
+                                                       const Choose& choose,
+                                                       const IsMeant& is_meant) {
     Random random(test_seed(name));
     std::map<DeconvolveMethod, int> compared;
     const std::vector<DeconvolveOptions> all_options = various_options();
     // Of fewer cases, other ones with each image.
     const std::size_t every = all_options.size() / static_cast<std::size_t>(option_cases());
     std::size_t begin = 0;
-    for (const Volumes& of : cases_of_planes) {
+    for (const Volumes& of : volumes) {
         const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
         const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
         for (std::size_t k = begin++ % every; k < all_options.size(); k += every) {
@@ -122,10 +126,7 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name, const C
                     const Deconvolver planned(specimen.recorded.shape,
                                               to_volume(psf, PixelType::float64).view(), options,
                                               choice);
-                    if (choice.max_gpu_bytes && !planned.plan().by_walks) continue;
-                    // Lengths without passes stay on one GPU.
-                    if (!choice.max_gpu_bytes && !contains(planned.plan().engines, " gpu:"))
-                        continue;
+                    if (!is_meant(planned.plan())) continue;
                     plan = planned.plan().to_string();
                 } catch (const OutOfMemory&) {
                     continue;  // a way that is too large for the limit, and not by walks
@@ -154,11 +155,15 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name, const C
 
 TEST_CASE("device deconvolve: slabs on several GPUs are the whole") {
     NEEDS_GPU();
-    auto compared = check_against_resident("slabs", [](const DeconvolvePlan&) {
+    const auto choose = [](const DeconvolvePlan&) {
         std::vector<EngineChoice> choices;
         for (const auto& gpus : sets_of_gpus()) choices.push_back(on_gpus(gpus));
         return choices;
-    });
+    };
+    // Lengths without passes stay on one GPU.
+    auto compared = check_against_resident(
+        "slabs", cases_of_planes, choose,
+        [](const DeconvolvePlan& plan) { return contains(plan.engines, " gpu:"); });
     CHECK(compared.size() == 6);
     for (const auto& [method, count] : compared)
         CHECK(4 * count >= option_cases() * static_cast<int>(sets_of_gpus().size()));
@@ -166,7 +171,7 @@ TEST_CASE("device deconvolve: slabs on several GPUs are the whole") {
 
 TEST_CASE("device deconvolve: walks along z are the whole") {
     NEEDS_GPU();
-    auto compared = check_against_resident("walks", [](const DeconvolvePlan& resident) {
+    const auto choose = [](const DeconvolvePlan& resident) {
         std::vector<EngineChoice> choices;
         for (const double share : {0.7, 0.4})
             choices.push_back(on_gpus(
@@ -176,7 +181,36 @@ TEST_CASE("device deconvolve: walks along z are the whole") {
             choices.push_back(on_gpus(
                 gpus, resident.device_bytes / 3 * std::count(gpus.begin(), gpus.end(), gpus[0])));
         return choices;
-    });
+    };
+    auto compared = check_against_resident(
+        "walks", cases_of_planes, choose, [](const DeconvolvePlan& plan) { return plan.by_walks; });
+    CHECK(compared.size() == 6);
+    for (const auto& [method, count] : compared) {
+        INFO(to_string(method) << ": " << count);
+        CHECK(4 * count >= option_cases());
+    }
+}
+
+TEST_CASE("device deconvolve: walks through tiles of planes are the whole") {
+    NEEDS_GPU();
+    // A ring of planes takes nearly what all of them do; rows for which there is no pass.
+    const std::vector<Volumes> volumes = {{{13, 60, 96}, {11, 4, 6}, {3, 2, 1}},
+                                          {{20, 96, 40}, {14, 5, 4}, {7, 2, 2}},
+                                          {{6, 24, 4300}, {3, 5, 9}, {1, 2, 4}}};
+    const auto choose = [](const DeconvolvePlan& resident) {
+        std::vector<EngineChoice> choices;
+        for (const double share : {0.6, 0.35, 0.2}) {
+            const auto bytes =
+                static_cast<index_t>(share * static_cast<double>(resident.device_bytes));
+            choices.push_back(on_gpus({0}, bytes));
+            for (const auto& gpus : sets_of_gpus())
+                choices.push_back(
+                    on_gpus(gpus, bytes * std::count(gpus.begin(), gpus.end(), gpus[0])));
+        }
+        return choices;
+    };
+    auto compared = check_against_resident(
+        "tiles", volumes, choose, [](const DeconvolvePlan& plan) { return plan.tiles > 1; });
     CHECK(compared.size() == 6);
     for (const auto& [method, count] : compared) {
         INFO(to_string(method) << ": " << count);

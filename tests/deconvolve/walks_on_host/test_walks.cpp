@@ -171,10 +171,10 @@ void check_walks(DeconvolveMethod method, int cases) {
             resolve_problem(of.image, to_volume(of.psf, PixelType::float64).view(), of.options, 1);
         INFO("case " << k << ": image " << to_string(of.image) << ", PSF "
                      << to_string(of.psf.shape) << ", depth " << of.depth << ", walkers "
-                     << of.walkers << ", tiles " << of.tiles_y << "x" << of.tiles_x
-                     << ", together " << of.together << ", held out "
-                     << of.options.hold_out << ", saturation " << of.options.saturation.has_value()
-                     << ", " << to_string(of.options.acceleration));
+                     << of.walkers << ", tiles " << of.tiles_y << "x" << of.tiles_x << ", together "
+                     << of.together << ", held out " << of.options.hold_out << ", saturation "
+                     << of.options.saturation.has_value() << ", "
+                     << to_string(of.options.acceleration));
         const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
         auto axes = pass_axes(problem, smooth ? 2 : 1);
         REQUIRE(axes);
