@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times iterations of Richardson-Lucy on GPUs: in the memory of one, in slabs on two, and by walks along z with 8 GiB
-of a GPU, of whole planes and of tiles; where CuPy is installed, the same iteration of CuPy beside; and every method in each of these ways. What needs
-two GPUs is left out where there is one. Run it on a quiet machine, from anywhere:
+of a GPU, of whole planes and of tiles; where CuPy is installed, the same iteration of CuPy beside; and every method in
+each of these ways. What needs two GPUs is left out where there is one. Run it on a quiet machine, from anywhere:
 
     bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|tiles|slabs|methods] [--json FILE]
 
-Images and PSFs (17 GiB in all) are made in FOLDER, and are kept there for another run.
+Images and PSFs (22 GiB in all) are made in FOLDER, and are kept there for another run.
 """
 
 import argparse

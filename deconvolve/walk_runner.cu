@@ -81,11 +81,14 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
 
 // Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
 // transfers nothing hides, are few of them.
+index_t wanted_depth(const gpu::PairAxis& z) {
+    constexpr index_t wanted_steps = 8;
+    return std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object),
+                               z.object);
+}
 void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceChoice& choice) {
     gpu::PairAxis& z = walk.axes[0];
-    constexpr index_t wanted_steps = 8;
-    walk.depth =
-        std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object), z.object);
+    walk.depth = wanted_depth(z);
     for (; walk.depth > 0; walk.depth -= std::max<index_t>(1, walk.depth / 8)) {
         z.grid = gpu::pair_grid_z(choice.devices.front(), PlaneWalk::least_grid(z, walk.depth));
         if (z.grid > 0 && device_bytes(problem, walk) <= limit) break;
@@ -144,7 +147,10 @@ WalkPlan walk_in_tiles(const Problem& problem, const gpu::PairAxes& axes, index_
             walk.tiles = tiles_of(along_y, along_x);
             deepen(walk, problem, limit, choice);
             if (walk.depth > 0 && (best.depth == 0 || walk.seconds < best.seconds)) best = walk;
+            // Smaller ones would do no more than load more around them.
+            if (walk.depth == wanted_depth(z) && walk.tiles.size() >= choice.devices.size()) break;
         }
+        if (walk.depth == wanted_depth(walk.axes[0]) && walk.tiles.size() == along_x.size()) break;
     }
     return best;
 }
