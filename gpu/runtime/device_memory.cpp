@@ -136,6 +136,7 @@ DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
             state.free_idle();
             memory = DeviceMemory(state.device, bytes);
         }
+        memory.clear();  // passes read what pads rows of spectra, though nothing comes of it
         state.held_bytes += memory.bytes();
     }
     char* const data = memory.data();

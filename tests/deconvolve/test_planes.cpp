@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "deconvolve/plane_parts.hpp"
+#include "deconvolve/plane_tiles.hpp"
 #include "deconvolve/plane_walk.hpp"
 #include "deconvolve/walk_prediction.hpp"
 #include "tests/catch.hpp"
@@ -364,4 +365,47 @@ TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least
         most = std::max(most, time);
     }
     CHECK(least > 0.95 * most);
+}
+
+TEST_CASE("deconvolve: tiles share the axis, and each loads all that its updates depend on") {
+    Random random(test_seed("tiles"));
+    const auto random_samples = [&](index_t count) {
+        Samples samples(at(count));
+        for (double& sample : samples) sample = static_cast<double>(random.integer(1, 9));
+        return samples;
+    };
+    for (int k = 0; k < 300; ++k) {
+        const gpu::PairAxis axis = random_axis(random);
+        const index_t count = random.integer(1, std::min<index_t>(axis.object, 5));
+        const index_t chained = random.integer(1, 2);
+        const Samples taps = random_samples(axis.taps);
+        const Samples object = random_samples(axis.object);
+        const Samples image = blurred(axis, taps, object);
+        const Samples back = projected_back(axis, taps, image);
+        const auto tiles = divide_axis(axis, count, chained);
+        gpu::PairAxis whole = axis;
+        whole.grid = least_grid(axis, tiles);
+        index_t own_end = 0, counted_end = 0;
+        for (const TileAxis& tile : tiles) {
+            INFO("case " << k << ", taps " << axis.taps << ", object " << axis.object
+                         << ", tile of " << tile.own.begin << " to " << tile.own.end);
+            CHECK(tile.own.begin == own_end);
+            CHECK(tile.counted.begin == counted_end);
+            own_end = tile.own.end;
+            counted_end = tile.counted.end;
+            const gpu::PairAxis part = tile.within(whole);
+            Slots slots(part, taps, part.grid);
+            for (index_t i = 0; i < part.object; ++i) slots[i] = object[at(tile.object.begin + i)];
+            slots.along_z(part.object_map(part.whole_object(), 0, part.grid),
+                          part.image_map(part.whole_image(), 0, part.grid), false);
+            for (index_t i = 0; i < part.image; ++i)
+                CHECK(slots[i] == Approx(image[at(tile.image.begin + i)]));
+            slots.along_z(part.image_map(part.whole_image(), 0, part.grid),
+                          part.object_map(part.whole_object(), 0, part.grid), true);
+            for (index_t i = tile.updated.begin; i < tile.updated.end; ++i)
+                CHECK(slots[i - tile.object.begin] == Approx(back[at(i)]));
+        }
+        CHECK(own_end == axis.object);
+        CHECK(counted_end == axis.image);
+    }
 }
