@@ -88,6 +88,16 @@ int option_cases() {
     return static_cast<int>(std::clamp<std::uint64_t>(case_count(16), 1, 16));
 }
 
+// Of all cases, some are of every method. Tools that slow a device down take fewer.
+void check_counts(const std::map<DeconvolveMethod, int>& compared, int least) {
+    if (option_cases() < 16) return;
+    CHECK(compared.size() == 6);
+    for (const auto& [method, count] : compared) {
+        INFO(to_string(method) << ": " << count);
+        CHECK(count >= least);
+    }
+}
+
 // Where halves all but disagree, roundings decide whether a voxel takes its step.
 double bound_of(DeconvolveMethod method) {
     return method == DeconvolveMethod::gradient_consensus ? 1e-3 : 1e-5;
@@ -170,9 +180,7 @@ TEST_CASE("device deconvolve: slabs on several GPUs are the whole") {
     auto compared = check_against_resident(
         "slabs", cases_of_planes, choose,
         [](const DeconvolvePlan& plan) { return contains(plan.engines, " gpu:"); });
-    CHECK(compared.size() == 6);
-    for (const auto& [method, count] : compared)
-        CHECK(4 * count >= option_cases() * static_cast<int>(sets_of_gpus().size()));
+    check_counts(compared, 4 * static_cast<int>(sets_of_gpus().size()));
 }
 
 TEST_CASE("device deconvolve: walks along z are the whole") {
@@ -190,11 +198,7 @@ TEST_CASE("device deconvolve: walks along z are the whole") {
     };
     auto compared = check_against_resident(
         "walks", cases_of_planes, choose, [](const DeconvolvePlan& plan) { return plan.by_walks; });
-    CHECK(compared.size() == 6);
-    for (const auto& [method, count] : compared) {
-        INFO(to_string(method) << ": " << count);
-        CHECK(4 * count >= option_cases());
-    }
+    check_counts(compared, 4);
 }
 
 TEST_CASE("device deconvolve: walks through tiles of planes are the whole") {
@@ -217,11 +221,7 @@ TEST_CASE("device deconvolve: walks through tiles of planes are the whole") {
     };
     auto compared = check_against_resident(
         "tiles", volumes, choose, [](const DeconvolvePlan& plan) { return plan.tiles > 1; }, 3);
-    CHECK(compared.size() == 6);
-    for (const auto& [method, count] : compared) {
-        INFO(to_string(method) << ": " << count);
-        CHECK(4 * count >= option_cases());
-    }
+    check_counts(compared, 4);
 }
 
 TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each") {
