@@ -57,13 +57,13 @@ struct Lane {
                    "copying a result");
     }
 
-    /// The results on the host, once the device has come to rest.
-    const std::vector<std::vector<char>>& fetched() {
-        for (std::size_t n = 0; n < copies.size(); ++n)
-            gpu::check(cudaMemcpy(results[n].data(), copies[n].data(), results[n].size(),
-                                  cudaMemcpyDeviceToHost),
-                       "copying a result");
-        return results;
+    /// A result on the host, once the device has come to rest.
+    const std::vector<char>& fetched(int n) {
+        std::vector<char>& result = results[size(n)];
+        gpu::check(cudaMemcpy(result.data(), copies[size(n)].data(), result.size(),
+                              cudaMemcpyDeviceToHost),
+                   "copying a result");
+        return result;
     }
 
     gpu::DeviceMemory source;
@@ -85,7 +85,7 @@ class Lanes {
         for (std::size_t t = 0; t < lanes; ++t) {
             enqueue(t, 0, stream);
             stream.wait();
-            serial_.push_back(lanes_[t]->fetched()[0]);
+            serial_.push_back(lanes_[t]->fetched(0));
         }
         for (std::size_t t = 1; t < lanes; ++t) REQUIRE(serial_[t] != serial_[0]);
     }
@@ -99,8 +99,7 @@ class Lanes {
         REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
         int count = 0;
         for (std::size_t t = 0; t < lanes; ++t)
-            for (const std::vector<char>& result : lanes_[t]->fetched())
-                count += result != serial_[t];
+            for (int n = 0; n < repeats; ++n) count += lanes_[t]->fetched(n) != serial_[t];
         return count;
     }
 
