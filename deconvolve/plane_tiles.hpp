@@ -92,6 +92,16 @@ struct PlaneTile {
     }
 };
 
+/// Of the largest of them.
+inline PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
+    PlaneSamples most;
+    for (const PlaneTile& tile : tiles) {
+        most.object = std::max(most.object, tile.samples().object);
+        most.image = std::max(most.image, tile.samples().image);
+    }
+    return most;
+}
+
 /// All tiles of the planes, along y and x.
 inline std::vector<PlaneTile> tiles_of(const std::vector<TileAxis>& y,
                                        const std::vector<TileAxis>& x) {

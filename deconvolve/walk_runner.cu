@@ -23,14 +23,6 @@ struct WalkPlan {
     double seconds = 0;  ///< an iteration, about
 
     bool in_tiles() const { return tiles.size() > 1; }
-    PlaneSamples most_samples() const {
-        PlaneSamples most;
-        for (const PlaneTile& tile : tiles) {
-            most.object = std::max(most.object, tile.samples().object);
-            most.image = std::max(most.image, tile.samples().image);
-        }
-        return most;
-    }
 };
 
 index_t pass_bytes(const Problem& problem, const WalkPlan& walk) {
@@ -39,8 +31,8 @@ index_t pass_bytes(const Problem& problem, const WalkPlan& walk) {
                                          WalkerRings::spectra(problem, walk.together));
 }
 index_t device_bytes(const Problem& problem, const WalkPlan& walk) {
-    const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.together, walk.most_samples(),
-                            walk.in_tiles());
+    const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.together,
+                            most_samples(walk.tiles), walk.in_tiles());
     return checked_add(rings.bytes(), pass_bytes(problem, walk));
 }
 

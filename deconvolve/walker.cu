@@ -26,14 +26,6 @@ void copy_rows(void* to, index_t to_pitch, const void* from, index_t from_pitch,
                "copying between host and GPU");
 }
 
-PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
-    PlaneSamples most;
-    for (const PlaneTile& tile : tiles) {
-        most.object = std::max(most.object, tile.samples().object);
-        most.image = std::max(most.image, tile.samples().image);
-    }
-    return most;
-}
 std::vector<PlaneTile> tiles_or_whole(const Walker::Place& place, const gpu::PairAxes& axes) {
     if (!place.tiles.empty()) return place.tiles;
     return {whole_planes(axes[1], axes[2])};
