@@ -21,22 +21,18 @@ struct ShortFloat {
 class ShortFormat {
   public:
     ShortFormat() = default;
-    /// For `count` samples of about this root mean square, above 0. Up to 2 √count of that are
+    /// For `count` samples of about this root mean square, above 0. Up to √count times that is
     /// held; what is larger becomes the largest. Steps between the smallest are 2^-9 of it or less,
     /// of 2^32 samples or fewer.
     ShortFormat(index_t count, float root_mean_square) {
-        int root = 0;  // √count <= 2^root
-        while (root < 31 && (index_t{1} << (2 * root)) < count) ++root;
-        const int exponent_bits = root <= 8 ? 3 : 4;
-        int exponent = 0;
-        std::frexp(root_mean_square, &exponent);
-        exponent = exponent < -90 ? -90 : exponent > 90 ? 90 : exponent;
-        // The largest has the exponent 2^exponent_bits - 1 of a float32, which is subnormal
-        // below 1.
-        const int largest = exponent + root + 1;
-        shift_ = 23 - (15 - exponent_bits);
-        from_ = std::ldexp(1.0F, largest + 26 - (1 << exponent_bits));
-        to_ = std::ldexp(1.0F, (1 << exponent_bits) - 26 - largest);
+        const int root = bits_of_root(count);
+        *this = up_to(exponent_of(root_mean_square) + root + 1, root <= 8 ? 3 : 4);
+    }
+    /// For samples of which only the mean magnitude is known, above 0: one of them may be all that
+    /// there is. As much as their sum is held, with one significant bit less. Steps between the
+    /// smallest are 2^-8 of the mean or less, of 2^32 samples or fewer.
+    static ShortFormat of_mean(index_t count, float mean) {
+        return up_to(exponent_of(mean) + 2 * bits_of_root(count) + 1, 5);
     }
 
     /// To the nearest, ties to even.
@@ -54,6 +50,28 @@ class ShortFormat {
     }
 
   private:
+    /// The largest sample is 2^largest, and has the exponent 2^exponent_bits - 1 of a float32,
+    /// which is subnormal below 1.
+    static ShortFormat up_to(int largest, int exponent_bits) {
+        const int scale = (largest < 128 ? largest : 128) + 26 - (1 << exponent_bits);
+        ShortFormat format;
+        format.shift_ = 23 - (15 - exponent_bits);
+        format.from_ = std::ldexp(1.0F, scale);
+        format.to_ = std::ldexp(1.0F, -scale);
+        return format;
+    }
+    /// The least n with √count <= 2^n.
+    static int bits_of_root(index_t count) {
+        int root = 0;
+        while (root < 31 && (index_t{1} << (2 * root)) < count) ++root;
+        return root;
+    }
+    static int exponent_of(float value) {
+        int exponent = 0;
+        std::frexp(value, &exponent);
+        return exponent < -90 ? -90 : exponent > 90 ? 90 : exponent;
+    }
+
     /// Subnormal numbers stay what they are, whatever the compiler is told of others.
     CONVOLUME_DEVICE static float product(float a, float b) {
 #ifdef __CUDA_ARCH__

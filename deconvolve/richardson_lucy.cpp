@@ -19,7 +19,10 @@ class Extrapolation {
   public:
     /// Of objects of so many voxels; `start` is what they begin with.
     Extrapolation(Momentum momentum, index_t voxels, float start)
-        : momentum_(momentum), voxels_(voxels), format_(voxels, start) {}
+        : momentum_(momentum),
+          voxels_(voxels),
+          // Nothing is known of the first changes: few voxels may get all the light.
+          format_(ShortFormat::of_mean(voxels, start)) {}
 
     /// `before`: the last objective.
     Origin origin(int iteration, double before) {

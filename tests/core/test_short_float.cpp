@@ -18,6 +18,34 @@ struct Expected {
     int significant;  ///< bits of large samples
 };
 
+/// Between two numbers of a format half of their distance, and no more, for values up to `largest`;
+/// `least` of what is near 0.
+void check(const ShortFormat& format, float largest, int significant, double least,
+           Random& random) {
+    for (int i = 0; i < 4000; ++i) {
+        const double share = std::pow(2.0, -24 * random.uniform()) * (i % 2 == 0 ? 1 : -1);
+        const auto value = static_cast<float>(share * static_cast<double>(largest));
+        const double held = format.lengthened(format.shortened(value));
+        const double away = std::abs(held - static_cast<double>(value));
+        const double relative = std::ldexp(std::abs(static_cast<double>(value)), -significant);
+        REQUIRE(away <= 1.0001 * std::max(relative, least));
+        // What is held stays.
+        const auto again = static_cast<float>(held);
+        REQUIRE(format.lengthened(format.shortened(again)) == again);
+    }
+    CHECK(format.lengthened(format.shortened(0)) == 0);
+    const float most = format.lengthened(format.shortened(std::numeric_limits<float>::max()));
+    CHECK(most >= largest);
+    CHECK(format.lengthened(format.shortened(-std::numeric_limits<float>::infinity())) == -most);
+    CHECK(std::isfinite(
+        format.lengthened(format.shortened(std::numeric_limits<float>::quiet_NaN()))));
+    // Ties go to even.
+    const float step = format.lengthened({1});
+    CHECK(format.shortened(0.5F * step).bits == 0);
+    CHECK(format.shortened(1.5F * step).bits == 2);
+    CHECK(format.shortened(2.5F * step).bits == 2);
+}
+
 }  // namespace
 
 TEST_CASE("samples in 16 bits") {
@@ -29,35 +57,21 @@ TEST_CASE("samples in 16 bits") {
             INFO(count << " samples of about " << scale);
             const ShortFormat format(count, scale);
             const float largest = scale * std::sqrt(static_cast<float>(count));
-            // Between two of its numbers half of their distance, and no more.
-            for (int i = 0; i < 4000; ++i) {
-                const double share = std::pow(2.0, -24 * random.uniform()) * (i % 2 == 0 ? 1 : -1);
-                const auto value = static_cast<float>(share * largest);
-                const double held = format.lengthened(format.shortened(value));
-                const double away = std::abs(held - static_cast<double>(value));
-                const double relative =
-                    std::ldexp(std::abs(static_cast<double>(value)), -significant);
-                const double least = std::ldexp(static_cast<double>(scale), -10);
-                REQUIRE(away <= 1.0001 * std::max(relative, least));
-                // What is held stays.
-                const auto again = static_cast<float>(held);
-                REQUIRE(format.lengthened(format.shortened(again)) == again);
-            }
-            CHECK(format.lengthened(format.shortened(0)) == 0);
-            const float most =
-                format.lengthened(format.shortened(std::numeric_limits<float>::max()));
-            CHECK(most >= largest);
-            CHECK(format.lengthened(format.shortened(-std::numeric_limits<float>::infinity())) ==
-                  -most);
-            CHECK(std::isfinite(
-                format.lengthened(format.shortened(std::numeric_limits<float>::quiet_NaN()))));
-            // Ties go to even.
-            const float step = format.lengthened({1});
-            CHECK(format.shortened(0.5F * step).bits == 0);
-            CHECK(format.shortened(1.5F * step).bits == 2);
-            CHECK(format.shortened(2.5F * step).bits == 2);
+            check(format, largest, significant, std::ldexp(static_cast<double>(scale), -10),
+                  random);
         }
     }
+}
+
+TEST_CASE("samples in 16 bits of which the mean is known") {
+    Random random(test_seed("samples in 16 bits of which the mean is known"));
+    for (const index_t count :
+         {index_t{1}, index_t{1000}, index_t{(1 << 16) + 1}, index_t{1} << 32})
+        for (const float mean : {1e-20F, 0.3F, 1.0F, 7e12F}) {
+            INFO(count << " samples, on average " << mean);
+            check(ShortFormat::of_mean(count, mean), mean * static_cast<float>(count), 11,
+                  std::ldexp(static_cast<double>(mean), -9), random);
+        }
 }
 
 }  // namespace convolume::testing
