@@ -3,7 +3,7 @@
 // then timed against copies of the same bytes and against cuFFT.
 //
 //   gpu_passes [check] [time] [sweep]     all three where nothing is named
-//   gpu_passes stages                     passes along x with a stage, of every length
+//   gpu_passes stages [N...]              passes along x with a stage, of every length, or of 2 N
 //   gpu_passes profile                    each timed pass once, under a profiler
 #include <cufft.h>
 
@@ -12,6 +12,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <random>
 #include <string>
@@ -514,12 +515,13 @@ class Volume {
 
     /// Picoseconds a real sample of the passes with a stage, and of those of an iteration: the mean
     /// of one with acceleration and one without.
-    void stages(index_t samples) {
+    void stages(index_t samples, const std::vector<int>& only) {
         check(cudaMemset(b_.get(), 0x3f, b_.bytes()), "filling");  // about 0.75
         const index_t rows = 256;
         auto* const arrays = reinterpret_cast<float*>(b_.get());
         std::printf("     n  compare  advance     step    point  an iteration\n");
         for (const int n : staged_lengths) {
+            if (!only.empty() && std::count(only.begin(), only.end(), n) == 0) continue;
             const index_t length = 2 * n, planes = samples / (length * rows);
             const index_t pitch = round_up(n + 1, tile_columns<Real>), all = planes * rows * length;
             const SpectrumPlanes<float> spectra{a_.get(), rows * pitch, pitch, 0, planes};
@@ -587,7 +589,12 @@ int main(int count, char** words) {
         }
         run_once = count > 1 && asked("profile");
         if (asked("time") || run_once) time_all();
-        if (count > 1 && asked("stages")) Volume<float>(1 << 29).stages(1 << 28);
+        if (count > 1 && asked("stages")) {
+            std::vector<int> only;
+            for (int i = 1; i < count; ++i)
+                if (const int n = std::atoi(words[i]); n > 0) only.push_back(n);
+            Volume<float>(1 << 29).stages(1 << 28, only);
+        }
         if (asked("sweep")) {
             Volume<float>(1 << 27).sweep(1 << 26);
             Volume<double>(1 << 26).sweep(1 << 25);
