@@ -3,14 +3,14 @@
 """Measures the peak signal-to-noise ratio (PSNR) that each method of `convolume deconvolve` reaches after how many
 iterations and seconds, on a phantom at three light levels. Run it from anywhere:
 
-    bench/deconvolve_quality.py [--build DIR] [--json FILE] [--only methods|stop-auto|coarse-start]
+    bench/deconvolve_quality.py [--build DIR] [--before DIR] [--json FILE] [--only methods|stop-auto|coarse-start]
 
 The recordings are made here, by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
 alone: the slope between a run of few and one of many iterations, methods in turn, the median of some rounds. PSNR is
 10 log10 of the truth's maximum squared over the mean squared difference, with the brightness that fits best.
 The part coarse-start takes the whole time of a deconvolution, with its plan and without files and the program's start,
 of the first number of iterations that reaches a PSNR, with and without --coarse-start in turn, the median of some
-rounds.
+rounds; with --before, also of another build's accelerated `rl`, such as an earlier version's.
 The part stop-auto records several phantoms of each kind several times, and tells how far `--stop auto` stays below the
 best of all iterations.
 """
@@ -145,20 +145,24 @@ def fewest(command, truth, options, level, curve):
     return None
 
 
-def coarse_start(command, psf, rounds):
+def coarse_start(command, psf, rounds, before=None):
+    """`before`: the command of another build, whose times are called so."""
     truth, light = make_light(command, psf, "mixed", 7)
     rows = []
     for photons in LEVELS:
         options = record(command, light, photons, photons)
-        ways = {n: [*options, *(["--coarse-start", n] if n else [])] for n in COARSE}
-        curves = {n: {} for n in COARSE}
+        ways = {n: (command, [*options, *(["--coarse-start", n] if n else [])]) for n in COARSE}
+        if before:
+            ways["before"] = (before, options)
+        curves = {n: {} for n in ways}
         best = max(psnr(truth, command.restored(*options, "--iterations", n)[0]) for n in COUNTS)
         for below in (6, 4, 2, 1, 0.3):
-            needed = {n: fewest(command, truth, way, best - below, curves[n]) for n, way in ways.items()}
+            needed = {n: fewest(by, truth, way, best - below, curves[n]) for n, (by, way) in ways.items()}
             seconds = {n: [] for n, count in needed.items() if count}
             for _ in range(rounds):
                 for n, taken in seconds.items():
-                    taken.append(whole_seconds(command.restored(*ways[n], "--iterations", needed[n])[1]))
+                    by, way = ways[n]
+                    taken.append(whole_seconds(by.restored(*way, "--iterations", needed[n])[1]))
             row = {"photons": photons, "psnr": float(best - below), "iterations": needed,
                    "seconds": {n: float(np.median(taken)) for n, taken in seconds.items()}}
             rows.append(row)
@@ -188,6 +192,7 @@ def stop_auto(command, psf):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--before", help="another build, for coarse-start")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="also write the figures to this file; what it holds of other parts stays")
     parser.add_argument("--only", choices=["methods", "stop-auto", "coarse-start"])
@@ -202,7 +207,8 @@ def main():
             figures |= {"image": light.shape, "psf": psf.shape,
                         "levels": [measure(command, truth, light, photons, arguments.rounds) for photons in LEVELS]}
         if arguments.only in (None, "coarse-start"):
-            figures["coarse_start"] = coarse_start(command, psf, arguments.rounds)
+            before = Command(Path(arguments.before).resolve(), folder) if arguments.before else None
+            figures["coarse_start"] = coarse_start(command, psf, arguments.rounds, before)
         if arguments.only in (None, "stop-auto"):
             figures["stop_auto"] = stop_auto(command, psf)
     if arguments.json:

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every test case of a program under the tools of compute-sanitizer, several at once, each for a limited time.
 
-    check_sanitizers.py PROGRAM FOLDER [--tools TOOL,...] [--seconds S] [--jobs N] [--cases PATTERN]
+    check_sanitizers.py PROGRAM FOLDER [--tools TOOL,...] [--seconds S] [--total S] [--jobs N]
+                        [--cases PATTERN]
 
 PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets what each tool wrote, a file a case. CONVOLUME_TEST_CASES, if
 it is not set, is 8: the tools slow kernels down a hundredfold. Prints a line for each case that was not clean, and a
-table: of each tool the cases that were clean, had findings, failed by themselves, did not end in time, or run nothing
-on a GPU. Ends with 1 if there were findings or failures."""
+table: of each tool the cases that were clean, had findings, failed by themselves, did not end in time, run nothing on a
+GPU, or were not begun since the time for all of them (--total) was up. Ends with 1 if there were findings or failures."""
 
 import argparse
 import collections
@@ -15,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -38,12 +40,15 @@ def cases_of(program, pattern):
 def run(job, arguments):
     """What became of a case under a tool."""
     tool, case = job
+    left = arguments.end - time.monotonic()
+    if left <= 0:
+        return "not begun", "-"
     written = arguments.folder / f"{tool}-{re.sub('[^a-zA-Z0-9]+', '-', case)[:80]}.log"
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", str(FINDINGS), arguments.program,
                case.replace(",", "\\,")]  # a comma separates names
     with open(written, "w", encoding="utf-8") as log:
         try:
-            code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=arguments.seconds,
+            code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=min(left, arguments.seconds),
                                   check=False).returncode
         except subprocess.TimeoutExpired:
             return "unfinished", written
@@ -62,10 +67,12 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tools", default=TOOLS)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--total", type=float, default=float("inf"), help="seconds for all cases together")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 1))
     parser.add_argument("--cases", default="", help="a pattern of Catch2")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    arguments.end = time.monotonic() + arguments.total
     os.environ.setdefault("CONVOLUME_TEST_CASES", "8")
     cases = cases_of(arguments.program, [arguments.cases] if arguments.cases else [])
     if not cases:
@@ -75,9 +82,9 @@ def main():
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for (tool, case), (became, written) in zip(jobs, pool.map(lambda job: run(job, arguments), jobs)):
             counts[tool, became] += 1
-            if became in ("findings", "failed", "unfinished"):
+            if became in ("findings", "failed", "unfinished", "not begun"):
                 print(f"{tool}: {became}: {case}: {written}", flush=True)
-    kinds = ("clean", "findings", "failed", "unfinished", "no GPU work")
+    kinds = ("clean", "findings", "failed", "unfinished", "no GPU work", "not begun")
     print("| tool | " + " | ".join(kinds) + " |")
     print("|---" * (len(kinds) + 1) + "|")
     for tool in arguments.tools.split(","):
