@@ -28,11 +28,13 @@ class ShortFormat {
         const int root = bits_of_root(count);
         *this = up_to(exponent_of(root_mean_square) + root + 1, root <= 8 ? 3 : 4);
     }
-    /// For samples of which only the mean magnitude is known, above 0: one of them may be all that
-    /// there is. As much as their sum is held, with one significant bit less. Steps between the
-    /// smallest are 2^-8 of the mean or less, of 2^32 samples or fewer.
+    /// For samples of which only the mean magnitude is known, above 0. Of many, one may be all that
+    /// there is: as much as their sum is held, with one or two significant bits less. The errors of
+    /// few do not cancel so well: of 2^12 or fewer these bits are kept, and √count times the mean
+    /// is held.
     static ShortFormat of_mean(index_t count, float mean) {
-        return up_to(exponent_of(mean) + 2 * bits_of_root(count) + 1, 5);
+        const int root = bits_of_root(count);
+        return root <= 6 ? ShortFormat(count, mean) : up_to(exponent_of(mean) + 2 * root + 1, 5);
     }
 
     /// To the nearest, ties to even.

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every test case of a program under the tools of compute-sanitizer, several at once, each for a limited time.
 
-    check_sanitizers.py PROGRAM FOLDER [--tools TOOL,...] [--seconds S] [--total S] [--jobs N]
-                        [--cases PATTERN]
+    check_sanitizers.py PROGRAM FOLDER [--tools TOOL,...] [--seconds S] [--total S] [--launches N]
+                        [--jobs N] [--cases PATTERN]
 
 PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets what each tool wrote, a file a case. CONVOLUME_TEST_CASES, if
-it is not set, is 8: the tools slow kernels down a hundredfold. Prints a line for each case that was not clean, and a
-table: of each tool the cases that were clean, had findings, failed by themselves, did not end in time, run nothing on a
-GPU, or were not begun since the time for all of them (--total) was up. Ends with 1 if there were findings or failures."""
+it is not set, is 8: the tools slow kernels down a hundredfold, racecheck a thousandfold. So that one and synccheck can
+be told to look at the first launches of kernels in each case only (--launches). Prints a line for each case that was not
+clean, and a table: of each tool the cases that were clean, had findings, failed by themselves, did not end in time, run
+nothing on a GPU, or were not begun since the time for all of them (--total) was up. Ends with 1 if there were findings
+or failures."""
 
 import argparse
 import collections
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -44,14 +47,18 @@ def run(job, arguments):
     if left <= 0:
         return "not begun", "-"
     written = arguments.folder / f"{tool}-{re.sub('[^a-zA-Z0-9]+', '-', case)[:80]}.log"
-    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", str(FINDINGS), arguments.program,
-               case.replace(",", "\\,")]  # a comma separates names
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", str(FINDINGS)]
+    # memcheck is fast enough, and initcheck has to see all that is written.
+    if arguments.launches and tool in ("racecheck", "synccheck"):
+        command += ["--launch-count", str(arguments.launches)]
+    command += [arguments.program, case.replace(",", "\\,")]  # a comma separates names
     with open(written, "w", encoding="utf-8") as log:
-        try:
-            code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=min(left, arguments.seconds),
-                                  check=False).returncode
-        except subprocess.TimeoutExpired:
-            return "unfinished", written
+        with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True) as process:
+            try:
+                code = process.wait(timeout=min(left, arguments.seconds))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # the tool, and the program that it has started
+                return "unfinished", written
     text = written.read_text(encoding="utf-8", errors="replace")
     if code == FINDINGS:
         return "findings", written
@@ -68,6 +75,7 @@ def main():
     parser.add_argument("--tools", default=TOOLS)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--total", type=float, default=float("inf"), help="seconds for all cases together")
+    parser.add_argument("--launches", type=int, help="kernels that a tool looks at in a case, the first ones")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 1))
     parser.add_argument("--cases", default="", help="a pattern of Catch2")
     arguments = parser.parse_args()

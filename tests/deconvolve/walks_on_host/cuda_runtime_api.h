@@ -2,13 +2,17 @@
 #pragma once
 // The part of CUDA's runtime that walks use, without a GPU. A stream is a queue of work, which is
 // done when somebody waits for it, no earlier. Then streams run as far ahead of others as events
-// let them, now this one, now that one: a missing event gives a wrong result.
+// let them, now this one, now that one: a missing event gives a wrong result. What nothing has
+// written is all ones, and must not be copied to the host.
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -50,6 +54,20 @@ class Machine {
     void remove(Stream* stream) { std::erase(streams_, stream); }
 
     void enqueue(Stream* stream, Work work) { stream->push_back(std::move(work)); }
+    void add_memory(const void* memory, std::size_t bytes) {
+        memory_[static_cast<const char*>(memory)] = bytes;
+    }
+    void remove_memory(const void* memory) { memory_.erase(static_cast<const char*>(memory)); }
+    void copy(void* to, const void* from, std::size_t bytes) const {
+        std::uint64_t word = 0;
+        if (is_device(from) && !is_device(to))
+            for (std::size_t i = 0; i + sizeof word <= bytes; i += sizeof word) {
+                std::memcpy(&word, static_cast<const char*>(from) + i, sizeof word);
+                if (word == ~std::uint64_t{0})
+                    throw std::logic_error("the host gets what nothing has written");
+            }
+        std::memcpy(to, from, bytes);
+    }
     template <class Condition>
     void run_until(const Condition& done) {
         while (!done())
@@ -57,6 +75,12 @@ class Machine {
     }
 
   private:
+    bool is_device(const void* place) const {
+        const auto next = memory_.upper_bound(static_cast<const char*>(place));
+        if (next == memory_.begin()) return false;
+        const auto& [begin, bytes] = *std::prev(next);
+        return static_cast<const char*>(place) < begin + bytes;
+    }
     static bool can_go_on(const Stream* stream) {
         if (stream->empty()) return false;
         const Work& next = stream->front();
@@ -80,6 +104,7 @@ class Machine {
     }
 
     std::vector<Stream*> streams_;
+    std::map<const char*, std::size_t> memory_;  ///< of the device
     convolume::testing::Random random_{1};
 };
 
@@ -137,13 +162,14 @@ inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void*
                                      int, cudaStream_t stream) {
     enqueue(stream, [=] {
         for (std::size_t i = 0; i < rows; ++i)
-            std::memcpy(static_cast<char*>(to) + i * to_pitch,
-                        static_cast<const char*>(from) + i * from_pitch, width);
+            walks_on_host::Machine::one().copy(static_cast<char*>(to) + i * to_pitch,
+                                               static_cast<const char*>(from) + i * from_pitch,
+                                               width);
     });
     return 0;
 }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int,
                                    cudaStream_t stream) {
-    enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+    enqueue(stream, [=] { walks_on_host::Machine::one().copy(to, from, bytes); });
     return 0;
 }

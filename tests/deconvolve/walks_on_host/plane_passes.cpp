@@ -23,6 +23,7 @@ DeviceScope::~DeviceScope() = default;
 DeviceMemory::DeviceMemory(int, index_t bytes, const char*)
     : data_(std::malloc(static_cast<std::size_t>(bytes) + 1)), bytes_(bytes) {
     std::memset(data_, 0xff, static_cast<std::size_t>(bytes));  // NaN
+    walks_on_host::Machine::one().add_memory(data_, static_cast<std::size_t>(bytes));
 }
 DeviceMemory::~DeviceMemory() {
     release();
@@ -38,6 +39,7 @@ void DeviceMemory::clear() const {
     std::memset(data_, 0, static_cast<std::size_t>(bytes_));
 }
 void DeviceMemory::release() noexcept {
+    walks_on_host::Machine::one().remove_memory(data_);
     std::free(std::exchange(data_, nullptr));
 }
 
