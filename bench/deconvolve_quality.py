@@ -4,6 +4,7 @@
 iterations and seconds, on a phantom at three light levels. Run it from anywhere:
 
     bench/deconvolve_quality.py [--build DIR] [--before DIR] [--json FILE] [--only methods|stop-auto|coarse-start]
+                                [--image Z,Y,X] [--psf Z,Y,X]
 
 The recordings are made here, by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
 alone: the slope between a run of few and one of many iterations, methods in turn, the median of some rounds. PSNR is
@@ -39,9 +40,10 @@ KINDS = ["mixed", "cells", "shells", "filaments", "beads"]
 
 
 class Command:
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, image):
         self.program = str(Path(build) / "cli" / "convolume")
         self.folder = Path(folder)
+        self.image = image
 
     def run(self, *arguments):
         done = subprocess.run([self.program, *map(str, arguments), "-q", "--overwrite"], check=True, cwd=self.folder,
@@ -82,16 +84,21 @@ def first_reached(curve, level):
     return None
 
 
-def make_psf(command):
+def sizes(text):
+    return [int(length) for length in text.split(",")]
+
+
+def make_psf(command, size):
     command.run("psf", "-o", "h.npy", "--na", 1.2, "--ni", 1.33, "--wavelength", "520nm", "--voxel", "200,100,100nm",
-                "--size", "17,41,41")
+                "--size", ",".join(map(str, size)))
     return np.load(command.folder / "h.npy").astype(np.float64)
 
 
 def make_light(command, psf, kind, seed):
     """The specimen within the image, and its light there."""
-    command.run("phantom", "-o", "object.npy", "--kind", kind, "--size", "48,136,136", "--voxel", "200,100,100nm",
-                "--seed", seed)
+    size = [n + k - 1 for n, k in zip(command.image, psf.shape)]
+    command.run("phantom", "-o", "object.npy", "--kind", kind, "--size", ",".join(map(str, size)), "--voxel",
+                "200,100,100nm", "--seed", seed)
     specimen = np.load(command.folder / "object.npy").astype(np.float64)
     light = signal.fftconvolve(specimen, psf / psf.sum(), "valid")
     return specimen[tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))], light
@@ -132,17 +139,20 @@ def measure(command, truth, light, photons, rounds):
 
 
 def whole_seconds(report):
-    return sum(report["seconds"][phase] for phase in ("plan", "prepare", "convolve"))
+    return sum(report["seconds"][phase] for phase in ("plan", "prepare", "execute"))
 
 
 def fewest(command, truth, options, level, curve):
     """Iterations that reach the PSNR, and not fewer; None if 90 do not. `curve` keeps what is known."""
-    for n in range(1, COUNTS[-1] + 1):
+    def reached(n):
         if n not in curve:
             curve[n] = float(psnr(truth, command.restored(*options, "--iterations", n)[0]))
-        if curve[n] >= level:
-            return n
-    return None
+        return curve[n] >= level
+
+    enough = next((n for n in COUNTS if reached(n)), None)
+    if enough is None:
+        return None
+    return next(n for n in range(max((n for n in COUNTS if n < enough), default=0) + 1, enough + 1) if reached(n))
 
 
 def coarse_start(command, psf, rounds, before=None):
@@ -169,7 +179,7 @@ def coarse_start(command, psf, rounds, before=None):
             times = ", ".join(f"{n}: {needed[n]} its {1e3 * s:.0f} ms {row['seconds'][0] / s:.2f}x"
                               for n, s in row["seconds"].items())
             print(f"{photons} {row['psnr']:.2f} dB: {times}", flush=True)
-    return {"date": time.strftime("%Y-%m-%d"), "rounds": rounds, "times": rows}
+    return {"date": time.strftime("%Y-%m-%d"), "rounds": rounds, "image": light.shape, "psf": psf.shape, "times": rows}
 
 
 def stop_auto(command, psf):
@@ -193,6 +203,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--before", help="another build, for coarse-start")
+    parser.add_argument("--image", type=sizes, default=[32, 96, 96])
+    parser.add_argument("--psf", type=sizes, default=[17, 41, 41])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="also write the figures to this file; what it holds of other parts stays")
     parser.add_argument("--only", choices=["methods", "stop-auto", "coarse-start"])
@@ -200,14 +212,14 @@ def main():
     figures = {"machine": {"cpu": platform.processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
                            "scipy": scipy.__version__}}
     with tempfile.TemporaryDirectory() as folder:
-        command = Command(Path(arguments.build).resolve(), folder)
-        psf = make_psf(command)
+        command = Command(Path(arguments.build).resolve(), folder, arguments.image)
+        psf = make_psf(command, arguments.psf)
         if arguments.only in (None, "methods"):
             truth, light = make_light(command, psf, "mixed", 7)
             figures |= {"image": light.shape, "psf": psf.shape,
                         "levels": [measure(command, truth, light, photons, arguments.rounds) for photons in LEVELS]}
         if arguments.only in (None, "coarse-start"):
-            before = Command(Path(arguments.before).resolve(), folder) if arguments.before else None
+            before = Command(Path(arguments.before).resolve(), folder, arguments.image) if arguments.before else None
             figures["coarse_start"] = coarse_start(command, psf, arguments.rounds, before)
         if arguments.only in (None, "stop-auto"):
             figures["stop_auto"] = stop_auto(command, psf)

@@ -38,8 +38,8 @@ venv=build/python-venv
 scripts/python_venv.sh
 case $preset in
     *san) ;;  # a sanitizer would have to be loaded before Python
-    # Several files as one, as users build: half the time. Sanitizers' builds compile each file alone.
-    *) set -- -DCMAKE_UNITY_BUILD=ON -DCONVOLUME_BUILD_PYTHON=ON \
+    # Many files as one, as users build: half the time. Sanitizers' builds compile each file alone.
+    *) set -- -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DCONVOLUME_BUILD_PYTHON=ON \
         -DPython_EXECUTABLE="$root/$venv/bin/python" "$@" ;;
 esac
 
