@@ -5,12 +5,12 @@
     check_sanitizers.py PROGRAM FOLDER [--tools TOOL,...] [--seconds S] [--total S] [--launches N]
                         [--jobs N] [--cases PATTERN]
 
-PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets what each tool wrote, a file a case. CONVOLUME_TEST_CASES, if
-it is not set, is 8: the tools slow kernels down a hundredfold, racecheck a thousandfold. So that one and synccheck can
-be told to look at the first launches of kernels in each case only (--launches). Prints a line for each case that was not
-clean, and a table: of each tool the cases that were clean, had findings, failed by themselves, did not end in time, run
-nothing on a GPU, or were not begun since the time for all of them (--total) was up. Ends with 1 if there were findings
-or failures."""
+PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets what each tool wrote, a file a case. CONVOLUME_TEST_CASES,
+if it is not set, is 8: the tools slow kernels down a hundredfold, racecheck a thousandfold. So that one and synccheck
+can be told to look at the first launches of kernels in each case only (--launches). Prints a line for each case that
+was not clean, and a table: of each tool the cases that were clean, had findings, failed by themselves, did not end in
+time, run nothing on a GPU, or were not begun since the time for all of them (--total) was up. Ends with 1 if there
+were findings or failures."""
 
 import argparse
 import collections
@@ -52,13 +52,13 @@ def run(job, arguments):
     if arguments.launches and tool in ("racecheck", "synccheck"):
         command += ["--launch-count", str(arguments.launches)]
     command += [arguments.program, case.replace(",", "\\,")]  # a comma separates names
-    with open(written, "w", encoding="utf-8") as log:
-        with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True) as process:
-            try:
-                code = process.wait(timeout=min(left, arguments.seconds))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # the tool, and the program that it has started
-                return "unfinished", written
+    with (open(written, "w", encoding="utf-8") as log,
+          subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True) as process):
+        try:
+            code = process.wait(timeout=min(left, arguments.seconds))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # the tool, and the program that it has started
+            return "unfinished", written
     text = written.read_text(encoding="utf-8", errors="replace")
     if code == FINDINGS:
         return "findings", written
