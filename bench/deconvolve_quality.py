@@ -149,10 +149,12 @@ def fewest(command, truth, options, level, curve):
             curve[n] = float(psnr(truth, command.restored(*options, "--iterations", n)[0]))
         return curve[n] >= level
 
-    enough = next((n for n in COUNTS if reached(n)), None)
-    if enough is None:
-        return None
-    return next(n for n in range(max((n for n in COUNTS if n < enough), default=0) + 1, enough + 1) if reached(n))
+    before = 0
+    for enough in COUNTS:
+        if reached(enough):
+            return next(n for n in range(before + 1, enough + 1) if reached(n))
+        before = enough
+    return None
 
 
 def coarse_start(command, psf, rounds, before=None):

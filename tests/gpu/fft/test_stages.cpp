@@ -312,6 +312,7 @@ TEST_CASE("more rows with a stage than a kernel counts are refused") {
 }
 
 TEST_CASE("rows with stages of an iteration, three steps of a transform") {
+    check_stages<528>();
     check_stages<1152>();
 }
 
