@@ -104,7 +104,7 @@ Shape3 Coarsening::image(const Shape3& fine) const {
     return {fine.z / factor(0), fine.y / factor(1), fine.x / factor(2)};
 }
 
-Coarsening coarsening_of(const Problem& fine) {
+Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
     Coarsening coarsening;
     const std::optional<Boundary>& boundary = fine.options.boundary;
     for (int axis = 0; axis < 3; ++axis) {
@@ -114,6 +114,8 @@ Coarsening coarsening_of(const Problem& fine) {
         coarsening.halved[static_cast<std::size_t>(axis)] =
             extent >= least_extent && fits && contrast_of(fine.psf, axis) < most_contrast;
     }
+    if (keeps_planes && (coarsening.halved[1] || coarsening.halved[2]))
+        coarsening.halved[0] = false;
     return coarsening;
 }
 

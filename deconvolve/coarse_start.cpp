@@ -18,7 +18,9 @@ CoarseStart::CoarseStart(const Problem& fine, const Coarsening& coarsening, int 
 std::unique_ptr<CoarseStart> CoarseStart::make(const Problem& fine, const MakeRunner& make_runner,
                                                int threads, int levels) {
     if (fine.options.coarse_start == 0 || levels == 0) return {};
-    const Coarsening coarsening = coarsening_of(fine);
+    // Planes are mostly further apart than pixels: detail along z that is lost in the last coarse
+    // image takes many fine iterations. In the one before it is of less account.
+    const Coarsening coarsening = coarsening_of(fine, levels == most_levels);
     if (!coarsening.any()) return {};
     std::unique_ptr<CoarseStart> start(new CoarseStart(fine, coarsening, threads));
     start->coarser_ = make(start->problem_, make_runner, threads, levels - 1);

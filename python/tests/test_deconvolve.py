@@ -190,7 +190,7 @@ def test_coarse_start_comes_nearer(device, random):
     image = random.poisson(scipy.ndimage.gaussian_filter(image, 1.5)).astype(np.uint16)
     plain = convolume.Deconvolver(image.shape, psf, iterations=3, background=1, device=device)
     coarse = convolume.Deconvolver(image.shape, psf, iterations=3, background=1, coarse_start=15, device=device)
-    assert "15 iterations on an image of 9×24×25" in coarse.plan and "begins" not in plain.plan
+    assert "15 iterations on an image of 18×24×25" in coarse.plan and "begins" not in plain.plan
     told = []
     result = coarse(image, callback=lambda iteration: told.append(iteration.number))
     assert told == [1, 2, 3]

@@ -241,19 +241,24 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
 }
 
 TEST_CASE("coarse image: axes that are short or sharp are not halved") {
-    const auto halved = [](const Shape3& shape, const Array& psf, std::optional<Boundary> edges) {
+    const auto halved = [](const Shape3& shape, const Array& psf, std::optional<Boundary> edges,
+                           bool keeps_planes = false) {
         DeconvolveOptions options;
         options.boundary = edges;
-        return deconvolve::coarsening_of(
-                   deconvolve::resolve_problem(shape, to_volume(psf, PixelType::float64).view(),
-                                               options))
-            .halved;
+        const deconvolve::Problem problem = deconvolve::resolve_problem(
+            shape, to_volume(psf, PixelType::float64).view(), options);
+        return deconvolve::coarsening_of(problem, keeps_planes).halved;
     };
     using Axes = std::array<bool, 3>;
     const Boundary wrap{BoundaryKind::wrap};
     CHECK(halved({40, 40, 40}, wide_psf(), {}) == Axes{false, true, true});
     CHECK(halved({1, 40, 12}, wide_psf(), {}) == Axes{false, true, false});
     CHECK(halved({40, 41, 40}, wide_psf(), wrap) == Axes{false, false, true});
+    const Array wide = gaussian_psf({9, 9, 9}, {4, 4, 4}, {2, 2, 2});
     CHECK(halved({40, 40, 40}, gaussian_psf({9, 9, 9}, {4, 4, 4}, {2, 0.3, 2}), {}) ==
           Axes{true, false, true});
+    CHECK(halved({40, 40, 40}, wide, {}) == Axes{true, true, true});
+    CHECK(halved({40, 40, 40}, wide, {}, true) == Axes{false, true, true});
+    CHECK(halved({40, 12, 40}, wide, {}, true) == Axes{false, false, true});
+    CHECK(halved({40, 12, 12}, wide, {}, true) == Axes{true, false, false});
 }
