@@ -20,7 +20,9 @@ bare=$(cd "$bare" && pwd)
 
 # shellcheck disable=SC2154 # status is set here
 trap 'status=$?
-    ! mountpoint -q "$bare/proc" || umount "$bare/proc"
+    for folder in dev/pts proc; do
+        ! mountpoint -q "$bare/$folder" || umount "$bare/$folder"
+    done
     [ -z "$temporary" ] || rm -rf --one-file-system "$temporary"
     exit $status' EXIT
 
@@ -45,6 +47,7 @@ done
 cp /etc/resolv.conf /etc/hosts "$bare/etc/"
 [ ! -f /etc/pip.conf ] || cp /etc/pip.conf "$bare/etc/"
 mount --bind /proc "$bare/proc"
+mount --bind /dev/pts "$bare/dev/pts"
 git clone -q "$root" "$bare/root/convolume"
 
 environment=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
