@@ -47,7 +47,7 @@ TEST_CASE("coarse start: fewer iterations come as near, and many to the same lik
             CHECK(started.report.iterations == 5);
             CHECK(started.report.coarse_iterations == 80);  // on two images
             options.coarse_start = 0;
-            options.iterations = 12;
+            options.iterations = 10;
             CHECK(started.report.last.likelihood > final_likelihood(image, psf, options));
             CHECK(started.report.last.likelihood > plain);
 
