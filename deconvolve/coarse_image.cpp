@@ -119,11 +119,6 @@ Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
     return coarsening;
 }
 
-int coarser_iterations(int iterations) {
-    constexpr int times = 3;
-    return times * std::min(iterations, std::numeric_limits<int>::max() / times);
-}
-
 Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
     Problem coarse;
     coarse.options = fine.options;
@@ -142,7 +137,6 @@ Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
             coarse.image_at[axis] = taps - 1 - center[axis];
         }
     options.iterations = options.coarse_start;
-    options.coarse_start = coarser_iterations(options.coarse_start);
     options.stop.reset();
     options.hold_out = false;  // the fine image has set them apart
     options.image_type.reset();

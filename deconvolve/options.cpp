@@ -6,7 +6,6 @@
 
 #include "convolume/deconvolver.hpp"
 #include "convolume/error.hpp"
-#include "deconvolve/coarse_image.hpp"
 
 namespace convolume {
 
@@ -83,13 +82,9 @@ std::string DeconvolvePlan::to_string() const {
     if (coarse_iterations > 0) {
         text << "begins with ";
         if (coarse_images.empty()) text << "no coarser image: image or PSF are too small for one";
-        for (std::size_t i = 0; i < coarse_images.size(); ++i) {
-            int iterations = coarse_iterations;
-            for (std::size_t next = i + 1; next < coarse_images.size(); ++next)
-                iterations = deconvolve::coarser_iterations(iterations);
-            text << (i == 0 ? "" : ", then ") << iterations << " iterations on an image of "
-                 << convolume::to_string(coarse_images[i]);
-        }
+        for (const Shape3& shape : coarse_images)
+            text << (&shape == &coarse_images.front() ? "" : ", then ") << coarse_iterations
+                 << " iterations on an image of " << convolume::to_string(shape);
         text << "\n";
     }
     text << "host memory " << format_bytes(host_bytes) << "\n";

@@ -114,8 +114,8 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
         ->group(group);
     add_parsed(
         app, "--coarse-start", options.coarse_start, parse_coarse_start, "[N]",
-        "Begin with N iterations on a coarser image, after 3 N on one that is coarser still (20 "
-        "without a number): the same quality sooner; of rl, rl-tv and shb (default: none)")
+        "Begin with N iterations on each of one or two coarser images (20 without a number): "
+        "the same quality sooner; of rl, rl-tv and shb (default: none)")
         ->expected(0, 1)
         ->group(group);
     app.add_option("--start", request.start,

@@ -98,9 +98,8 @@ struct DeconvolveOptions {
     /// a value is divided in proportion. Nothing: seen from each image's noise; 1 and 0 where it
     /// does not grow with brightness.
     std::optional<PhotonScale> photons;
-    /// Above 0: begins with so many iterations on a coarser image, whose pixels are sums of two
-    /// along each axis that is long enough and that the PSF blurs enough, z if neither y nor x is;
-    /// and before, with three times as many on one that is coarser still, along all axes. Their
+    /// Above 0: begins with so many iterations on each of one or two coarser images, whose pixels
+    /// are sums of two along each axis that is long enough and that the PSF blurs enough; their
     /// estimate, interpolated, is what the `iterations` begin with. The same object is reached
     /// sooner. Of rl, rl-tv and shb; where an estimate is given, it is taken and this does nothing.
     int coarse_start = 0;

@@ -112,8 +112,8 @@ class Deconvolver:
     saturation : float, optional
         Pixels of at least this value are saturated and are left out. Not of method "wiener".
     coarse_start : int
-        Above 0: begins with so many iterations on a coarser image, after three times as many on one that is coarser
-        still, and so reaches the same quality sooner; 20 are usual. `iterations` are those that follow. Of methods "rl", "rl-tv" and "shb", and of arrays in
+        Above 0: begins with so many iterations on each of one or two coarser images, and so reaches the same quality
+        sooner; 20 are usual. `iterations` are those that follow. Of methods "rl", "rl-tv" and "shb", and of arrays in
         host memory. Where ``start`` is given, it does nothing.
     image_dtype : type, optional
         Of all images, if it is known: uint8 and uint16 then take 2 bytes a pixel of a GPU's memory instead of 4, and

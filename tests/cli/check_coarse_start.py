@@ -126,10 +126,10 @@ def check_words():
     np.save("h.npy", psf)
     files = ["y.npy", "h.npy", "-o", "x.npy", "--overwrite"]
     report = json.loads(text_of(*files, "--coarse-start", "--iterations", "2", "--json", "-q")[0])
-    check(report["report"]["volumes"][0]["coarse_iterations"] == 80, "coarse iterations", report["report"])
+    check(report["report"]["volumes"][0]["coarse_iterations"] == 40, "coarse iterations", report["report"])
     check(len(report["plan"][0] if isinstance(report["plan"], list) else report["plan"]) > 8, "plan", report["plan"])
     said = " ".join(text_of(*files, "--coarse-start=4", "--iterations", "2"))
-    check("from 16 iterations on coarser images" in said, "no words of the start:", said)
+    check("from 8 iterations on coarser images" in said, "no words of the start:", said)
     planned = " ".join(text_of("y.npy", "h.npy", "--coarse-start=4", "--dry-run"))
     check("1×20×20" in planned, "no words of the plan:", planned)
     refused = text_of("--coarse-start", *files, fails=True)[1]

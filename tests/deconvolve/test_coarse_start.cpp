@@ -45,9 +45,9 @@ TEST_CASE("coarse start: fewer iterations come as near, and many to the same lik
             options.coarse_start = 20;
             const Deconvolved started = deconvolved(image, psf, options);
             CHECK(started.report.iterations == 5);
-            CHECK(started.report.coarse_iterations == 80);  // on two images
+            CHECK(started.report.coarse_iterations == 40);  // on two images
             options.coarse_start = 0;
-            options.iterations = 10;
+            options.iterations = 12;
             CHECK(started.report.last.likelihood > final_likelihood(image, psf, options));
             CHECK(started.report.last.likelihood > plain);
 
@@ -133,7 +133,7 @@ TEST_CASE("coarse start: held-out photons are left out of it, too") {
     options.photons = PhotonScale{};
     const Deconvolved found = deconvolved(image, psf, options);
     CHECK(found.report.searched > 0);
-    CHECK(found.report.coarse_iterations == 32);  // two images, twice
+    CHECK(found.report.coarse_iterations == 16);  // two images, twice
     CHECK(found.report.iterations >= 1);
     // The search begins as a deconvolution of what is left of the photons does.
     Volume data = to_volume(image, PixelType::float32);

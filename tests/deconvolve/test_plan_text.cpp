@@ -53,7 +53,7 @@ TEST_CASE(
     CHECK(plan.to_string() ==
           "object      z,y,x 288×2174×2174, transforms of 320×1120×2240\n"
           "on          gpu:0, all arrays in GPU memory: 6.00 GiB of 7.00 GiB in all\n"
-          "begins with 60 iterations on an image of 256×512×512, then 20 iterations on an image "
+          "begins with 20 iterations on an image of 256×512×512, then 20 iterations on an image "
           "of 256×1024×1024\n"
           "host memory 12.0 GiB\n");
 
