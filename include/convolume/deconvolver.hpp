@@ -99,7 +99,8 @@ struct DeconvolveOptions {
     /// does not grow with brightness.
     std::optional<PhotonScale> photons;
     /// Above 0: begins with so many iterations on each of one or two coarser images, whose pixels
-    /// are sums of two along each axis that is long enough and that the PSF blurs enough; their
+    /// are sums of two along each axis that is long enough and that the PSF blurs enough (along z
+    /// in the coarsest only, unless neither y nor x is); their
     /// estimate, interpolated, is what the `iterations` begin with. The same object is reached
     /// sooner. Of rl, rl-tv and shb; where an estimate is given, it is taken and this does nothing.
     int coarse_start = 0;
