@@ -26,8 +26,8 @@ struct Coarsening {
 };
 
 /// Along axes where the image is long enough, and where the PSF passes less than half of the
-/// contrast of detail that the coarse pixels cannot show. `keeps_planes`: along z only where neither
-/// y nor x is halved.
+/// contrast of detail that the coarse pixels cannot show. `keeps_planes`: along z only where
+/// neither y nor x is halved.
 Coarsening coarsening_of(const Problem& fine, bool keeps_planes);
 
 /// With the sums of pairs of the fine image as its image; a background that is known is that of so

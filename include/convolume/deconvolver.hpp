@@ -100,9 +100,9 @@ struct DeconvolveOptions {
     std::optional<PhotonScale> photons;
     /// Above 0: begins with so many iterations on each of one or two coarser images, whose pixels
     /// are sums of two along each axis that is long enough and that the PSF blurs enough (along z
-    /// in the coarsest only, unless neither y nor x is); their
-    /// estimate, interpolated, is what the `iterations` begin with. The same object is reached
-    /// sooner. Of rl, rl-tv and shb; where an estimate is given, it is taken and this does nothing.
+    /// in the coarsest only, unless neither y nor x is); their estimate, interpolated, is what the
+    /// `iterations` begin with. The same object is reached sooner. Of rl, rl-tv and shb; where an
+    /// estimate is given, it is taken and this does nothing.
     int coarse_start = 0;
     std::optional<index_t> max_host_bytes;  ///< as Options::max_host_bytes, arrays included
     /// The type that images will have, if it is known: uint8 and uint16 are then kept in 16 bits

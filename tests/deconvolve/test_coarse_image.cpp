@@ -245,8 +245,8 @@ TEST_CASE("coarse image: axes that are short or sharp are not halved") {
                            bool keeps_planes = false) {
         DeconvolveOptions options;
         options.boundary = edges;
-        const deconvolve::Problem problem = deconvolve::resolve_problem(
-            shape, to_volume(psf, PixelType::float64).view(), options);
+        const deconvolve::Problem problem =
+            deconvolve::resolve_problem(shape, to_volume(psf, PixelType::float64).view(), options);
         return deconvolve::coarsening_of(problem, keeps_planes).halved;
     };
     using Axes = std::array<bool, 3>;
