@@ -32,9 +32,11 @@ std::string to_string(const ImageMetadata& metadata) {
         text += message("values: stored * ", number_text(metadata.scaling->scale), " + ",
                         number_text(metadata.scaling->offset), "\n");
     if (metadata.images > 1)
-        text += message("images in the file: ", metadata.images, ", of which this is the first\n");
+        text += message("images in the file: ", metadata.images, "\nimage: ", metadata.image,
+                        metadata.image_name.empty() ? "" : " (" + metadata.image_name + ")", "\n");
     for (std::size_t c = 0; c < metadata.channel_names.size(); ++c)
         text += message("channel ", c, ": ", metadata.channel_names[c], "\n");
+    for (const std::string& note : metadata.notes) text += message("note: ", note, "\n");
     return text;
 }
 

@@ -83,19 +83,19 @@ BREAKS = {
         "io::contain_damage(false);",
         "campaign_damaged_hdf5"),
     "an HDF5 chunk may write beyond the memory for it": Break(
-        "io/hdf5_driver.cpp",
+        "io/hdf5/driver.cpp",
         "if (bytes > most_samples) return -1;",
         "",
         "test_io",
         "test_io"),
     "an HDF5 chunk that is too short is a whole one": Break(
-        "io/hdf5_dataset.cpp",
+        "io/hdf5/dataset.cpp",
         "if (limit.read() < static_cast<index_t>(bytes)) refuse(wrong_size);",
         "",
         "test_io",
         "test_io"),
     "pages of a TIFF may promise more than the file holds": Break(
-        "io/tiff_pages.cpp",
+        "io/tiff/pages.cpp",
         "if (room < 0 || table_room < 0)",
         "if (room < -(index_t{1} << 60) || table_room < -(index_t{1} << 60))",
         "campaign_small_files"),

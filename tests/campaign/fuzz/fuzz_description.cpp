@@ -7,10 +7,10 @@
 #include <string>
 
 #include "convolume/error.hpp"
-#include "io/bdv_xml.hpp"
-#include "io/imagej_text.hpp"
-#include "io/ome_xml.hpp"
-#include "io/shaped_text.hpp"
+#include "io/hdf5/bdv_xml.hpp"
+#include "io/ome/ome_xml.hpp"
+#include "io/tiff/imagej_text.hpp"
+#include "io/tiff/shaped_text.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <sys/syscall.h>
 
-#include "io/hdf5_handle.hpp"
+#include "io/hdf5/handle.hpp"
 #include "tests/campaign/fuzz/read_input.hpp"
 
 // All that is in this source is here, so that the linker does not take it from the library.

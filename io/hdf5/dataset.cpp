@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/hdf5/dataset.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "io/hdf5/driver.hpp"
+#include "io/strided.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// Deflate, the best of HDF5's own filters, makes at most this many bytes of one.
+constexpr index_t deflate_expansion = 1032;
+constexpr index_t hdf5_slack_bytes = 1 << 16;
+constexpr index_t bytes_read_at_once = index_t{64} << 20;
+// One row of chunks (twice that for ragged ends) is read once; more than 256 MiB is not worth it.
+constexpr index_t least_cache_bytes = index_t{1} << 20;
+constexpr index_t largest_cache_bytes = index_t{256} << 20;
+
+index_t bytes_of(const std::vector<index_t>& dims, PixelType type) {
+    index_t bytes = static_cast<index_t>(size_of(type));
+    for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
+    return bytes;
+}
+
+/// Opens `name` with a chunk cache of that size, or HDF5's own default for 0.
+Hdf5Id open_dataset(hid_t file, const std::string& name, index_t cache_bytes) {
+    const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+    if (cache_bytes > 0)
+        H5Pset_chunk_cache(access.get(), 12421,
+                           static_cast<std::size_t>(std::max(cache_bytes, least_cache_bytes)),
+                           H5D_CHUNK_CACHE_W0_DEFAULT);
+    return {H5Dopen2(file, name.c_str(), access.get()), H5Dclose};
+}
+
+}  // namespace
+
+Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
+                         bool allow_wide)
+    : file_(file),
+      dataset_(open_dataset(file_id, name, 0)),
+      full_name_(file.path() + ":" + (name[0] == '/' ? "" : "/") + name) {
+    if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
+    const Hdf5Id file_type(H5Dget_type(id()), H5Tclose);
+    const Hdf5Id space(H5Dget_space(id()), H5Sclose);
+    const Hdf5Id properties(H5Dget_create_plist(id()), H5Pclose);
+    if (!file_type || !space || !properties)
+        throw BadData(message(full_name_, " is damaged: ", hdf5_reason()));
+    auto type = pixel_type_of_hdf5(file_type.get());
+    if (!type && allow_wide && H5Tget_class(file_type.get()) == H5T_INTEGER &&
+        H5Tget_size(file_type.get()) == 8)
+        type = PixelType::float64;
+    if (!type)
+        throw BadData(
+            message(full_name_,
+                    " holds elements of a type that is not supported; store integers of up "
+                    "to 32 bits, float32, float64, or complex {r, i}"));
+    type_ = *type;
+    const int rank = H5Sget_simple_extent_ndims(space.get());
+    if (H5Sget_simple_extent_type(space.get()) != H5S_SIMPLE || rank < 1)
+        throw BadData(
+            message(full_name_, " is a single value, not an array; name another dataset"));
+    std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
+    H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
+    for (const hsize_t extent : extents) {
+        if (extent == 0) throw BadData(message(full_name_, " is empty: one of its extents is 0"));
+        dims_.push_back(static_cast<index_t>(std::min<hsize_t>(extent, INT64_MAX)));
+    }
+    chunk_.assign(dims_.size(), 1);
+    check_storage(properties.get());
+    plain_ = H5Pget_layout(properties.get()) != H5D_COMPACT &&
+             (stored_swapped(file_type.get(), type_).has_value() ||
+              H5Tget_precision(file_type.get()) == 64);
+    if (!allow_wide) {
+        storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, type_), file);
+        // HDF5 does not look whether filters make a whole chunk, and reads what lies behind.
+        if (chunked_ && storage_.kind == Hdf5Storage::Kind::library) plain_ = false;
+    }
+
+    double row_bytes = static_cast<double>(size_of(type_)) * static_cast<double>(chunk_[0]);
+    for (std::size_t d = 1; d < dims_.size(); ++d)
+        row_bytes *= static_cast<double>(std::max(dims_[d], chunk_[d]));
+    dataset_ = open_dataset(
+        file_id, name,
+        static_cast<index_t>(std::min(2 * row_bytes, static_cast<double>(largest_cache_bytes))));
+    if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
+}
+
+Hdf5Dataset::~Hdf5Dataset() {
+    const Hdf5Lock lock;
+    dataset_.close();
+}
+
+void Hdf5Dataset::check_storage(hid_t properties) {
+    const H5D_layout_t layout = H5Pget_layout(properties);
+    if (layout == H5D_VIRTUAL || H5Pget_external_count(properties) > 0)
+        throw BadData(message(full_name_,
+                              " has its pixels in other files; copy them to one dataset first "
+                              "(h5repack can)"));
+    chunked_ = layout == H5D_CHUNKED;
+    index_t limit = 1;
+    index_t least = 0;
+    try {
+        least = bytes_of(dims_, type_);
+        if (layout == H5D_CHUNKED) {
+            std::vector<hsize_t> chunk(dims_.size());
+            if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) !=
+                static_cast<int>(chunk.size()))
+                throw BadData(message(full_name_, " has damaged chunks: ", hdf5_reason()));
+            for (std::size_t d = 0; d < chunk.size(); ++d)
+                chunk_[d] = std::max<index_t>(static_cast<index_t>(chunk[d]), 1);
+            limit = deflate_expansion;
+            least = std::max(least, bytes_of(chunk_, type_));
+            check_filters(properties);
+        }
+    } catch (const InvalidArgument&) {
+        least = INT64_MAX;
+    }
+    if (least / limit > file_.size() + (limit > 1 ? hdf5_slack_bytes : 0))
+        throw BadData(
+            message(full_name_, " claims ", dims_text(dims_), " ", to_string(type_),
+                    " pixels in a file of ", file_.size(),
+                    " bytes, which cannot hold them; it is damaged or was never written"));
+}
+
+void Hdf5Dataset::check_filters(hid_t properties) {
+    const int filters = H5Pget_nfilters(properties);
+    for (int i = 0; i < filters; ++i) {
+        unsigned flags = 0;
+        unsigned configuration = 0;
+        std::size_t values = 0;
+        std::array<char, 100> name{};
+        const H5Z_filter_t filter =
+            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
+                           name.size(), name.data(), &configuration);
+        plug_ins_ = plug_ins_ || filter >= H5Z_FILTER_RESERVED;
+        weak_filters_ =
+            weak_filters_ || (filter < H5Z_FILTER_RESERVED && filter != H5Z_FILTER_DEFLATE &&
+                              filter != H5Z_FILTER_SHUFFLE);
+        if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
+            throw BadData(
+                message(full_name_, " is compressed by the HDF5 filter ", filter, " (", name.data(),
+                        "), which is not installed; install its plug-in or rewrite the file with "
+                        "h5repack -f GZIP=1"));
+    }
+}
+
+void Hdf5Dataset::read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                           void* target) const {
+    const Hdf5Id file_space(H5Dget_space(id()), H5Sclose);
+    const Hdf5Id memory_space(
+        H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+    const Hdf5Id type = memory_type(type_);
+    if (!file_space || !memory_space ||
+        H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                            nullptr) < 0 ||
+        H5Dread(id(), type.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, target) < 0)
+        refuse(hdf5_reason());
+}
+
+std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& place,
+                                                 unsigned& skipped) const {
+    std::vector<hsize_t> start(place.size());
+    for (std::size_t d = 0; d < place.size(); ++d)
+        start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
+    const Hdf5Lock lock;
+    hsize_t bytes = 0;
+    constexpr const char* wrong_size = "a chunk has another size than its dataset says";
+    // HDF5 1.10 gives some size for chunks that were never written.
+    if (H5Dget_chunk_storage_size(id(), start.data(), &bytes) < 0 || bytes == 0) return {};
+    if (bytes > static_cast<hsize_t>(file_.size())) {
+        unsigned skips = 0;
+        haddr_t address = HADDR_UNDEF;
+        hsize_t indexed = 0;
+        if (H5Dget_chunk_info_by_coord(id(), start.data(), &skips, &address, &indexed) < 0)
+            refuse(hdf5_reason());
+        // H5Dread would take what lies behind the chunk in memory for the rest of it.
+        if (address != HADDR_UNDEF) refuse(wrong_size);
+        return {};
+    }
+    std::vector<char> stored(bytes);
+    std::uint32_t mask = 0;
+    // HDF5 reads as much as the chunk's index says. Of chunks without filters, the size above does
+    // not come from there.
+    const Hdf5SampleLimit limit(static_cast<index_t>(bytes));
+    if (H5Dread_chunk(id(), H5P_DEFAULT, start.data(), &mask, stored.data()) < 0) {
+        throw_failed_hdf5_read();
+        return {};
+    }
+    if (limit.read() < static_cast<index_t>(bytes)) refuse(wrong_size);
+    skipped = mask;
+    return stored;
+}
+
+void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) const {
+    const std::size_t rank = place.size();
+    std::vector<hsize_t> start(rank);
+    std::vector<hsize_t> count(rank);
+    std::size_t there = 1;
+    for (std::size_t d = 0; d < rank; ++d) {
+        const index_t begin = place[d] * chunk_[d];
+        start[d] = static_cast<hsize_t>(begin);
+        count[d] = static_cast<hsize_t>(std::min(chunk_[d], dims_[d] - begin));
+        there *= count[d];
+    }
+    std::vector<char> rows(there * size_of(type_));
+    {
+        const Hdf5Lock lock;
+        read_box(start, count, rows.data());
+    }
+    const std::size_t row_bytes = count.back() * size_of(type_);
+    for (std::size_t row = 0; row < there / count.back(); ++row) {
+        std::size_t rest = row;
+        std::size_t to = 0;
+        std::size_t stride = static_cast<std::size_t>(chunk_.back());
+        for (std::size_t d = rank - 1; d-- > 0;) {
+            to += rest % count[d] * stride;
+            rest /= count[d];
+            stride *= static_cast<std::size_t>(chunk_[d]);
+        }
+        std::memcpy(samples + to * size_of(type_), rows.data() + row * row_bytes, row_bytes);
+    }
+}
+
+void Hdf5Dataset::refuse(const std::string& reason) const {
+    file_.check_unchanged();
+    throw BadData(
+        message(full_name_, " cannot be read: ", reason, "; the file is damaged, copy it again"));
+}
+
+Hdf5Volume Hdf5Dataset::volume(const AxisLayout& layout, index_t t, index_t c) const {
+    const std::size_t rank = dims_.size();
+    const std::size_t added = layout.dims.size() > rank ? layout.dims.size() - rank : 0;
+    const std::size_t dropped = rank > layout.dims.size() ? rank - layout.dims.size() : 0;
+    const std::vector<index_t> start = layout.position(t, c, 0);
+    Hdf5Volume volume;
+    volume.first.assign(rank, 0);
+    for (std::size_t d = dropped; d < rank; ++d) {
+        const std::size_t in_layout = d + added - dropped;
+        volume.first[d] = start[in_layout];
+        const auto axis = std::string("ZYX").find(layout.axes[in_layout]);
+        if (axis != std::string::npos) volume.dimension[axis] = static_cast<int>(d);
+    }
+    return volume;
+}
+
+void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const {
+    std::vector<hsize_t> first(volume.first.begin(), volume.first.end());
+    std::vector<hsize_t> count(first.size(), 1);
+    for (int axis = 0; axis < 3; ++axis) {
+        const int d = volume.dimension[static_cast<std::size_t>(axis)];
+        if (d < 0) continue;
+        first[static_cast<std::size_t>(d)] += static_cast<hsize_t>(box.begin[axis]);
+        count[static_cast<std::size_t>(d)] = static_cast<hsize_t>(target.shape[axis]);
+    }
+    // HDF5 gives the box in the order of its dimensions.
+    Index3 strides{0, 0, 0};
+    index_t stride = 1;
+    int split = 2;
+    for (std::size_t d = first.size(); d-- > 0;)
+        for (int axis = 0; axis < 3; ++axis)
+            if (volume.dimension[static_cast<std::size_t>(axis)] == static_cast<int>(d)) {
+                strides[axis] = stride;
+                stride *= target.shape[axis];
+                if (target.shape[axis] > 1) split = axis;
+            }
+    if (volume.dimension[static_cast<std::size_t>(split)] < 0) {
+        // One sample.
+        read_box(first, count, target.data);
+        return;
+    }
+    const auto slowest =
+        static_cast<std::size_t>(volume.dimension[static_cast<std::size_t>(split)]);
+
+    // Whole rows of chunks, about 64 MiB at a time.
+    const index_t extent = target.shape[split];
+    const index_t layer_bytes =
+        element_count(target.shape) / extent * static_cast<index_t>(size_of(type_));
+    const index_t chunk = chunk_[slowest];
+    const index_t layers = std::max<index_t>(bytes_read_at_once / layer_bytes / chunk, 1) * chunk;
+    const auto origin = static_cast<index_t>(first[slowest]);
+    std::vector<char> buffer;
+    for (index_t at = 0; at < extent;) {
+        const index_t end = std::min(extent, (origin + at) / chunk * chunk + layers - origin);
+        Box3 part{{0, 0, 0}, target.shape};
+        part.begin[split] = at;
+        part.end[split] = end;
+        const ImageView to = subview(target, part);
+        first[slowest] = static_cast<hsize_t>(origin + at);
+        count[slowest] = static_cast<hsize_t>(end - at);
+        const bool in_place =
+            is_contiguous(to) && split == 0 && strides == contiguous_strides(target.shape);
+        if (in_place) {
+            read_box(first, count, to.data);
+        } else {
+            buffer.resize(static_cast<std::size_t>((end - at) * layer_bytes));
+            read_box(first, count, buffer.data());
+            copy_view({buffer.data(), to.type, to.shape, strides}, to);
+        }
+        at = end;
+    }
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One dataset: what it holds, and boxes of it.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "io/axis_layout.hpp"
+#include "io/hdf5/storage.hpp"
+
+namespace convolume::io {
+
+/// A volume of a dataset: where it begins along every dimension, and which dimension is z, y, x.
+struct Hdf5Volume {
+    std::vector<index_t> first;
+    std::array<int, 3> dimension{-1, -1, -1};  ///< -1: there is none
+};
+
+class Hdf5Dataset {
+  public:
+    /// Throws BadData for what cannot be read or claims more than `file` can hold. Integers of 64
+    /// bits, which no PixelType holds, can be read with `allow_wide`: as float64.
+    Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
+                bool allow_wide = false);
+    ~Hdf5Dataset();
+    Hdf5Dataset(const Hdf5Dataset&) = delete;
+    Hdf5Dataset& operator=(const Hdf5Dataset&) = delete;
+
+    hid_t id() const { return dataset_.get(); }
+    PixelType type() const { return type_; }
+    const std::vector<index_t>& dims() const { return dims_; }
+    /// 1s where it is not chunked.
+    const std::vector<index_t>& chunk() const { return chunk_; }
+    const Hdf5Storage& storage() const { return storage_; }
+    const RawFile& file() const { return file_; }
+    /// "file.h5:/name"
+    const std::string& full_name() const { return full_name_; }
+
+    /// Channel c at time t of a dataset with that layout, which may have more or fewer leading
+    /// dimensions of 1.
+    Hdf5Volume volume(const AxisLayout& layout, index_t t, index_t c) const;
+
+    /// Looks every chunk up in a helper process, if damage is to be contained, and throws what
+    /// comes of it (io/helper_process.hpp). The thread holds Hdf5Lock.
+    void try_chunks() const;
+    /// Whether HDF5 may read samples in this process: damage need not be contained, or can do no
+    /// harm. read_in_helper() is for the others.
+    bool is_trusted() const;
+    index_t chunk_bytes() const;
+
+    /// Reads a box of the volume through HDF5.
+    void read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
+    /// Reads a box of `count` elements along every dimension to `target`, contiguous.
+    void read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                  void* target) const;
+    /// The same in helper processes. The thread holds Hdf5Lock.
+    void read_in_helper(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
+    void read_box_in_helper(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                            void* target) const;
+    /// The bytes of the chunk at that place among the chunks, and the filters that it did not go
+    /// through; no bytes where HDF5 does not give them, mostly since it was never written.
+    std::vector<char> read_stored_chunk(const std::vector<index_t>& place, unsigned& skipped) const;
+
+    /// Reads that chunk through HDF5. What lies beyond the end of the dataset stays as it is.
+    void read_chunk(const std::vector<index_t>& place, char* samples) const;
+
+    /// Throws BadData, or IoError when the file was changed since it was opened.
+    [[noreturn]] void refuse(const std::string& reason) const;
+
+  private:
+    void check_storage(hid_t properties);
+    void check_filters(hid_t properties);
+
+    const RawFile& file_;
+    Hdf5Id dataset_;
+    std::string full_name_;
+    PixelType type_ = PixelType::uint8;
+    std::vector<index_t> dims_;
+    std::vector<index_t> chunk_;
+    Hdf5Storage storage_;
+    bool chunked_ = false;
+    bool plug_ins_ = false;      // among the filters
+    bool weak_filters_ = false;  // of HDF5: those that can crash on damaged samples
+    bool plain_ = false;         // samples that HDF5 need neither convert nor decode
+};
+
+}  // namespace convolume::io

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/hdf5/output.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "convolume/error.hpp"
+
+namespace convolume::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Identifies the state of a file; empty where there is none.
+std::string state_of(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    return message(status.st_dev, " ", status.st_ino, " ", status.st_size, " ",
+                   status.st_mtim.tv_sec, " ", status.st_mtim.tv_nsec);
+}
+
+index_t bytes_of(const std::string& path) {
+    std::error_code failed;
+    const auto bytes = fs::file_size(path, failed);
+    return failed ? 0 : static_cast<index_t>(bytes);
+}
+
+/// Large datasets begin at a page of memory, so that whole pages are read and written.
+Hdf5Id file_access() {
+    constexpr hsize_t least_bytes = 1 << 20;
+    constexpr hsize_t alignment_bytes = 4096;
+    Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    if (!access || H5Pset_alignment(access.get(), least_bytes, alignment_bytes) < 0)
+        throw IoError(message("HDF5 cannot prepare a file: ", hdf5_write_reason()));
+    return access;
+}
+
+}  // namespace
+
+Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes)
+    : name_(path.dataset.empty() ? "/data" : path.dataset),
+      adds_(overwrite && !path.dataset.empty()),
+      copied_(adds_ ? state_of(path.file) : std::string()),
+      output_(path.file, overwrite,
+              copied_.empty() ? expected_bytes : checked_add(expected_bytes, bytes_of(path.file))) {
+    if (!copied_.empty()) copy_existing();
+    const Hdf5Lock lock;
+    try {
+        if (!copied_.empty()) {
+            open_copy();
+            remove_dataset();
+        } else {
+            const Hdf5Id access = file_access();
+            file_ = Hdf5Id(
+                H5Fcreate(output_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
+                H5Fclose);
+            check(static_cast<bool>(file_));
+        }
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+Hdf5Output::~Hdf5Output() {
+    close();
+}
+
+void Hdf5Output::copy_existing() {
+    // Whoever may not write the file may not replace it by a copy either.
+    if (::access(output_.target().c_str(), W_OK) != 0)
+        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",
+                                   std::strerror(errno), "; write to another file"));
+    std::error_code failed;
+    fs::copy_file(output_.target(), output_.temporary(), fs::copy_options::overwrite_existing,
+                  failed);
+    if (failed) throw IoError(output_.failure(failed.message()));
+}
+
+void Hdf5Output::open_copy() {
+    const Hdf5Id access = file_access();
+    file_ = Hdf5Id(H5Fopen(output_.temporary().c_str(), H5F_ACC_RDWR, access.get()), H5Fclose);
+    if (!file_)
+        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",
+                                   hdf5_reason(), "; write to another file"));
+}
+
+void Hdf5Output::remove_dataset() {
+    const auto refuse = [&](const std::string& part, const char* reason) {
+        throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ", part,
+                                   " ", reason, "; choose another name"));
+    };
+    // Each part of the name is looked at before what it leads to.
+    for (std::size_t end = name_.find('/', 1);; end = name_.find('/', end + 1)) {
+        const std::string part = name_.substr(0, end);
+        const htri_t there = H5Lexists(file_.get(), part.c_str(), H5P_DEFAULT);
+        check(there >= 0);
+        if (there == 0) return;
+        H5L_info_t link;
+        check(H5Lget_info(file_.get(), part.c_str(), &link, H5P_DEFAULT) >= 0);
+        // Behind an external link lies another file, which must not be touched.
+        if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT)
+            refuse(part, "is a link to another file");
+        const Hdf5Id found(H5Oopen(file_.get(), part.c_str(), H5P_DEFAULT), H5Oclose);
+        if (!found) refuse(part, "is a link that leads nowhere");
+        const bool last = end == std::string::npos;
+        if (last && H5Iget_type(found.get()) != H5I_DATASET) refuse(part, "is not a dataset");
+        if (!last && H5Iget_type(found.get()) != H5I_GROUP) refuse(part, "is not a group");
+        if (last) break;
+    }
+    check(H5Ldelete(file_.get(), name_.c_str(), H5P_DEFAULT) >= 0);
+}
+
+void Hdf5Output::create_dataset(hid_t type, const std::vector<hsize_t>& dims, hid_t properties) {
+    const Hdf5Lock lock;
+    const Hdf5Id space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+                       H5Sclose);
+    const Hdf5Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+    check(space && links && H5Pset_create_intermediate_group(links.get(), 1) >= 0);
+    dataset_ = Hdf5Id(H5Dcreate2(file_.get(), name_.c_str(), type, space.get(), links.get(),
+                                 properties, H5P_DEFAULT),
+                      H5Dclose);
+    if (!dataset_)
+        throw CannotCreate(message("cannot create the dataset ", name_, " in ", output_.target(),
+                                   ": ", hdf5_write_reason()));
+}
+
+void Hdf5Output::write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                       hid_t type, const void* data) {
+    const Hdf5Lock lock;
+    const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
+    const Hdf5Id memory_space(
+        H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+    check(file_space && memory_space &&
+          H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                              nullptr) >= 0 &&
+          H5Dwrite(dataset_.get(), type, memory_space.get(), file_space.get(), H5P_DEFAULT, data) >=
+              0);
+}
+
+void Hdf5Output::write_chunk(const std::vector<hsize_t>& start, const std::vector<char>& stored) {
+    {
+        const Hdf5Lock lock;
+        check(H5Dwrite_chunk(dataset_.get(), H5P_DEFAULT, 0, start.data(), stored.size(),
+                             stored.data()) >= 0);
+    }
+    output_.count_written(static_cast<index_t>(stored.size()));
+}
+
+index_t Hdf5Output::dataset_offset() const {
+    const Hdf5Lock lock;
+    const haddr_t offset = H5Dget_offset(dataset_.get());
+    check(offset != HADDR_UNDEF);
+    return static_cast<index_t>(offset);
+}
+
+void Hdf5Output::commit() {
+    {
+        const Hdf5Lock lock;
+        check(dataset_.close());
+        check(file_.close());
+    }
+    // What is left of a race: a change between this line and the renaming.
+    if (adds_ && state_of(output_.target()) != copied_)
+        throw IoError(
+            message(output_.target(), " was changed while ", name_,
+                    " was written into a copy of it: nothing was replaced; run it again"));
+    output_.commit();
+}
+
+void Hdf5Output::check(bool done) const {
+    if (!done) throw IoError(output_.failure(hdf5_write_reason()));
+}
+
+bool Hdf5Output::close() {
+    const Hdf5Lock lock;
+    const bool dataset_closed = dataset_.close();
+    return file_.close() && dataset_closed;
+}
+
+}  // namespace convolume::io

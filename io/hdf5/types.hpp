@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Pixel types in HDF5: numbers, and compounds {r, i} for complex ones, as h5py has them.
+
+#include <optional>
+
+#include "convolume/image_view.hpp"
+#include "io/hdf5/handle.hpp"
+
+namespace convolume::io {
+
+/// Bytes that a file may need besides its samples.
+inline constexpr index_t hdf5_header_bytes = 1 << 16;
+
+/// The type as it lies in this machine's memory.
+Hdf5Id memory_type(PixelType type);
+
+/// The pixel type that holds elements of `file_type`, whatever its byte order; nothing if none
+/// does.
+std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type);
+
+/// Whether elements of `file_type` are those of memory_type(type) with their bytes in the other
+/// order; nothing if they differ otherwise.
+std::optional<bool> stored_swapped(hid_t file_type, PixelType type);
+
+}  // namespace convolume::io

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "convolume/error.hpp"
+#include "convolume/signal_file.hpp"
+#include "io/axis_layout.hpp"
+#include "io/file_kind.hpp"
+#include "io/signal/formats.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// How `type` is stored in a raw file `path`; nothing where it does not name one. Throws for a name
+/// that does not fit.
+std::optional<StoredType> raw_stored_type(const std::string& path, SampleType type,
+                                          const CreateSignalOptions& options) {
+    if (has_extension(path, ".raw") || has_extension(path, ".bin"))
+        return options.stored.value_or(stored_type_of(type));
+    const auto named = stored_type_of_name(path);
+    if (!named) return std::nullopt;
+    if (options.stored && *options.stored != *named)
+        throw InvalidArgument(message("cannot write ", path, " as ", to_string(*options.stored),
+                                      ": its name says ", to_string(*named),
+                                      "; change one of them"));
+    if (*named == stored_type_of(type) ||
+        (is_integer(*named) && *named != StoredType::int64 && type != SampleType::int64 &&
+         is_complex(*named) == is_complex(stored_type_of(type))))
+        return named;
+    constexpr std::pair<SampleType, const char*> fitting[] = {
+        {SampleType::float32, "*.f32"},
+        {SampleType::float64, "*.f64"},
+        {SampleType::complex64, "*.c64, *.ci16"},
+        {SampleType::complex128, "*.c128, *.ci16"},
+        {SampleType::int64, "*.i64"}};
+    const auto* const fits = std::find_if(std::begin(fitting), std::end(fitting),
+                                          [&](const auto& name) { return name.first == type; });
+    throw InvalidArgument(message("cannot write ", path, ": the samples are ", to_string(type),
+                                  "; name the file ", fits->second));
+}
+
+void check_unknown_length(const std::string& path, const std::vector<index_t>& dims) {
+    if (dims.back() != unknown_samples) return;
+    for (std::size_t d = 0; d + 1 < dims.size(); ++d)
+        if (dims[d] != 1)
+            throw InvalidArgument(message("cannot write ", path,
+                                          ": of signals of unknown length, "
+                                          "one is written at a time; use one filter"));
+}
+
+/// RIFF, RF64 and Wave64.
+bool is_wav(const RawFile& file) {
+    const std::string head = file.head(16);
+    if (head.size() < 16) return false;
+    static const std::string wave64("riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1\x00\x00", 16);
+    const bool wave = head.compare(8, 4, "WAVE") == 0;
+    return (wave && (head.starts_with("RIFF") || head.starts_with("RF64"))) || head == wave64;
+}
+
+void refuse_raw_options(const std::string& file, const OpenSignalOptions& options) {
+    if (options.raw_signals || options.raw_samples)
+        throw InvalidArgument(message(file,
+                                      " has a header that tells its shape, and cannot be split; "
+                                      "leave out what raw files need (raw_signals, raw_samples)"));
+    if (options.raw_header || options.raw_byte_order)
+        throw InvalidArgument(message(file,
+                                      " is no raw file, and says where and how its samples lie; "
+                                      "leave that out (raw_header, raw_byte_order)"));
+}
+
+void refuse_stored(const std::string& file, const CreateSignalOptions& options) {
+    if (options.stored)
+        throw InvalidArgument(message(file,
+                                      " holds samples as they are computed; leave their type "
+                                      "out (stored), or write a raw or WAV file"));
+}
+
+}  // namespace
+
+index_t SignalInfo::signals() const {
+    index_t signals = 1;
+    for (std::size_t d = 0; d + 1 < dims.size(); ++d) signals *= dims[d];
+    return signals;
+}
+
+std::string SignalInfo::to_string() const {
+    std::string text = length_known() ? dims_text(dims) : "samples until their end,";
+    text += message(' ', convolume::to_string(type));
+    if (!stored.empty()) text += message(" (stored as ", stored, ")");
+    if (sampling_rate_hz) text += message(", ", *sampling_rate_hz, " Hz");
+    return text;
+}
+
+index_t SignalReader::read_until_end(index_t signal, index_t begin, index_t count, void* to) {
+    read(signal, begin, count, to);
+    return count;
+}
+
+ByteOrder parse_byte_order(std::string_view text) {
+    if (text == "little") return ByteOrder::little;
+    if (text == "big") return ByteOrder::big;
+    throw InvalidArgument(message("a byte order is little or big, not \"", text, "\"; choose one"));
+}
+
+std::unique_ptr<SignalReader> open_signal(const std::string& path,
+                                          const OpenSignalOptions& options) {
+    const PathSpec spec = parse_path(path);
+    const auto named = stored_type_of_name(spec.file);
+    const FileKind kind = named ? FileKind::other : kind_of(RawFile(spec.file));
+    const bool wav = !named && kind == FileKind::other && is_wav(RawFile(spec.file));
+    if (kind != FileKind::other || wav) refuse_raw_options(spec.file, options);
+    if (kind == FileKind::hdf5) return open_hdf5_signal(spec);
+    if (!spec.dataset.empty())
+        throw InvalidArgument(message(spec.file, " is not an HDF5 file and has no dataset ",
+                                      spec.dataset, "; give the path of the file alone"));
+    if (kind == FileKind::npy) return open_npy_signal(spec.file);
+    if (wav) return open_wav_signal(spec.file);
+    if (kind == FileKind::tiff)
+        throw BadData(message(spec.file, " is a TIFF image, not signals; save them as NPY"));
+    const auto type = named ? named : options.raw_type;
+    if (!type)
+        throw BadData(
+            message(spec.file,
+                    " is not an NPY, HDF5 or WAV file, and its name does not tell what else; "
+                    "name it *.f32, *.c64, … or give its type (raw_type)"));
+    return open_raw_signal(spec.file, *type, options);
+}
+
+const char* to_string(SampleType type) {
+    switch (type) {
+        case SampleType::float32:
+            return "float32";
+        case SampleType::float64:
+            return "float64";
+        case SampleType::complex64:
+            return "complex64";
+        case SampleType::complex128:
+            return "complex128";
+        case SampleType::int64:
+            return "int64";
+    }
+    throw InternalError("a sample type outside its enumeration");
+}
+
+index_t bytes_of(SampleType type) {
+    return type == SampleType::float32 ? 4 : type == SampleType::complex128 ? 16 : 8;
+}
+
+StoredType stored_type_of(SampleType type) {
+    return parse_stored_type(to_string(type));
+}
+
+SampleType sample_type_of(PixelType type) {
+    switch (type) {
+        case PixelType::float32:
+            return SampleType::float32;
+        case PixelType::float64:
+            return SampleType::float64;
+        case PixelType::complex64:
+            return SampleType::complex64;
+        case PixelType::complex128:
+            return SampleType::complex128;
+        default:
+            throw InvalidArgument(message("signals are not written as ", to_string(type),
+                                          "; convert them to float32"));
+    }
+}
+
+std::unique_ptr<SignalWriter> create_signal(const std::string& path,
+                                            const std::vector<index_t>& dims, SampleType type,
+                                            const CreateSignalOptions& options) {
+    const PathSpec spec = parse_path(path);
+    if (dims.empty() || total_bytes(dims, bytes_of(type)) == 0)
+        throw InvalidArgument(message("cannot write ", path, ": there are no samples"));
+    check_unknown_length(path, dims);
+    if (names_hdf5(spec.file)) {
+        refuse_stored(spec.file, options);
+        if (dims.back() == unknown_samples)
+            throw InvalidArgument(message("cannot write ", path,
+                                          ": the number of samples of an "
+                                          "HDF5 dataset must be known before; write .npy or .f32"));
+        return create_hdf5_signal(spec, dims, type, options);
+    }
+    if (!spec.dataset.empty())
+        throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
+                                      " names one; give the path of the file alone"));
+    if (const auto stored = raw_stored_type(spec.file, type, options))
+        return create_raw_signal(spec.file, dims, type, *stored, options);
+    if (has_extension(spec.file, ".wav")) return create_wav_signal(spec.file, dims, type, options);
+    if (has_extension(spec.file, ".npy")) {
+        refuse_stored(spec.file, options);
+        return create_npy_signal(spec.file, dims, type, options);
+    }
+    throw InvalidArgument(
+        message("the extension of ", path,
+                " names no format that signals are written in; "
+                "use .npy, .h5, .wav, .f32, .f64, .c64, .c128, .i16, .ci16, … or .raw"));
+}
+
+std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row) {
+    std::vector<index_t> at(dims.size() - 1);
+    for (std::size_t d = at.size(); d-- > 0; row /= dims[d]) at[d] = row % dims[d];
+    return at;
+}
+
+void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count) {
+    index_t rows = 1;
+    for (std::size_t d = 0; d + 1 < dims.size(); ++d) rows *= dims[d];
+    if (row < 0 || row >= rows || begin < 0 || count < 0 || begin > dims.back() - count)
+        throw InvalidArgument(message("samples ", begin, " … ", begin + count - 1, " of signal ",
+                                      row, " were asked of ", dims_text(dims)));
+}
+
+index_t total_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
+    index_t bytes = bytes_each;
+    for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
+    return bytes;
+}
+
+index_t expected_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
+    return dims.back() == unknown_samples ? 0 : total_bytes(dims, bytes_each);
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/signal/wav_chunks.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "convolume/error.hpp"
+
+namespace convolume::io {
+namespace {
+
+constexpr std::uint64_t unknown_bytes = 0xFFFFFFFF;  ///< of 32 bits
+constexpr index_t most_format_bytes = 4096;
+constexpr int most_chunks = 10000;
+
+std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t width) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < width; ++i)
+        value = value << 8 | static_cast<unsigned char>(bytes[at + width - 1 - i]);
+    return value;
+}
+
+void append(std::string& bytes, std::uint64_t value, std::size_t width) {
+    for (std::size_t i = 0; i < width; ++i) bytes += static_cast<char>(value >> 8 * i);
+}
+
+/// How chunks begin: a name, then the bytes that follow, or in Wave64 those of the whole chunk.
+struct Layout {
+    std::size_t name_bytes = 4, size_bytes = 4;
+    bool whole = false;
+    index_t alignment = 2;
+    index_t header() const { return static_cast<index_t>(name_bytes + size_bytes); }
+};
+
+class Walk {
+  public:
+    explicit Walk(const RawFile& file) : file_(file) {
+        const std::string head = file.head(40);
+        if (head.size() >= 12 && head.substr(8, 4) == "WAVE" &&
+            (head.starts_with("RIFF") || head.starts_with("RF64"))) {
+            at_ = 12;
+            const std::uint64_t size = number_at(head, 4, 4);
+            if (head.starts_with("RIFF") && size < 0x7FFFFF00) check_promise(size);
+        } else if (head.size() == 40 && head.starts_with("riff") && head.substr(24, 4) == "wave") {
+            layout_ = {16, 8, true, 8};
+            at_ = 40;
+            check_promise(number_at(head, 16, 8));
+        } else {
+            throw BadData(message(file.path(),
+                                  " cannot be read as WAV: it is neither RIFF nor RF64 nor Wave64; "
+                                  "convert it"));
+        }
+    }
+
+    WavChunks run() {
+        WavChunks found;
+        bool has_samples = false;
+        for (int count = 0; at_ + layout_.header() <= file_.size(); ++count) {
+            if (count == most_chunks) damaged(message("it has more than ", most_chunks, " chunks"));
+            const std::string name = begin_chunk();
+            if (name == "ds64") {
+                read_large_sizes();
+            } else if (name == "fmt ") {
+                found.format = content(most_format_bytes);
+            } else if (name == "data" && !has_samples) {
+                has_samples = true;
+                found.samples_at = at_;
+                found.sample_bytes = size_of_samples();
+                size_ = static_cast<std::uint64_t>(found.sample_bytes);
+            } else if (size_ > rest()) {
+                damaged("a chunk of it goes beyond its end");
+            }
+            if (has_samples && !found.format.empty()) return found;
+            const index_t bytes = static_cast<index_t>(std::min(size_, rest()));
+            const index_t padded = (bytes + layout_.alignment - 1) / layout_.alignment;
+            at_ += padded * layout_.alignment;
+        }
+        damaged(has_samples ? "it does not say what its samples are" : "it holds no samples");
+    }
+
+  private:
+    [[noreturn]] void damaged(const std::string& why) const {
+        throw BadData(message(file_.path(), " cannot be read as WAV: ", why,
+                              "; it is damaged, copy it again"));
+    }
+    void check_promise(std::uint64_t bytes) const {
+        if (bytes > static_cast<std::uint64_t>(file_.size()) && bytes < std::uint64_t{1} << 62)
+            throw BadData(message(file_.path(), " has ", file_.size(),
+                                  " bytes, and its header names ", bytes,
+                                  "; it is truncated, copy it again"));
+    }
+    std::uint64_t rest() const { return static_cast<std::uint64_t>(file_.size() - at_); }
+
+    /// The chunk's name; at_ is then where its content begins, of size_ bytes.
+    std::string begin_chunk() {
+        std::string head(static_cast<std::size_t>(layout_.header()), '\0');
+        file_.read(at_, head.data(), layout_.header());
+        at_ += layout_.header();
+        size_ = number_at(head, layout_.name_bytes, layout_.size_bytes);
+        if (layout_.whole) {
+            const auto header = static_cast<std::uint64_t>(layout_.header());
+            if (size_ < header) damaged("a chunk is shorter than its own header");
+            size_ -= header;
+        }
+        return head.substr(0, 4);
+    }
+    std::string content(index_t most) const {
+        if (size_ > rest() || size_ > static_cast<std::uint64_t>(most))
+            damaged(message("one of its chunks has ", size_, " bytes"));
+        std::string bytes(static_cast<std::size_t>(size_), '\0');
+        if (!bytes.empty()) file_.read(at_, bytes.data(), static_cast<index_t>(size_));
+        return bytes;
+    }
+    /// Of RF64: sizes that 32 bits do not hold.
+    void read_large_sizes() {
+        const std::string sizes = content(most_format_bytes);
+        if (sizes.size() < 16) damaged("its chunk of sizes is too short");
+        check_promise(number_at(sizes, 0, 8));
+        large_samples_ = number_at(sizes, 8, 8);
+    }
+    index_t size_of_samples() const {
+        const bool unknown = !layout_.whole && size_ == unknown_bytes;
+        const std::uint64_t named = unknown && large_samples_ > 0 ? large_samples_ : size_;
+        return static_cast<index_t>(named == 0 ? rest() : std::min(named, rest()));
+    }
+
+    const RawFile& file_;
+    Layout layout_;
+    index_t at_ = 0;
+    std::uint64_t size_ = 0;
+    std::uint64_t large_samples_ = 0;
+};
+
+}  // namespace
+
+WavChunks find_wav_chunks(const RawFile& file) {
+    return Walk(file).run();
+}
+
+std::string wav_header(const WavChunks& chunks) {
+    const auto samples = static_cast<std::uint64_t>(chunks.sample_bytes);
+    const std::uint64_t all = samples + chunks.format.size() + 100;
+    const bool large = all > std::numeric_limits<std::uint32_t>::max();
+    std::string header = large ? "RF64" : "RIFF";
+    std::string body = "WAVE";
+    if (large) {
+        const std::uint64_t frame = chunks.format.size() < 14 ? 1 : number_at(chunks.format, 12, 2);
+        body += "ds64";
+        append(body, 28, 4);
+        append(body, 4 + 36 + 8 + chunks.format.size() + chunks.format.size() % 2 + 8 + samples, 8);
+        append(body, samples, 8);
+        append(body, frame == 0 ? 0 : samples / frame, 8);
+        append(body, 0, 4);
+    }
+    body += "fmt ";
+    append(body, chunks.format.size(), 4);
+    body += chunks.format;
+    if (chunks.format.size() % 2 != 0) body += '\0';
+    body += "data";
+    append(body, large ? unknown_bytes : samples, 4);
+    append(header, large ? unknown_bytes : body.size() + samples, 4);
+    return header + body;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tiff/directory.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace convolume::io {
+namespace {
+
+enum Type : std::uint16_t {
+    type_byte = 1,
+    type_ascii = 2,
+    type_short = 3,
+    type_long = 4,
+    type_rational = 5,
+    type_long8 = 16
+};
+
+template <class T>
+void append(std::string& bytes, T value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+std::size_t even(std::size_t bytes) {
+    return bytes + bytes % 2;
+}
+
+/// Continued fractions give the closest value for the size of the denominator.
+std::pair<std::uint32_t, std::uint32_t> closest_fraction(double value) {
+    constexpr double largest = 4294967295.0;
+    if (!(value > 0)) return {0, 1};
+    if (value > largest) return {UINT32_MAX, 1};
+    double p = 1, q = 0, previous_p = 0, previous_q = 1;
+    double rest = value;
+    for (int step = 0; step < 64; ++step) {
+        const double whole = std::floor(rest);
+        const double next_p = whole * p + previous_p;
+        const double next_q = whole * q + previous_q;
+        if (next_p > largest || next_q > largest) break;
+        previous_p = std::exchange(p, next_p);
+        previous_q = std::exchange(q, next_q);
+        if (std::abs(p / q - value) <= value * 1e-15 || rest == whole) break;
+        rest = 1 / (rest - whole);
+    }
+    // A value below 2^-32 has 0/1 for its closest fraction.
+    return {static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(q < 1 ? 1 : q)};
+}
+
+}  // namespace
+
+void TiffDirectory::add_short(std::uint16_t tag, std::uint16_t value) {
+    entries_.push_back({tag, type_short, 1, {}});
+    append(entries_.back().value, value);
+}
+
+void TiffDirectory::add_long(std::uint16_t tag, std::uint32_t value) {
+    add_longs(tag, {value});
+}
+
+void TiffDirectory::add_longs(std::uint16_t tag, const std::vector<std::uint32_t>& values) {
+    entries_.push_back({tag, type_long, values.size(), {}});
+    for (const std::uint32_t value : values) append(entries_.back().value, value);
+}
+
+void TiffDirectory::add_offsets(std::uint16_t tag, const std::vector<std::uint64_t>& values) {
+    entries_.push_back({tag, big_ ? type_long8 : type_long, values.size(), {}});
+    for (const std::uint64_t value : values) {
+        if (big_)
+            append(entries_.back().value, value);
+        else
+            append(entries_.back().value, static_cast<std::uint32_t>(value));
+    }
+}
+
+void TiffDirectory::add_rational(std::uint16_t tag, double value) {
+    const auto [numerator, denominator] = closest_fraction(value);
+    entries_.push_back({tag, type_rational, 1, {}});
+    append(entries_.back().value, numerator);
+    append(entries_.back().value, denominator);
+}
+
+void TiffDirectory::add_text(std::uint16_t tag, const std::string& value) {
+    // Readers need the final zero; tags may not hold others.
+    std::string text = value.substr(0, value.find('\0'));
+    text += '\0';
+    entries_.push_back({tag, type_ascii, text.size(), text});
+}
+
+void TiffDirectory::add_bytes(std::uint16_t tag, const std::vector<std::uint8_t>& values) {
+    entries_.push_back({tag, type_byte, values.size(), std::string(values.begin(), values.end())});
+}
+
+index_t TiffDirectory::size() const {
+    std::size_t bytes = even(table_bytes());
+    for (const Entry& entry : entries_)
+        if (entry.value.size() > inline_bytes()) bytes += even(entry.value.size());
+    return static_cast<index_t>(bytes);
+}
+
+std::string TiffDirectory::at(index_t offset, index_t next) const {
+    std::string table;
+    std::string values;
+    const auto append_offset = [&](std::uint64_t value) {
+        if (big_)
+            append(table, value);
+        else
+            append(table, static_cast<std::uint32_t>(value));
+    };
+    if (big_)
+        append(table, static_cast<std::uint64_t>(entries_.size()));
+    else
+        append(table, static_cast<std::uint16_t>(entries_.size()));
+    const std::uint64_t values_at = static_cast<std::uint64_t>(offset) + even(table_bytes());
+    for (const Entry& entry : entries_) {
+        append(table, entry.tag);
+        append(table, entry.type);
+        append_offset(entry.count);
+        if (entry.value.size() > inline_bytes()) {
+            append_offset(values_at + values.size());
+            values += entry.value;
+            values.resize(even(values.size()));
+        } else {
+            table += entry.value;
+            table.append(inline_bytes() - entry.value.size(), '\0');
+        }
+    }
+    append_offset(static_cast<std::uint64_t>(next));
+    table.resize(even(table.size()));
+    return table + values;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tiff/pages.hpp"
+
+#include <algorithm>
+
+#include "convolume/error.hpp"
+#include "io/tiff/tags.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// Tables and headers that a strip of few bytes may carry beyond its expansion.
+constexpr index_t tiff_slack_bytes = 1 << 16;
+
+class PageScan {
+  public:
+    PageScan(TiffHandle& tiff, const RawFile& file, std::size_t number)
+        : tiff_(tiff), file_(file), number_(number) {}
+
+    TiffPage read() {
+        TiffPage page;
+        page.directory = TIFFCurrentDirOffset(tiff_);
+        page.reduced =
+            (tiff_.get<std::uint32_t>(TIFFTAG_SUBFILETYPE, 0) & FILETYPE_REDUCEDIMAGE) != 0;
+        if (page.reduced) return page;
+        page.width = tiff_.get<std::uint32_t>(TIFFTAG_IMAGEWIDTH, 0);
+        page.height = tiff_.get<std::uint32_t>(TIFFTAG_IMAGELENGTH, 0);
+        page.samples = tiff_.get<std::uint16_t>(TIFFTAG_SAMPLESPERPIXEL, 1);
+        page.type = pixel_type();
+        page.planar = page.samples > 1 && tiff_.get<std::uint16_t>(TIFFTAG_PLANARCONFIG, 1) == 2;
+        if (page.width < 1 || page.height < 1 || page.samples < 1)
+            refuse(message("has no pixels (", page.height, "×", page.width, ")"));
+        if (tiff_.get<std::uint32_t>(TIFFTAG_IMAGEDEPTH, 1) > 1)
+            refuse("is a volume of its own, which is not supported; save the stack as pages");
+        check_coding(page);
+        return page;
+    }
+
+  private:
+    [[noreturn]] void refuse(const std::string& what) const {
+        throw BadData(message("page ", number_, " of ", file_.path(), " ", what));
+    }
+
+    PixelType pixel_type() const {
+        const int bits = tiff_.get<std::uint16_t>(TIFFTAG_BITSPERSAMPLE, 1);
+        const int format = tiff_.get<std::uint16_t>(TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+        const bool integer = format == SAMPLEFORMAT_UINT || format == SAMPLEFORMAT_VOID;
+        if (integer && bits == 8) return PixelType::uint8;
+        if (integer && bits == 16) return PixelType::uint16;
+        if (integer && bits == 32) return PixelType::uint32;
+        if (format == SAMPLEFORMAT_INT && bits == 8) return PixelType::int8;
+        if (format == SAMPLEFORMAT_INT && bits == 16) return PixelType::int16;
+        if (format == SAMPLEFORMAT_INT && bits == 32) return PixelType::int32;
+        if (format == SAMPLEFORMAT_IEEEFP && bits == 32) return PixelType::float32;
+        if (format == SAMPLEFORMAT_IEEEFP && bits == 64) return PixelType::float64;
+        if (format == SAMPLEFORMAT_COMPLEXIEEEFP && bits == 64) return PixelType::complex64;
+        if (format == SAMPLEFORMAT_COMPLEXIEEEFP && bits == 128) return PixelType::complex128;
+        refuse(message("has ", bits, "-bit pixels of TIFF sample format ", format,
+                       ", which are not supported; convert them to 8 or 16 bits or float32"));
+    }
+
+    void check_coding(TiffPage& page) const {
+        const auto compression = tiff_.get<std::uint16_t>(TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+        if (!TIFFIsCODECConfigured(compression))
+            refuse(message("uses TIFF compression ", compression,
+                           ", which the installed libtiff lacks; save it without or with LZW"));
+        if (tiff_.get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) ==
+            PHOTOMETRIC_YCBCR)
+            refuse("has YCbCr colors, which are not supported; save it as RGB or gray");
+
+        const index_t pixel_bytes = static_cast<index_t>(size_of(page.type)) * page.samples;
+        if (page.width > INT64_MAX / page.height / pixel_bytes) refuse("is impossibly large");
+        const bool tiled = page.tiled = TIFFIsTiled(tiff_) != 0;
+        page.rows =
+            tiled ? tiff_.get<std::uint32_t>(TIFFTAG_TILELENGTH, 0)
+                  : std::min<index_t>(tiff_.get<std::uint32_t>(TIFFTAG_ROWSPERSTRIP, UINT32_MAX),
+                                      page.height);
+        page.columns = tiled ? tiff_.get<std::uint32_t>(TIFFTAG_TILEWIDTH, 0) : page.width;
+        // Striles: strips or tiles, as libtiff calls them.
+        const index_t striles = tiled ? TIFFNumberOfTiles(tiff_) : TIFFNumberOfStrips(tiff_);
+        // Each has an entry of 2 bytes at least in a table; the only one's can be in the directory.
+        if (striles > 1) page.table_bytes = 2 * striles;
+        if (page.table_bytes > file_.size()) refuse_size(page, file_.size());
+        const index_t largest_strile =
+            static_cast<index_t>(tiled ? TIFFTileSize64(tiff_) : TIFFStripSize64(tiff_));
+        const std::uint64_t size = static_cast<std::uint64_t>(file_.size());
+        index_t coded = 0;
+        index_t longest = 0;
+        for (index_t i = 0; i < striles; ++i) {
+            const auto strile = static_cast<std::uint32_t>(i);
+            const std::uint64_t offset = TIFFGetStrileOffset(tiff_, strile);
+            const std::uint64_t bytes = TIFFGetStrileByteCount(tiff_, strile);
+            if (bytes > size || offset > size - bytes)
+                refuse(message("has ", bytes, " bytes at offset ", offset, " of a file of ", size,
+                               " bytes; it is truncated or damaged, copy it again"));
+            coded = std::min<index_t>(coded + static_cast<index_t>(bytes), file_.size());
+            longest = std::max(longest, static_cast<index_t>(bytes));
+        }
+
+        const index_t limit = expansion_limit(compression);
+        const index_t slack = compression == COMPRESSION_NONE ? 0 : tiff_slack_bytes;
+        page.least_file_bytes = page.bytes() / limit;
+        if (compression == COMPRESSION_NONE && !tiled) {
+            page.raw_offset = contiguous_strips(page, striles);
+            if (page.raw_offset >= 0) {
+                if (page.bytes() > file_.size() - page.raw_offset) refuse_size(page, coded);
+                return;
+            }
+        }
+        if (page.least_file_bytes > coded + slack) refuse_size(page, coded);
+        if (largest_strile < 1 || largest_strile / limit > longest + slack)
+            refuse_size(page, longest);
+    }
+
+    [[noreturn]] void refuse_size(const TiffPage& page, index_t coded) const {
+        refuse(message("claims ", page.samples, "×", page.height, "×", page.width, " ",
+                       to_string(page.type), " pixels, but its ", coded, " bytes in a file of ",
+                       file_.size(),
+                       " cannot hold them; it is truncated or damaged, copy it again"));
+    }
+
+    /// Offset of the first strip if all others follow it without gaps, else -1.
+    index_t contiguous_strips(const TiffPage& page, index_t strips) const {
+        if (tiff_.get<std::uint16_t>(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) != FILLORDER_MSB2LSB)
+            return -1;
+        const index_t rows = std::min<index_t>(
+            std::max<std::uint32_t>(tiff_.get<std::uint32_t>(TIFFTAG_ROWSPERSTRIP, UINT32_MAX), 1),
+            page.height);
+        const index_t planes = page.planar ? page.samples : 1;
+        const index_t strips_a_plane = ceil_div(page.height, rows);
+        if (strips != planes * strips_a_plane) return -1;
+        const index_t row_bytes = page.bytes() / planes / page.height;
+        const index_t first = static_cast<index_t>(TIFFGetStrileOffset(tiff_, 0));
+        index_t expected = first;
+        for (index_t i = 0; i < strips; ++i) {
+            if (static_cast<index_t>(TIFFGetStrileOffset(tiff_, static_cast<std::uint32_t>(i))) !=
+                expected)
+                return -1;
+            const index_t begin = i % strips_a_plane * rows;
+            expected += std::min(rows, page.height - begin) * row_bytes;
+        }
+        return first > 0 ? first : -1;
+    }
+
+    TiffHandle& tiff_;
+    const RawFile& file_;
+    std::size_t number_;
+};
+
+}  // namespace
+
+index_t expansion_limit(std::uint16_t compression) {
+    switch (compression) {
+        case COMPRESSION_NONE:
+            return 1;
+        case COMPRESSION_PACKBITS:
+            return 64;  // 2 bytes make 128
+        case COMPRESSION_DEFLATE:
+        case COMPRESSION_ADOBE_DEFLATE:
+            return 1032;  // 2 bits make 258 bytes
+        case COMPRESSION_LZW:
+            return 2731;  // 12 bits make at most 4096 bytes
+        default:
+            return 32768;  // zstd: 4 bytes make a block of 128 KiB
+    }
+}
+
+std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
+    std::vector<TiffPage> pages;
+    index_t room = file.size() + tiff_slack_bytes;
+    index_t table_room = file.size();
+    while (true) {
+        pages.push_back(PageScan(tiff, file, pages.size()).read());
+        // Pages of a damaged file may share bytes; honest ones do not.
+        room -= pages.back().least_file_bytes;
+        table_room -= pages.back().table_bytes;
+        if (room < 0 || table_room < 0)
+            throw BadData(message("the first ", pages.size(), " pages of ", file.path(),
+                                  " claim more than a file of ", file.size(),
+                                  " bytes can hold; it is damaged, write it again"));
+        if (TIFFLastDirectory(tiff) != 0) {
+            next_directory(file, pages.back().directory);
+            break;
+        }
+        tiff.clear_error();
+        if (TIFFReadDirectory(tiff) == 0) {
+            tiff.rethrow();
+            throw BadData(message(
+                "page ", pages.size(), " of ", file.path(), " cannot be read",
+                tiff.error().empty() ? " (its directories may form a loop)" : ": " + tiff.error(),
+                "; the file is truncated or damaged, copy it again"));
+        }
+    }
+    // Of tags that libtiff could do without.
+    tiff.rethrow();
+    return pages;
+}
+
+}  // namespace convolume::io
