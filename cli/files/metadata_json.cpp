@@ -31,7 +31,11 @@ ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata)
     json["voxel_size_um"] = voxel_size;
     json["unit"] = metadata.unit;
     json["frame_interval_s"] = or_null(metadata.frame_interval_s);
-    if (metadata.images > 1) json["images_in_file"] = metadata.images;
+    if (metadata.images > 1) {
+        json["images_in_file"] = metadata.images;
+        json["image"] = {{"number", metadata.image}, {"name", metadata.image_name}};
+    }
+    if (!metadata.notes.empty()) json["notes"] = metadata.notes;
     json["channel_names"] = metadata.channel_names;
     json["value_scaling"] = scaling_json(metadata);
     json["bytes"] = metadata.bytes();

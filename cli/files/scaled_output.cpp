@@ -287,9 +287,7 @@ void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType
 
 void warn_of_input(const Console& console, const std::string& path,
                    const io::ImageMetadata& image) {
-    if (image.images > 1)
-        console.warning(
-            message("\"", path, "\" holds ", image.images, " images, of which the first is read"));
+    for (const std::string& note : image.notes) console.warning(message("\"", path, "\": ", note));
     if (image.scaling)
         console.warning(message("\"", path, "\" scales its values (", scaling_text(*image.scaling),
                                 "), but they are read as stored, without that"));

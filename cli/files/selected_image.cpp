@@ -182,6 +182,9 @@ void add_selection_options(CLI::App& app, const char* group, ImageSelection& sel
     add("--axes", selection.axes, "AXES",
         "Meaning of the image's axes, slowest first, e.g. TYX, if the file does not say or is "
         "wrong");
+    add("--image", selection.image, "N|NAME",
+        "Which image of a file with several, by its number from 0 or its name (default: the "
+        "first)");
     add("--channel", selection.channels, "N,…", "Only these channels, from 0 (default all)");
     add("--frame", selection.frames, "N|BEGIN:END", "Only these times, from 0 (default all)");
     add("--crop", selection.crop, "Z0:Z1,Y0:Y1,X0:X1",
@@ -192,8 +195,8 @@ void add_selection_options(CLI::App& app, const char* group, ImageSelection& sel
 
 std::unique_ptr<io::ImageReader> open_selected(const std::string& path,
                                                const ImageSelection& selection) {
-    return std::make_unique<SelectedImage>(io::open_image(path, {.axes = selection.axes}),
-                                           selection);
+    return std::make_unique<SelectedImage>(
+        io::open_image(path, {.axes = selection.axes, .image = selection.image}), selection);
 }
 
 std::vector<index_t> selected_channels(const ImageSelection& selection, index_t channels) {

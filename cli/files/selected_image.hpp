@@ -14,13 +14,14 @@ namespace convolume::cli {
 /// As typed; empty: all, or what the file says.
 struct ImageSelection {
     std::string axes;      ///< "TYX"
+    std::string image;     ///< "1" or "Position 2"
     std::string channels;  ///< "0,2"
     std::string frames;    ///< "3" or "0:10"
     std::string crop;      ///< "z0:z1,y0:y1,x0:x1", "0:32,:,:"
     std::string voxel;     ///< "200,65,65nm"
 };
 
-/// --axes, --channel, --frame, --crop and --voxel.
+/// --axes, --image, --channel, --frame, --crop and --voxel.
 void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection);
 
 /// Opens what is selected of an image file. Its metadata are those of the part. Throws as

@@ -21,6 +21,7 @@ namespace {
 struct InfoRequest {
     std::string file;
     std::string axes;
+    std::string image;
     io::OpenSignalOptions signals;
     bool as_signals = false;
     bool json = false;
@@ -39,14 +40,15 @@ PixelStatistics statistics_of(io::ImageReader& reader) {
 }
 
 void run_info(const InfoRequest& request) {
-    if (request.as_signals ||
-        (request.axes.empty() && holds_signals(request.file, request.signals))) {
+    if (request.as_signals || (request.axes.empty() && request.image.empty() &&
+                               holds_signals(request.file, request.signals))) {
         const auto reader = io::open_signal(request.file, request.signals);
         write_stdout(request.json ? signals_json(request.file, *reader, request.statistics)
                                   : signals_text(*reader, request.statistics));
         return;
     }
-    const auto reader = io::open_image(request.file, {.axes = request.axes});
+    const auto reader =
+        io::open_image(request.file, {.axes = request.axes, .image = request.image});
     const io::ImageMetadata& metadata = reader->metadata();
     if (request.json) {
         nlohmann::ordered_json json = to_json(request.file, metadata);
@@ -72,6 +74,10 @@ void add_info_command(CLI::App& app, Action& action) {
         ->required();
     command->add_option("--axes", request->axes, "Meaning of the axes, slowest first, e.g. TYX")
         ->type_name("AXES");
+    command
+        ->add_option("--image", request->image,
+                     "Which image of a file with several, by its number from 0 or its name")
+        ->type_name("N|NAME");
     command->add_flag("--signal", request->as_signals,
                       "Read an array of several axes as signals, as filter does");
     add_raw_options(*command, nullptr, request->signals);

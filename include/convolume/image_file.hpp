@@ -54,7 +54,9 @@ struct CONVOLUME_API ImageMetadata {
     std::array<std::optional<double>, 3> voxel_size_um;
     std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
     std::optional<double> frame_interval_s;
-    index_t images = 1;                      ///< in an OME-TIFF, of which this is the first
+    index_t images = 1;                      ///< that the file holds
+    index_t image = 0;                       ///< number of this one among them, from 0
+    std::string image_name;                  ///< the file's name for this image; may be empty
     std::vector<std::string> channel_names;  ///< empty or one per channel
     /// Colors that channels are shown in, 0xRRGGBB: those of OME, ImageJ and Imaris. Empty or one
     /// per channel.
@@ -63,6 +65,10 @@ struct CONVOLUME_API ImageMetadata {
     std::optional<ValueScaling> scaling;
 
     MicroscopeMetadata microscope;
+
+    /// What reading assumed or left out, one sentence each, for the user: axes that the file does
+    /// not name, a unit, a resolution that is not taken for a voxel size.
+    std::vector<std::string> notes;
 
     // Carried from input to output as they are, where the formats allow.
     std::string ome_xml;
@@ -92,6 +98,9 @@ struct OpenOptions {
     /// slowest first, e.g. "TYX" or "CZYX". Empty: what the file says; where it says nothing, z for
     /// the pages of a TIFF, and X, YX, ZYX, CZYX, TCZYX for arrays of 1 … 5 dimensions.
     std::string axes;
+    /// Which image to read of a file that holds several: its number, from 0, or its name. Empty:
+    /// the first one whose planes are in the file.
+    std::string image;
 };
 
 /// An image of a file as a source of boxes. read_box() and what calls it may be called by several

@@ -59,6 +59,7 @@ void bind_metadata(nb::module_& module) {
                          if (!self.scaling) return nb::none();
                          return nb::make_tuple(self.scaling->scale, self.scaling->offset);
                      })
+        .def_ro("notes", &ImageMetadata::notes)
         .def_ro("ome_xml", &ImageMetadata::ome_xml)
         .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
 }
@@ -70,13 +71,15 @@ void bind_files(nb::module_& module) {
     nb::class_<Reader>(module, "Reader")
         .def(
             "__init__",
-            [](Reader* self, const std::string& path, const std::string& axes) {
+            [](Reader* self, const std::string& path, const std::string& axes,
+               const std::string& image) {
                 io::OpenOptions options;
                 options.axes = axes;
+                options.image = image;
                 const nb::gil_scoped_release released;
                 new (self) Reader{io::open_image(path, options)};
             },
-            nb::arg("path"), nb::arg("axes") = "")
+            nb::arg("path"), nb::arg("axes") = "", nb::arg("image") = "")
         .def_prop_ro("metadata",
                      [](const Reader& self) { return ImageMetadata(self.file->metadata()); })
         .def(
