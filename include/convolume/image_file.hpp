@@ -97,10 +97,10 @@ struct OpenOptions {
     /// Overrides what the axes of a stack mean, one letter of T, C, Z, Y, X for each dimension,
     /// slowest first, e.g. "TYX" or "CZYX". Empty: what the file says; where it says nothing, z for
     /// the pages of a TIFF, and X, YX, ZYX, CZYX, TCZYX for arrays of 1 … 5 dimensions.
-    std::string axes;
+    std::string axes{};
     /// Which image to read of a file that holds several: its number, from 0, or its name. Empty:
     /// the first one whose planes are in the file.
-    std::string image;
+    std::string image{};
 };
 
 /// An image of a file as a source of boxes. read_box() and what calls it may be called by several
