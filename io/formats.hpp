@@ -12,6 +12,9 @@
 namespace convolume::io {
 
 std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOptions& options);
+/// Opens a document of OME-XML that describes TIFFs beside it.
+std::unique_ptr<ImageReader> open_ome_companion(const std::string& path,
+                                                const OpenOptions& options);
 std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions& options);
 std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options);
 

@@ -103,6 +103,8 @@ std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptio
                                       spec.dataset, "; give the path of the file alone"));
     if (kind == FileKind::tiff) return open_tiff(spec.file, options);
     if (kind == FileKind::npy) return open_npy(spec.file, options);
+    if (RawFile(spec.file).head(1 << 16).find("<OME") != std::string::npos)
+        return open_ome_companion(spec.file, options);
     throw BadData(message(spec.file,
                           " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
                           "convert it, for example with Fiji"));

@@ -71,8 +71,12 @@ void RawFile::check_unchanged() const {
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0)
         throw IoError(message("reading ", path_, " failed: ", std::strerror(errno)));
-    if (status.st_size != size_ || status.st_mtim.tv_sec != modified_.tv_sec ||
-        status.st_mtim.tv_nsec != modified_.tv_nsec)
+    check_state({identity_, status.st_size, status.st_mtim});
+}
+
+void RawFile::check_state(const FileState& state) const {
+    if (state.identity != identity_ || state.bytes != size_ ||
+        state.modified.tv_sec != modified_.tv_sec || state.modified.tv_nsec != modified_.tv_nsec)
         throw IoError(message(path_,
                               " was changed while it was read; run it again when nothing "
                               "writes the file"));

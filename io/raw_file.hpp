@@ -11,6 +11,13 @@
 
 namespace convolume::io {
 
+/// What tells that a file is still the one that was opened.
+struct FileState {
+    std::pair<std::uint64_t, std::uint64_t> identity;  ///< device and number, whatever its name
+    index_t bytes = 0;
+    std::timespec modified{};
+};
+
 class RawFile {
   public:
     /// Throws InputNotFound, or BadData for an empty file.
@@ -28,6 +35,10 @@ class RawFile {
     std::string head(index_t bytes) const;
     /// Throws IoError when the file was written or cut since it was opened.
     void check_unchanged() const;
+    /// State of the file as it was opened.
+    FileState state() const { return {identity_, size_, modified_}; }
+    /// Throws IoError unless the file is as it was in an earlier `state`.
+    void check_state(const FileState& state) const;
 
     /// Device and number of the file, whatever its name.
     const std::pair<std::uint64_t, std::uint64_t>& identity() const { return identity_; }

@@ -5,44 +5,37 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 namespace convolume::io {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, double>, 31> lengths{{
-    {"um", 1},
-    {"\u00B5m", 1},
-    {"\u03BCm", 1},
-    {"micron", 1},
-    {"microns", 1},
-    {"micrometer", 1},
-    {"micrometers", 1},
-    {"micrometer", 1},
-    {"micrometers", 1},
-    {"nm", 1e-3},
-    {"nanometer", 1e-3},
-    {"nanometers", 1e-3},
-    {"nanometer", 1e-3},
-    {"nanometers", 1e-3},
-    {"mm", 1e3},
-    {"millimeter", 1e3},
-    {"millimeters", 1e3},
-    {"millimeter", 1e3},
-    {"millimeters", 1e3},
-    {"cm", 1e4},
-    {"centimeter", 1e4},
-    {"centimetre", 1e4},
-    {"m", 1e6},
-    {"meter", 1e6},
-    {"meter", 1e6},
-    {"inch", 25400},
-    {"in", 25400},
-    {"pm", 1e-6},
-    {"\u00C5", 1e-4},
-    {"angstrom", 1e-4},
-    {"A", 1e-4},
-}};
+struct LengthUnit {
+    std::string_view name;
+    double micrometers;
+};
+
+/// Names of which the case of letters matters ("mm" is no "Mm").
+constexpr LengthUnit symbols[] = {
+    {"um", 1},        {"\u00B5m", 1},   {"\u03BCm", 1}, {"\u00B5", 1}, {"\u03BC", 1},
+    {"nm", 1e-3},     {"mm", 1e3},      {"cm", 1e4},    {"m", 1e6},    {"pm", 1e-6},
+    {"\u00C5", 1e-4}, {"\u212B", 1e-4}, {"A", 1e-4},    {"in", 25400}, {"\"", 25400},
+};
+
+/// Names in lower case, in the singular. Both spellings of the units in -meter are in files: these
+/// are data, and no spelling rule applies to them.
+constexpr LengthUnit words[] = {
+    {"micron", 1},       {"micrometer", 1},   {"micrometre", 1},   {"nanometer", 1e-3},
+    {"nanometre", 1e-3}, {"millimeter", 1e3}, {"millimetre", 1e3}, {"centimeter", 1e4},
+    {"centimetre", 1e4}, {"meter", 1e6},      {"metre", 1e6},      {"picometer", 1e-6},
+    {"picometre", 1e-6}, {"angstrom", 1e-4},  {"inch", 25400},     {"inche", 25400},
+};
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\0'))
+        text.remove_suffix(1);
+    return text;
+}
 
 void append_utf8(std::string& text, std::uint32_t code) {
     if (code < 0x80) {
@@ -51,7 +44,12 @@ void append_utf8(std::string& text, std::uint32_t code) {
         text += static_cast<char>(0xC0 | (code >> 6));
         text += static_cast<char>(0x80 | (code & 0x3F));
     } else {
-        text += static_cast<char>(0xE0 | (code >> 12));
+        if (code < 0x10000) {
+            text += static_cast<char>(0xE0 | (code >> 12));
+        } else {
+            text += static_cast<char>(0xF0 | (code >> 18));
+            text += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
+        }
         text += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
         text += static_cast<char>(0x80 | (code & 0x3F));
     }
@@ -61,7 +59,11 @@ void append_utf8(std::string& text, std::uint32_t code) {
 std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& code) {
     const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
     const unsigned char first = byte(i);
-    const std::size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : 0;
+    const std::size_t length = first < 0x80         ? 1
+                               : first >> 5 == 6    ? 2
+                               : first >> 4 == 14   ? 3
+                               : first >> 3 == 0x1E ? 4
+                                                    : 0;
     if (length == 0 || i + length > text.size()) return 0;
     code = length == 1 ? first : first & (0xFFu >> (length + 1));
     for (std::size_t k = 1; k < length; ++k) {
@@ -74,9 +76,33 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
 }  // namespace
 
 std::optional<double> micrometers_per(std::string_view unit) {
-    for (const auto& [name, micrometers] : lengths)
-        if (unit == name) return micrometers;
+    unit = trimmed(unit);
+    for (const LengthUnit& symbol : symbols)
+        if (unit == symbol.name) return symbol.micrometers;
+    std::string word(unit);
+    for (char& letter : word)
+        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    if (word.size() > 1 && word.back() == 's') word.pop_back();
+    for (const LengthUnit& known : words)
+        if (word == known.name) return known.micrometers;
     return std::nullopt;
+}
+
+bool is_print_resolution(double pixels_per_inch) {
+    constexpr double lowest = 50;
+    constexpr double highest = 10000;  // of film scanners
+    return pixels_per_inch >= lowest && pixels_per_inch <= highest;
+}
+
+std::string utf8_text(std::string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size();) {
+        std::uint32_t code = 0;
+        const std::size_t length = decode_utf8(text, i, code);
+        append_utf8(result, length == 0 ? static_cast<unsigned char>(text[i]) : code);
+        i += length == 0 ? 1 : length;
+    }
+    return result;
 }
 
 std::string utf8_from_imagej(std::string_view text) {
@@ -99,14 +125,38 @@ std::string utf8_from_imagej(std::string_view text) {
     return result;
 }
 
-std::string imagej_from_utf8(std::string_view text) {
-    constexpr const char* digits = "0123456789ABCDEF";
-    std::string result;
+std::u16string utf16_from_utf8(std::string_view text) {
+    std::u16string result;
     for (std::size_t i = 0; i < text.size();) {
         std::uint32_t code = 0;
         const std::size_t length = decode_utf8(text, i, code);
         if (length == 0) code = static_cast<unsigned char>(text[i]);
         i += length == 0 ? 1 : length;
+        if (code < 0x10000) {
+            result += static_cast<char16_t>(code);
+        } else {
+            result += static_cast<char16_t>(0xD800 | (code - 0x10000) >> 10);
+            result += static_cast<char16_t>(0xDC00 | (code & 0x3FF));
+        }
+    }
+    return result;
+}
+
+std::string utf8_from_utf16(std::u16string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        std::uint32_t code = text[i];
+        if (code >> 10 == 0x36 && i + 1 < text.size() && text[i + 1] >> 10 == 0x37)
+            code = 0x10000 + ((code & 0x3FF) << 10 | (text[++i] & 0x3FFu));
+        append_utf8(result, code >> 11 == 0x1B ? 0xFFFD : code);  // half of a pair
+    }
+    return result;
+}
+
+std::string imagej_from_utf8(std::string_view text) {
+    constexpr const char* digits = "0123456789ABCDEF";
+    std::string result;
+    for (const char16_t code : utf16_from_utf8(text)) {
         if (code < 0x80) {
             result += static_cast<char>(code);
             continue;

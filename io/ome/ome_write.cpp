@@ -53,16 +53,6 @@ void remove_all(pugi::xml_node parent, const char* name) {
     }
 }
 
-void remove_other_images(pugi::xml_node root) {
-    bool first = true;
-    std::vector<pugi::xml_node> others;
-    for (const pugi::xml_node& image : root.children("Image")) {
-        if (!first) others.push_back(image);
-        first = false;
-    }
-    for (const pugi::xml_node& image : others) root.remove_child(image);
-}
-
 void set_size(pugi::xml_node pixels, const ImageMetadata& metadata) {
     set(pixels, "DimensionOrder", "XYZCT");
     set(pixels, "Type", ome_type(metadata.type));
@@ -194,7 +184,6 @@ std::string ome_xml(const ImageMetadata& metadata, const std::string& software) 
     // The identity is that of the source file.
     root.remove_attribute("UUID");
     if (!software.empty()) set(root, "Creator", software.c_str());
-    remove_other_images(root);
     const pugi::xml_node pixels = root.child("Image").child("Pixels");
     set_size(pixels, metadata);
     set_calibration(pixels, metadata);

@@ -30,10 +30,15 @@ std::uint16_t scheme_of(Compression compression) {
     return COMPRESSION_NONE;
 }
 
-/// Differences of neighbors compress better; complex pixels have no predictor.
+/// Differences of neighbors compress better, but ImageJ reads them in LZW of 8 and 16 bits only,
+/// and Bio-Formats reads none of floating-point numbers.
 std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
-    if (scheme == COMPRESSION_PACKBITS || is_complex(type)) return 1;
-    return is_integer(type) ? 2 : 3;
+    constexpr std::uint16_t none = 1;
+    constexpr std::uint16_t horizontal = 2;
+    if (scheme == COMPRESSION_PACKBITS || !is_integer(type)) return none;
+    const bool is_for_imagej = type == PixelType::uint8 || type == PixelType::uint16;
+    return scheme == COMPRESSION_LZW || scheme == COMPRESSION_ZSTD || !is_for_imagej ? horizontal
+                                                                                     : none;
 }
 
 class CodedTiffWriter : public ImageWriter {
@@ -49,7 +54,8 @@ class CodedTiffWriter : public ImageWriter {
           strips_a_page_(ceil_div(metadata.shape.y, rows_)),
           output_(path, options.overwrite, 0),
           assembler_(stack_format(metadata, {1, rows_, metadata.shape.x}), output_.folder()),
-          strips_(static_cast<std::size_t>(assembler_.pieces())) {}
+          strips_(static_cast<std::size_t>(assembler_.pieces())),
+          ranges_(metadata.channels) {}
 
     StackFormat format() const override {
         return stack_format(metadata_, {1, rows_, metadata_.shape.x});
@@ -62,10 +68,12 @@ class CodedTiffWriter : public ImageWriter {
                            append(strip.number, encode(samples));
                        });
         written_.add(source);
+        if (!text_.ome) ranges_.add(c, source);
     }
 
     void commit() override {
         written_.finish(metadata_);
+        set_display_ranges(metadata_, text_, ranges_);
         const index_t pages = assembler_.pieces() / strips_a_page_;
         const index_t offset = round_up(end_, 16);
         text_.big = false;
@@ -90,10 +98,21 @@ class CodedTiffWriter : public ImageWriter {
 
     index_t bytes_each() const { return static_cast<index_t>(size_of(metadata_.type)); }
 
+    /// The plane of a page, counted with z fastest, then c, then t.
+    index_t plane_of(index_t page) const {
+        const index_t channels = metadata_.channels;
+        const index_t slices = metadata_.shape.z;
+        if (text_.ome) return page;
+        const index_t t = page / (slices * channels);
+        const index_t z = page / channels % slices;
+        return (t * channels + page % channels) * slices + z;
+    }
+
     TiffDirectory directory_of(index_t page) const {
         TiffStrips strips{scheme_, predictor_, rows_, {}, {}};
         for (index_t i = 0; i < strips_a_page_; ++i) {
-            const Place& place = strips_[static_cast<std::size_t>(page * strips_a_page_ + i)];
+            const Place& place =
+                strips_[static_cast<std::size_t>(plane_of(page) * strips_a_page_ + i)];
             strips.offsets.push_back(place.offset);
             strips.bytes.push_back(place.bytes);
         }
@@ -158,8 +177,10 @@ class CodedTiffWriter : public ImageWriter {
     index_t strips_a_page_;
     AtomicOutput output_;
     PieceAssembler assembler_;
-    std::vector<Place> strips_;  // in the order of the assembler's pieces, which is that of pages
+    std::vector<Place>
+        strips_;  // in the order of the assembler's pieces: z fastest, then c, then t
     WriteCount written_;
+    ChannelRanges ranges_;
     std::mutex mutex_;
     index_t end_ = tiff_data_offset;
 };

@@ -11,9 +11,10 @@ namespace {
 constexpr index_t classic_limit_bytes = (index_t{1} << 32) - (index_t{32} << 20);
 constexpr index_t directory_bytes = 256;
 
-/// ImageJ's own reader takes these, uncompressed only.
-bool imagej_holds(PixelType type) {
-    return type == PixelType::uint8 || type == PixelType::uint16 || type == PixelType::float32;
+/// Tells whether ImageJ's own reader takes such pixels.
+bool imagej_holds(PixelType type, Compression compression) {
+    return (type == PixelType::uint8 || type == PixelType::uint16 || type == PixelType::float32) &&
+           compression != Compression::zstd;
 }
 
 }  // namespace
@@ -32,10 +33,10 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
         throw InvalidArgument(
             message("a TIFF cannot hold planes of ", shape.y, "×", shape.x, "; write HDF5 (.h5)"));
     TiffText text;
-    text.ome = ome || !imagej_holds(metadata.type) || options.compression != Compression::none;
-    if (!text.ome) add_imagej_tables(metadata);
+    text.ome = ome || !imagej_holds(metadata.type, options.compression);
+    if (!text.ome) complete_imagej_metadata(metadata);
     text.description =
-        text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata);
+        text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata, {});
     text.software = options.software;
     const index_t pages =
         checked_multiply(checked_multiply(metadata.frames, metadata.channels), shape.z);
@@ -55,6 +56,13 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
     return options.compression == Compression::none
                ? create_raw_tiff(path, metadata, options, text)
                : create_coded_tiff(path, metadata, options, text);
+}
+
+void set_display_ranges(ImageMetadata& metadata, TiffText& text, const ChannelRanges& ranges) {
+    if (text.ome) return;
+    const std::vector<ValueRange> all = ranges.all();
+    text.description = imagej_description(metadata, all[0]);
+    set_imagej_ranges(metadata, all);
 }
 
 }  // namespace convolume::io

@@ -58,6 +58,13 @@ void TiffHandle::go_to(std::uint64_t directory) {
         throw BadData(message(file_->path(), " cannot be read: ", error(), "; copy it again"));
     }
     directory_ = directory;
+    decode_ycbcr_as_rgb();
+}
+
+void TiffHandle::decode_ycbcr_as_rgb() const {
+    if (get<std::uint16_t>(TIFFTAG_COMPRESSION, COMPRESSION_NONE) == COMPRESSION_JPEG &&
+        get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) == PHOTOMETRIC_YCBCR)
+        TIFFSetField(tiff_, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
 }
 
 void TiffHandle::rethrow() const {

@@ -30,6 +30,8 @@ class TiffHandle {
     operator TIFF*() const { return tiff_; }
     /// Reads the directory at that offset, unless it was the last one read so. Throws BadData.
     void go_to(std::uint64_t directory);
+    /// Has JPEG's YCbCr colors of the current directory decoded to red, green and blue.
+    void decode_ycbcr_as_rgb() const;
     /// The first error since clear_error(), "" if none.
     std::string error() const { return error_.data(); }
     void clear_error() { error_[0] = '\0'; }

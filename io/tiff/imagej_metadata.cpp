@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tag 50839: a header of 4-byte words ("IJIJ", then a type and a count for each kind of item), the
+// Tag 50839: a header of 4-byte words ("IJIJ", then a kind and a count for each kind of item), the
 // items after it. Tag 50838 holds the bytes of the header and of every item.
 
 #include <algorithm>
@@ -9,18 +9,37 @@
 
 #include "io/strided.hpp"
 #include "io/tiff/imagej_text.hpp"
+#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
 
+constexpr std::uint32_t word(std::string_view name) {
+    std::uint32_t value = 0;
+    for (const char letter : name) value = value << 8 | static_cast<std::uint8_t>(letter);
+    return value;
+}
+constexpr std::uint32_t magic = word("IJIJ");
+constexpr std::uint32_t notes = word("info");
+constexpr std::uint32_t labels = word("labl");
+constexpr std::uint32_t properties = word("prop");
+constexpr std::uint32_t ranges = word("rang");
+constexpr std::uint32_t tables = word("luts");
+constexpr std::size_t table_bytes = 768;  // 256 red, 256 green, 256 blue
+
+using Bytes = std::vector<std::uint8_t>;
+struct Item {
+    std::uint32_t kind;
+    Bytes bytes;
+};
+
 /// Bytes of the numbers in items of that kind: UTF-16 texts, display ranges, else bytes.
-std::size_t number_bytes(std::string_view kind) {
-    if (kind == "info" || kind == "labl" || kind == "prop") return 2;
-    return kind == "rang" ? 8 : 1;
+std::size_t number_bytes(std::uint32_t kind) {
+    if (kind == notes || kind == labels || kind == properties) return 2;
+    return kind == ranges ? 8 : 1;
 }
 
-bool is_consistent(const std::vector<std::uint8_t>& data,
-                   const std::vector<std::uint32_t>& counts) {
+bool is_consistent(const Bytes& data, const std::vector<std::uint32_t>& counts) {
     std::size_t total = 0;
     for (const std::uint32_t count : counts) total += count;
     return !counts.empty() && total == data.size() && counts[0] >= 4 && counts[0] % 8 == 4;
@@ -28,22 +47,117 @@ bool is_consistent(const std::vector<std::uint8_t>& data,
 
 /// Calls f(kind, first byte, bytes) for each item behind a header in this machine's byte order.
 template <class F>
-void for_each_item(const std::vector<std::uint8_t>& data, const std::vector<std::uint32_t>& counts,
-                   F&& f) {
+void for_each_item(const Bytes& data, const std::vector<std::uint32_t>& counts, F&& f) {
     std::size_t item = 1;
     std::size_t at = counts[0];
-    for (std::size_t kind = 4; kind < counts[0]; kind += 8) {
-        std::uint32_t word = 0;
+    for (std::size_t entry = 4; entry < counts[0]; entry += 8) {
+        std::uint32_t kind = 0;
         std::uint32_t items = 0;
-        std::memcpy(&word, data.data() + kind, 4);
-        std::memcpy(&items, data.data() + kind + 4, 4);
-        const char name[4] = {static_cast<char>(word >> 24), static_cast<char>(word >> 16),
-                              static_cast<char>(word >> 8), static_cast<char>(word)};
+        std::memcpy(&kind, data.data() + entry, 4);
+        std::memcpy(&items, data.data() + entry + 4, 4);
         for (; items > 0 && item < counts.size(); --items, ++item) {
-            f(std::string_view(name, 4), at, counts[item]);
+            f(kind, at, counts[item]);
             at += counts[item];
         }
     }
+}
+
+/// The items of an image; none if its tags contradict each other.
+std::vector<Item> items_of(const ImageMetadata& metadata) {
+    std::vector<Item> items;
+    const Bytes& data = metadata.imagej_metadata;
+    if (!is_consistent(data, metadata.imagej_metadata_counts)) return items;
+    for_each_item(data, metadata.imagej_metadata_counts,
+                  [&](std::uint32_t kind, std::size_t at, std::uint32_t bytes) {
+                      const auto first = data.begin() + static_cast<std::ptrdiff_t>(at);
+                      items.push_back({kind, {first, first + bytes}});
+                  });
+    return items;
+}
+
+/// Sets both tags from items, which stay in groups of their kind.
+void set_items(ImageMetadata& metadata, const std::vector<Item>& items) {
+    metadata.imagej_metadata.clear();
+    metadata.imagej_metadata_counts.clear();
+    if (items.empty()) return;
+    std::vector<std::uint32_t> header{magic};
+    std::vector<std::uint32_t> kinds;
+    for (const Item& item : items)
+        if (std::find(kinds.begin(), kinds.end(), item.kind) == kinds.end())
+            kinds.push_back(item.kind);
+    Bytes contents;
+    metadata.imagej_metadata_counts.push_back(0);
+    for (const std::uint32_t kind : kinds) {
+        header.insert(header.end(), {kind, 0});
+        for (const Item& item : items) {
+            if (item.kind != kind) continue;
+            ++header.back();
+            contents.insert(contents.end(), item.bytes.begin(), item.bytes.end());
+            metadata.imagej_metadata_counts.push_back(
+                static_cast<std::uint32_t>(item.bytes.size()));
+        }
+    }
+    const std::size_t header_bytes = header.size() * sizeof header[0];
+    metadata.imagej_metadata_counts[0] = static_cast<std::uint32_t>(header_bytes);
+    metadata.imagej_metadata.resize(header_bytes);
+    std::memcpy(metadata.imagej_metadata.data(), header.data(), header_bytes);
+    metadata.imagej_metadata.insert(metadata.imagej_metadata.end(), contents.begin(),
+                                    contents.end());
+}
+
+void remove_kind(std::vector<Item>& items, std::uint32_t kind) {
+    items.erase(std::remove_if(items.begin(), items.end(),
+                               [&](const Item& item) { return item.kind == kind; }),
+                items.end());
+}
+
+bool has_kind(const std::vector<Item>& items, std::uint32_t kind) {
+    return std::any_of(items.begin(), items.end(),
+                       [&](const Item& item) { return item.kind == kind; });
+}
+
+/// From black to the color.
+Bytes table_of(std::uint32_t color) {
+    Bytes table;
+    for (const int shift : {16, 8, 0})
+        for (std::uint32_t i = 0; i < 256; ++i)
+            table.push_back(static_cast<std::uint8_t>(((color >> shift & 255) * i + 127) / 255));
+    return table;
+}
+
+/// Adds a lookup table for each channel where two or more have colors and there is none.
+void add_tables(const ImageMetadata& metadata, std::vector<Item>& items) {
+    constexpr std::uint32_t white = 0xffffff;
+    const auto& colors = metadata.channel_colors;
+    if (has_kind(items, tables) || metadata.channels < 2 ||
+        static_cast<index_t>(colors.size()) != metadata.channels ||
+        std::all_of(colors.begin(), colors.end(),
+                    [&](const auto& color) { return color.value_or(white) == white; }))
+        return;
+    for (const auto& color : colors) items.push_back({tables, table_of(color.value_or(white))});
+}
+
+/// Adds the name of its channel to each plane, where planes have no labels.
+void add_labels(const ImageMetadata& metadata, std::vector<Item>& items) {
+    if (has_kind(items, labels) || metadata.channel_names.empty()) return;
+    for (index_t plane = 0; plane < metadata.frames * metadata.shape.z; ++plane)
+        for (const std::string& name : metadata.channel_names) {
+            const std::u16string text = utf16_from_utf8(name);
+            Bytes bytes(text.size() * sizeof(char16_t));
+            std::memcpy(bytes.data(), text.data(), bytes.size());
+            items.push_back({labels, std::move(bytes)});
+        }
+}
+
+std::vector<std::string> labels_of(const ImageMetadata& metadata) {
+    std::vector<std::string> texts;
+    for (const Item& item : items_of(metadata)) {
+        if (item.kind != labels) continue;
+        std::u16string text(item.bytes.size() / sizeof(char16_t), u'\0');
+        std::memcpy(text.data(), item.bytes.data(), text.size() * sizeof(char16_t));
+        texts.push_back(utf8_from_utf16(text));
+    }
+    return texts;
 }
 
 }  // namespace
@@ -55,120 +169,80 @@ void swap_imagej_metadata(std::vector<std::uint8_t>& data,
         return;
     }
     swap_bytes(data.data(), counts[0] / 4, 4);
-    for_each_item(data, counts, [&](std::string_view kind, std::size_t at, std::uint32_t bytes) {
+    for_each_item(data, counts, [&](std::uint32_t kind, std::size_t at, std::uint32_t bytes) {
         const std::size_t each = number_bytes(kind);
         swap_bytes(data.data() + at, static_cast<index_t>(bytes / each), each);
     });
 }
 
-namespace {
-
-constexpr std::uint32_t lookup_bytes = 768;  // 256 red, 256 green, 256 blue
-using Table = std::vector<std::uint8_t>;
-
-std::vector<Table> tables_in(const ImageMetadata& metadata) {
-    std::vector<Table> tables;
-    const std::vector<std::uint8_t>& data = metadata.imagej_metadata;
-    if (!is_consistent(data, metadata.imagej_metadata_counts)) return tables;
-    for_each_item(data, metadata.imagej_metadata_counts,
-                  [&](std::string_view kind, std::size_t at, std::uint32_t bytes) {
-                      if (kind != "luts" || bytes != lookup_bytes) return;
-                      const auto first = data.begin() + static_cast<std::ptrdiff_t>(at);
-                      tables.emplace_back(first, first + lookup_bytes);
-                  });
-    return tables;
-}
-
-/// From black to the color.
-Table table_of(std::uint32_t color) {
-    Table table;
-    for (const int shift : {16, 8, 0})
-        for (std::uint32_t i = 0; i < 256; ++i)
-            table.push_back(static_cast<std::uint8_t>(((color >> shift & 255) * i + 127) / 255));
-    return table;
-}
-
-/// Metadata of tables alone; of none at all nothing.
-void set_tables(ImageMetadata& metadata, const std::vector<Table>& tables) {
-    metadata.imagej_metadata.clear();
-    metadata.imagej_metadata_counts.clear();
-    if (tables.empty()) return;
-    const auto word = [](const char* name) {
-        std::uint32_t value = 0;
-        for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(name[i]);
-        return value;
-    };
-    const std::array<std::uint32_t, 3> header{word("IJIJ"), word("luts"),
-                                              static_cast<std::uint32_t>(tables.size())};
-    metadata.imagej_metadata.resize(sizeof header);
-    std::memcpy(metadata.imagej_metadata.data(), header.data(), sizeof header);
-    metadata.imagej_metadata_counts = {sizeof header};
-    for (const Table& table : tables) {
-        metadata.imagej_metadata.insert(metadata.imagej_metadata.end(), table.begin(), table.end());
-        metadata.imagej_metadata_counts.push_back(lookup_bytes);
-    }
-}
-
-}  // namespace
-
 std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata) {
     std::vector<std::uint32_t> colors;
-    for (const Table& table : tables_in(metadata))
-        colors.push_back(std::uint32_t{table[255]} << 16 | std::uint32_t{table[511]} << 8 |
-                         table[767]);
+    for (const Item& item : items_of(metadata))
+        if (item.kind == tables && item.bytes.size() == table_bytes)
+            colors.push_back(std::uint32_t{item.bytes[255]} << 16 |
+                             std::uint32_t{item.bytes[511]} << 8 | item.bytes[767]);
     return colors;
 }
 
-void add_imagej_tables(ImageMetadata& metadata) {
-    constexpr std::uint32_t white = 0xffffff;
-    const auto& colors = metadata.channel_colors;
-    if (!metadata.imagej_metadata.empty() || metadata.channels < 2 ||
-        static_cast<index_t>(colors.size()) != metadata.channels ||
-        std::all_of(colors.begin(), colors.end(),
-                    [&](const auto& color) { return color.value_or(white) == white; }))
-        return;
-    std::vector<Table> tables;
-    for (const auto& color : colors) tables.push_back(table_of(color.value_or(white)));
-    set_tables(metadata, tables);
+void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata) {
+    const std::vector<std::string> texts = labels_of(metadata);
+    const index_t planes = stack.planes();
+    if (planes < 2 || static_cast<index_t>(texts.size()) != planes) return;
+    index_t planes_each = 1;  // planes until the next channel
+    index_t channels = 1;
+    for (std::size_t d = stack.dims.size(); d-- > 0 && stack.axes[d] != 'C';)
+        planes_each *= stack.dims[d];
+    if (const auto c = stack.axes.find('C'); c != std::string::npos) channels = stack.dims[c];
+    std::vector<std::string> names(static_cast<std::size_t>(channels));
+    for (index_t plane = 0; plane < planes; ++plane) {
+        const std::string& text = texts[static_cast<std::size_t>(plane)];
+        std::string& name = names[static_cast<std::size_t>(plane / planes_each % channels)];
+        if (name.empty()) name = text;
+        // Labels that differ within a channel name planes.
+        if (text.empty() || text != name) return;
+    }
+    metadata.channel_names = std::move(names);
+}
+
+void complete_imagej_metadata(ImageMetadata& metadata) {
+    std::vector<Item> items = items_of(metadata);
+    add_labels(metadata, items);
+    add_tables(metadata, items);
+    remove_kind(items, ranges);
+    if (metadata.channels > 1)
+        items.push_back({ranges, Bytes(static_cast<std::size_t>(metadata.channels) * 16)});
+    set_items(metadata, items);
+}
+
+void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& of_channels) {
+    std::vector<Item> items = items_of(metadata);
+    for (Item& item : items) {
+        if (item.kind != ranges || item.bytes.size() != of_channels.size() * 16) continue;
+        std::uint8_t* to = item.bytes.data();
+        for (const ValueRange& range : of_channels) {
+            const double ends[2] = {range.least, range.most};
+            std::memcpy(to, ends, sizeof ends);
+            to += sizeof ends;
+        }
+    }
+    set_items(metadata, items);
 }
 
 void drop_display_ranges(ImageMetadata& metadata) {
-    std::vector<std::uint8_t>& data = metadata.imagej_metadata;
-    std::vector<std::uint32_t>& counts = metadata.imagej_metadata_counts;
-    if (!is_consistent(data, counts)) return;
-    constexpr std::uint32_t ranges = 0x72616e67;  // "rang"
-    std::vector<std::uint8_t> header(data.begin(), data.begin() + 4), items;
-    std::vector<std::uint32_t> item_counts;
-    std::size_t item = 1, at = counts[0];
-    for (std::size_t kind = 4; kind < counts[0]; kind += 8) {
-        std::uint32_t word = 0, count = 0;
-        std::memcpy(&word, data.data() + kind, 4);
-        std::memcpy(&count, data.data() + kind + 4, 4);
-        const auto bytes = data.begin() + static_cast<std::ptrdiff_t>(kind);
-        if (word != ranges) header.insert(header.end(), bytes, bytes + 8);
-        for (; count > 0 && item < counts.size(); --count, at += counts[item++]) {
-            if (word == ranges) continue;
-            const auto first = data.begin() + static_cast<std::ptrdiff_t>(at);
-            items.insert(items.end(), first, first + static_cast<std::ptrdiff_t>(counts[item]));
-            item_counts.push_back(counts[item]);
-        }
-    }
-    data.clear();
-    counts.clear();
-    if (item_counts.empty()) return;
-    data = std::move(header);
-    counts = {static_cast<std::uint32_t>(data.size())};
-    data.insert(data.end(), items.begin(), items.end());
-    counts.insert(counts.end(), item_counts.begin(), item_counts.end());
+    std::vector<Item> items = items_of(metadata);
+    remove_kind(items, ranges);
+    set_items(metadata, items);
 }
 
 void keep_lookup_tables(ImageMetadata& metadata, const std::vector<index_t>& channels) {
-    const std::vector<Table> tables = tables_in(metadata);
-    std::vector<Table> kept;
+    std::vector<Item> all;
+    for (Item& item : items_of(metadata))
+        if (item.kind == tables && item.bytes.size() == table_bytes) all.push_back(std::move(item));
+    std::vector<Item> kept;
     for (const index_t c : channels)
-        if (c < static_cast<index_t>(tables.size()))
-            kept.push_back(tables[static_cast<std::size_t>(c)]);
-    set_tables(metadata, kept.size() == channels.size() ? kept : std::vector<Table>{});
+        if (c < static_cast<index_t>(all.size())) kept.push_back(all[static_cast<std::size_t>(c)]);
+    if (kept.size() != channels.size()) kept.clear();
+    set_items(metadata, kept);
 }
 
 }  // namespace convolume::io

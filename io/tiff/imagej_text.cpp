@@ -2,6 +2,7 @@
 #include "io/tiff/imagej_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <string_view>
 
@@ -38,24 +39,79 @@ index_t count_of(const Entries& entries, std::string_view key) {
     return count >= 1 && count <= 1e15 ? static_cast<index_t>(count) : 1;
 }
 
+std::vector<std::string> list_of(const Entries& entries, std::string_view key) {
+    std::vector<std::string> list;
+    std::istringstream items(value_of(entries, key));
+    for (std::string item; std::getline(items, item, ',');) list.push_back(item);
+    return list;
+}
+
+/// ImageJ2's axes, fastest first: "axes=X,Y,Channel,Z", "lengths=8,6,2,3".
+TiffStack scifio_stack(const Entries& entries) {
+    const std::vector<std::string> axes = list_of(entries, "axes");
+    const std::vector<std::string> lengths = list_of(entries, "lengths");
+    TiffStack stack;
+    const auto refuse = [&] {
+        stack.unclear = message("has the axes ", value_of(entries, "axes"), " of ImageJ2 with the ",
+                                "lengths ", value_of(entries, "lengths"));
+        return stack;
+    };
+    if (axes.size() < 2 || axes.size() != lengths.size() || axes[0] != "X" || axes[1] != "Y")
+        return refuse();
+    for (std::size_t d = axes.size(); d-- > 2;) {
+        const double length = parse_number(lengths[d]).value_or(0);
+        if (!(length >= 1 && length <= 1e15)) return refuse();
+        const char letter = axes[d] == "Channel" ? 'C'
+                            : axes[d] == "Z"     ? 'Z'
+                            : axes[d] == "Time"  ? 'T'
+                                                 : '?';
+        if (length == 1) continue;
+        if (letter == '?' || stack.axes.find(letter) != std::string::npos) return refuse();
+        stack.axes += letter;
+        stack.dims.push_back(static_cast<index_t>(length));
+    }
+    return stack;
+}
+
+void read_scifio_scales(const Entries& entries, ImageMetadata& metadata) {
+    const std::vector<std::string> axes = list_of(entries, "axes");
+    const std::vector<std::string> scales = list_of(entries, "scales");
+    const std::vector<std::string> units = list_of(entries, "units");
+    for (std::size_t d = 0; d < std::min({axes.size(), scales.size(), units.size()}); ++d) {
+        const auto axis = std::string_view("ZYX").find(axes[d]);
+        const auto unit = micrometers_per(utf8_from_imagej(units[d]));
+        const double scale = std::abs(parse_number(scales[d]).value_or(0));
+        if (axes[d].size() != 1 || axis == std::string_view::npos || !unit || scale <= 0) continue;
+        metadata.voxel_size_um[axis] = scale * *unit;
+        if (metadata.unit.empty()) metadata.unit = utf8_from_imagej(units[d]);
+    }
+}
+
 /// Keys this file writes itself, or whose meaning is lost when pixel values change.
 bool is_own_key(std::string_view key) {
     static constexpr std::string_view own[] = {
-        "ImageJ", "images", "channels", "slices", "frames",  "hyperstack",
-        "mode",   "unit",   "yunit",    "zunit",  "spacing", "finterval",
-        "fps",    "tunit",  "order",    "vunit",  "cf"};
+        "ImageJ",  "images", "channels", "slices",      "frames",    "hyperstack", "mode",
+        "unit",    "yunit",  "zunit",    "spacing",     "finterval", "fps",        "tunit",
+        "order",   "vunit",  "cf",       "min",         "max",       "SCIFIO",     "axes",
+        "lengths", "scales", "units",    "bitsPerPixel"};
     if (key.size() == 2 && key[0] == 'c' && key[1] >= '0' && key[1] <= '9') return true;
     return std::find(std::begin(own), std::end(own), key) != std::end(own);
 }
 
 }  // namespace
 
+bool is_scifio_description(const std::string& description) {
+    return description.starts_with("SCIFIO=");
+}
+
 bool is_imagej_description(const std::string& description) {
-    return description.compare(0, 7, "ImageJ=") == 0;
+    return description.starts_with("ImageJ=") || is_scifio_description(description);
 }
 
 TiffStack imagej_stack(const std::string& description) {
     const Entries entries = entries_of(description);
+    if (is_scifio_description(description) && !value_of(entries, "axes").empty())
+        return scifio_stack(entries);
     std::string order = value_of(entries, "order");
     std::string sorted = order;
     std::sort(sorted.begin(), sorted.end());
@@ -70,9 +126,15 @@ TiffStack imagej_stack(const std::string& description) {
         stack.axes += static_cast<char>(*letter - 'a' + 'A');
         stack.dims.push_back(extent);
     }
-    // Virtual stacks may name their images only.
     const index_t images = count_of(entries, "images");
-    if (images > 1 && stack.planes() != images) return {"Z", {images}, {}};
+    if (stack.dims.empty()) {  // virtual stacks may name their images only
+        stack.axes = "Z";
+        stack.dims = {images};
+        return stack;
+    }
+    if (images > 1 && stack.planes() != images)
+        stack.unclear = message("says that it has ", images, " images, and in the same text ",
+                                stack.planes(), " planes");
     return stack;
 }
 
@@ -88,9 +150,12 @@ void read_imagej_calibration(const std::string& description,
     const auto set = [&](std::size_t axis, std::optional<double> unit, double size) {
         if (unit && size > 0) metadata.voxel_size_um[axis] = size * *unit;
     };
-    set(0, unit_of("zunit"), parse_number(value_of(entries, "spacing")).value_or(0));
+    // Stacks recorded downwards have a negative spacing.
+    set(0, unit_of("zunit"), std::abs(parse_number(value_of(entries, "spacing")).value_or(0)));
     set(1, unit_of("yunit"), pixels_per_unit[0] > 0 ? 1 / pixels_per_unit[0] : 0);
     set(2, unit_of("unit"), pixels_per_unit[1] > 0 ? 1 / pixels_per_unit[1] : 0);
+
+    if (is_scifio_description(description)) read_scifio_scales(entries, metadata);
 
     const std::string time_unit = value_of(entries, "tunit");
     const double seconds = time_unit == "ms" || time_unit == "msec" ? 1e-3
@@ -108,13 +173,43 @@ void read_imagej_calibration(const std::string& description,
 }
 
 ImagejUnit imagej_unit(const ImageMetadata& metadata) {
-    const auto& size = metadata.voxel_size_um;
-    if (!size[0] && !size[1] && !size[2]) return {};
     if (const auto unit = micrometers_per(metadata.unit)) return {metadata.unit, *unit};
     return {"um", 1};
 }
 
-std::string imagej_description(const ImageMetadata& metadata) {
+namespace {
+
+/// Adds the word for lengths. ImageJ has one for all axes, and others for y and z where they
+/// differ: an axis whose size is unknown is in pixels.
+template <class Add>
+void add_units(const ImageMetadata& metadata, const Add& add) {
+    const auto& size = metadata.voxel_size_um;
+    const ImagejUnit unit = imagej_unit(metadata);
+    const bool is_length = metadata.unit.empty() || micrometers_per(metadata.unit);
+    const std::string pixel = is_length ? "pixel" : imagej_from_utf8(metadata.unit);
+    const auto word = [&](const std::optional<double>& known) {
+        return known ? imagej_from_utf8(unit.name) : pixel;
+    };
+    const bool is_flat = metadata.shape.z == 1 && !size[0];
+    add("unit", word(size[2]));
+    if (word(size[1]) != word(size[2])) add("yunit", word(size[1]));
+    if (!is_flat && word(size[0]) != word(size[2])) add("zunit", word(size[0]));
+    if (size[0]) add("spacing", number_text(*size[0] / unit.micrometers));
+}
+
+/// "min=…" and "max=…", always of one length.
+template <class Add>
+void add_range(const ValueRange& range, const Add& add) {
+    constexpr std::size_t longest_number = 24;
+    std::string least = number_text(range.least);
+    const std::string most = number_text(range.most);
+    add("min", least);
+    add("max", most + std::string(2 * longest_number - least.size() - most.size(), ' '));
+}
+
+}  // namespace
+
+std::string imagej_description(const ImageMetadata& metadata, const ValueRange& range) {
     const Entries source = is_imagej_description(metadata.imagej_description)
                                ? entries_of(metadata.imagej_description)
                                : Entries{};
@@ -133,13 +228,7 @@ std::string imagej_description(const ImageMetadata& metadata) {
     const std::string mode = value_of(source, "mode");
     add("mode", metadata.channels > 1 ? (mode.empty() ? "composite" : mode) : "grayscale");
 
-    const ImagejUnit unit = imagej_unit(metadata);
-    add("unit", unit.name.empty() ? (metadata.unit.empty() || micrometers_per(metadata.unit)
-                                         ? "pixel"
-                                         : imagej_from_utf8(metadata.unit))
-                                  : imagej_from_utf8(unit.name));
-    if (metadata.voxel_size_um[0] && !unit.name.empty())
-        add("spacing", number_text(*metadata.voxel_size_um[0] / unit.micrometers));
+    add_units(metadata, add);
     if (metadata.frame_interval_s) add("finterval", number_text(*metadata.frame_interval_s));
     if (metadata.scaling) {
         add("cf", "0");  // a straight line
@@ -147,10 +236,9 @@ std::string imagej_description(const ImageMetadata& metadata) {
         add("c1", number_text(metadata.scaling->scale));
         add("vunit", "Gray Value");
     }
-    for (const auto& [key, value] : source) {
-        const bool of_source_range = metadata.scaling && (key == "min" || key == "max");
-        if (!is_own_key(key) && !of_source_range) add(key, value);
-    }
+    for (const auto& [key, value] : source)
+        if (!is_own_key(key)) add(key, value);
+    add_range(range, add);
     return text;
 }
 

@@ -4,12 +4,17 @@
 
 #include "convolume/image_file.hpp"
 #include "io/tiff/stack.hpp"
+#include "io/value_range.hpp"
 
 namespace convolume::io {
 
+/// Of ImageJ or ImageJ2.
 bool is_imagej_description(const std::string& description);
+/// Of ImageJ2.
+bool is_scifio_description(const std::string& description);
 
-/// The planes as frames, slices and channels (channels fastest unless `order` says otherwise).
+/// Returns the planes as frames, slices and channels (channels fastest unless `order` says
+/// otherwise), or as ImageJ2's axes name them. The stack is `unclear` if those are none of T, C, Z.
 TiffStack imagej_stack(const std::string& description);
 
 /// Sets unit, voxel sizes, frame interval and the scaling of values. `pixels_per_unit` are y and x
@@ -17,13 +22,14 @@ TiffStack imagej_stack(const std::string& description);
 void read_imagej_calibration(const std::string& description,
                              const std::array<double, 2>& pixels_per_unit, ImageMetadata& metadata);
 
-/// The description of a file that holds `metadata`'s planes with channels fastest. What the
-/// source's description says beyond shape and calibration is carried over.
-std::string imagej_description(const ImageMetadata& metadata);
+/// Returns the description of a file that holds `metadata`'s planes with channels fastest. What the
+/// source's description says beyond shape and calibration is carried over. `range` is what the
+/// first channel is shown with; the text has one length for all ranges.
+std::string imagej_description(const ImageMetadata& metadata, const ValueRange& range);
 
-/// The word for lengths in that description, and µm in one of it.
+/// The word for lengths in that description, and µm in one of it: the file's own, or "um".
 struct ImagejUnit {
-    std::string name;  ///< empty: the voxel size is unknown
+    std::string name;
     double micrometers = 1;
 };
 ImagejUnit imagej_unit(const ImageMetadata& metadata);
@@ -37,8 +43,14 @@ void swap_imagej_metadata(std::vector<std::uint8_t>& data,
 /// where it has none.
 std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata);
 
-/// Where two or more channels have colors and the metadata no tag 50839: one with a lookup table
-/// for each channel, from black to its color.
-void add_imagej_tables(ImageMetadata& metadata);
+/// Sets the channels' names from the labels of planes, if all planes of a channel have one label.
+void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata);
+
+/// Makes tags 50838 and 50839 of an image that is written: labels of planes from the channels'
+/// names and lookup tables from their colors, where the source has none, and room for the display
+/// ranges of several channels.
+void complete_imagej_metadata(ImageMetadata& metadata);
+/// Sets these display ranges, one for each channel.
+void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& of_channels);
 
 }  // namespace convolume::io

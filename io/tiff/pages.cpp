@@ -22,17 +22,16 @@ class PageScan {
         page.directory = TIFFCurrentDirOffset(tiff_);
         page.reduced =
             (tiff_.get<std::uint32_t>(TIFFTAG_SUBFILETYPE, 0) & FILETYPE_REDUCEDIMAGE) != 0;
-        if (page.reduced) return page;
         page.width = tiff_.get<std::uint32_t>(TIFFTAG_IMAGEWIDTH, 0);
         page.height = tiff_.get<std::uint32_t>(TIFFTAG_IMAGELENGTH, 0);
         page.samples = tiff_.get<std::uint16_t>(TIFFTAG_SAMPLESPERPIXEL, 1);
-        page.type = pixel_type();
         page.planar = page.samples > 1 && tiff_.get<std::uint16_t>(TIFFTAG_PLANARCONFIG, 1) == 2;
-        if (page.width < 1 || page.height < 1 || page.samples < 1)
-            refuse(message("has no pixels (", page.height, "×", page.width, ")"));
-        if (tiff_.get<std::uint32_t>(TIFFTAG_IMAGEDEPTH, 1) > 1)
-            refuse("is a volume of its own, which is not supported; save the stack as pages");
-        check_coding(page);
+        try {
+            check(page);
+        } catch (const BadData& error) {
+            page.problem = error.what();
+            page.raw_offset = -1;
+        }
         return page;
     }
 
@@ -41,22 +40,19 @@ class PageScan {
         throw BadData(message("page ", number_, " of ", file_.path(), " ", what));
     }
 
-    PixelType pixel_type() const {
+    void check(TiffPage& page) const {
+        if (page.width < 1 || page.height < 1 || page.samples < 1)
+            refuse(message("has no pixels (", page.height, "×", page.width, ")"));
         const int bits = tiff_.get<std::uint16_t>(TIFFTAG_BITSPERSAMPLE, 1);
         const int format = tiff_.get<std::uint16_t>(TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
-        const bool integer = format == SAMPLEFORMAT_UINT || format == SAMPLEFORMAT_VOID;
-        if (integer && bits == 8) return PixelType::uint8;
-        if (integer && bits == 16) return PixelType::uint16;
-        if (integer && bits == 32) return PixelType::uint32;
-        if (format == SAMPLEFORMAT_INT && bits == 8) return PixelType::int8;
-        if (format == SAMPLEFORMAT_INT && bits == 16) return PixelType::int16;
-        if (format == SAMPLEFORMAT_INT && bits == 32) return PixelType::int32;
-        if (format == SAMPLEFORMAT_IEEEFP && bits == 32) return PixelType::float32;
-        if (format == SAMPLEFORMAT_IEEEFP && bits == 64) return PixelType::float64;
-        if (format == SAMPLEFORMAT_COMPLEXIEEEFP && bits == 64) return PixelType::complex64;
-        if (format == SAMPLEFORMAT_COMPLEXIEEEFP && bits == 128) return PixelType::complex128;
-        refuse(message("has ", bits, "-bit pixels of TIFF sample format ", format,
-                       ", which are not supported; convert them to 8 or 16 bits or float32"));
+        const auto stored = stored_samples(bits, format);
+        if (!stored)
+            refuse(message("has ", bits, "-bit pixels of TIFF sample format ", format,
+                           ", which are not supported; convert them to 8 or 16 bits or float32"));
+        page.stored = *stored;
+        if (tiff_.get<std::uint32_t>(TIFFTAG_IMAGEDEPTH, 1) > 1)
+            refuse("is a volume of its own, which is not supported; save the stack as pages");
+        check_coding(page);
     }
 
     void check_coding(TiffPage& page) const {
@@ -64,11 +60,13 @@ class PageScan {
         if (!TIFFIsCODECConfigured(compression))
             refuse(message("uses TIFF compression ", compression,
                            ", which the installed libtiff lacks; save it without or with LZW"));
-        if (tiff_.get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) ==
-            PHOTOMETRIC_YCBCR)
-            refuse("has YCbCr colors, which are not supported; save it as RGB or gray");
+        const auto photometric =
+            tiff_.get<std::uint16_t>(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+        page.white_is_zero = photometric == PHOTOMETRIC_MINISWHITE;
+        if (photometric == PHOTOMETRIC_YCBCR && page.samples > 1 && compression != COMPRESSION_JPEG)
+            refuse("has YCbCr colors without JPEG; save it as RGB or gray");
 
-        const index_t pixel_bytes = static_cast<index_t>(size_of(page.type)) * page.samples;
+        const index_t pixel_bytes = static_cast<index_t>(size_of(page.type())) * page.samples;
         if (page.width > INT64_MAX / page.height / pixel_bytes) refuse("is impossibly large");
         const bool tiled = page.tiled = TIFFIsTiled(tiff_) != 0;
         page.rows =
@@ -100,7 +98,7 @@ class PageScan {
         const index_t limit = expansion_limit(compression);
         const index_t slack = compression == COMPRESSION_NONE ? 0 : tiff_slack_bytes;
         page.least_file_bytes = page.bytes() / limit;
-        if (compression == COMPRESSION_NONE && !tiled) {
+        if (compression == COMPRESSION_NONE && !tiled && page.stored.form == SampleForm::pixels) {
             page.raw_offset = contiguous_strips(page, striles);
             if (page.raw_offset >= 0) {
                 if (page.bytes() > file_.size() - page.raw_offset) refuse_size(page, coded);
@@ -114,7 +112,7 @@ class PageScan {
 
     [[noreturn]] void refuse_size(const TiffPage& page, index_t coded) const {
         refuse(message("claims ", page.samples, "×", page.height, "×", page.width, " ",
-                       to_string(page.type), " pixels, but its ", coded, " bytes in a file of ",
+                       to_string(page.type()), " pixels, but its ", coded, " bytes in a file of ",
                        file_.size(),
                        " cannot hold them; it is truncated or damaged, copy it again"));
     }
@@ -170,6 +168,7 @@ std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
     index_t room = file.size() + tiff_slack_bytes;
     index_t table_room = file.size();
     while (true) {
+        tiff.decode_ycbcr_as_rgb();
         pages.push_back(PageScan(tiff, file, pages.size()).read());
         // Pages of a damaged file may share bytes; honest ones do not.
         room -= pages.back().least_file_bytes;
@@ -179,7 +178,7 @@ std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
                                   " claim more than a file of ", file.size(),
                                   " bytes can hold; it is damaged, write it again"));
         if (TIFFLastDirectory(tiff) != 0) {
-            next_directory(file, pages.back().directory);
+            TiffNumbers(file).next_directory(pages.back().directory);
             break;
         }
         tiff.clear_error();

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "convolume/image_view.hpp"
 #include "io/raw_file.hpp"
 #include "io/tiff/handle.hpp"
+#include "io/tiff/stored_samples.hpp"
 
 namespace convolume::io {
 
@@ -16,26 +16,36 @@ struct TiffPage {
     index_t width = 0;
     index_t height = 0;
     index_t samples = 1;
-    PixelType type = PixelType::uint8;
+    StoredSamples stored;
     bool planar = false;   ///< samples in planes of their own, not side by side
     bool reduced = false;  ///< a thumbnail or a level of a pyramid
     bool tiled = false;
-    index_t rows = 0;  ///< of a strip or tile
+    bool white_is_zero = false;  ///< shown so; samples are read as they are stored
+    index_t rows = 0;            ///< of a strip or tile
     index_t columns = 0;
     index_t raw_offset = -1;  ///< where its pixels lie as they are; -1: coded, or not in one run
     index_t least_file_bytes = 0;  ///< bytes of the file its pixels take at the least
     index_t table_bytes = 0;       ///< that the tables of its strips or tiles take at least
+    /// Reason why its pixels cannot be read, and the cure; empty if they can. Readers of other
+    /// pages need not care.
+    std::string problem;
 
-    index_t plane_bytes() const { return width * height * static_cast<index_t>(size_of(type)); }
-    index_t bytes() const { return plane_bytes() * samples; }
+    PixelType type() const { return stored.type; }
+    /// Bytes of the pixels as the file stores them, without compression.
+    index_t bytes() const {
+        const index_t planes = planar ? samples : 1;
+        return planes * height * stored.row_bytes(width * (samples / planes));
+    }
     bool same_pixels(const TiffPage& other) const {
         return width == other.width && height == other.height && samples == other.samples &&
-               type == other.type && planar == other.planar;
+               type() == other.type() && planar == other.planar;
     }
 };
 
-/// All pages in the order of the file. Pages that are not reduced are checked: supported type, and
-/// no more pixels than the file's bytes can stand for. Throws BadData that names the page.
+/// Returns all pages in the order of the file. Pages that are not reduced are checked: supported
+/// type, and no more pixels than the file's bytes can stand for. What keeps a page from being read
+/// is its `problem`. Throws BadData for a file whose pages cannot be found, or claim more than the
+/// file can hold.
 std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file);
 
 /// How many bytes one byte of the file can stand for in that compression, at the most: what codes

@@ -15,7 +15,8 @@ class RawTiffWriter : public ImageWriter {
           plane_bytes_(metadata.bytes() / pages_),
           // Directories hold offsets that 32 bits can take, on even addresses.
           directories_offset_(round_up(checked_add(tiff_data_offset, metadata.bytes()), 16)),
-          output_(path, options.overwrite, directories_offset_ + directories_bytes()) {
+          output_(path, options.overwrite, directories_offset_ + directories_bytes()),
+          ranges_(metadata.channels) {
         output_.reserve(0, directories_offset_ + directories_bytes());
     }
 
@@ -30,10 +31,12 @@ class RawTiffWriter : public ImageWriter {
         write_array(output_, volume.from(box.begin, static_cast<index_t>(size_of(metadata_.type))),
                     source);
         written_.add(source);
+        if (!text_.ome) ranges_.add(c, source);
     }
 
     void commit() override {
         written_.finish(metadata_);
+        set_display_ranges(metadata_, text_, ranges_);
         write_directories(output_, text_.big, directories_offset_, pages_,
                           [&](index_t page) { return directory_of(page); });
         output_.commit();
@@ -63,6 +66,7 @@ class RawTiffWriter : public ImageWriter {
     index_t directories_offset_;
     AtomicOutput output_;
     WriteCount written_;
+    ChannelRanges ranges_;
 };
 
 }  // namespace

@@ -1,39 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
+#include <map>
 
 #include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/jobs.hpp"
+#include "io/ome/companion.hpp"
 #include "io/strided.hpp"
-#include "io/tiff/pages.hpp"
+#include "io/tiff/files.hpp"
 #include "io/tiff/series.hpp"
 
 namespace convolume::io {
 namespace {
 
-/// libtiff's own tables may take this much whatever the file's size.
-constexpr index_t table_bytes = index_t{64} << 20;
 /// Decoded by one thread between two looks for work.
 constexpr index_t decoded_job_bytes = index_t{1} << 20;
 /// Decoding fewer bytes takes less time than starting a thread.
 constexpr index_t decoded_bytes_a_thread = index_t{256} << 10;
 
-bool is_swapped(const RawFile& file) {
-    return (file.head(1) == "I") != (std::endian::native == std::endian::little);
-}
-
 class TiffReader : public ImageReader {
   public:
-    TiffReader(const std::string& path, const OpenOptions& options)
-        : file_(path),
-          handles_(file_, checked_add(checked_multiply(file_.size(), 64), table_bytes)),
-          swapped_(is_swapped(file_)) {
-        auto tiff = handles_.take();
-        pages_ = scan_pages(*tiff, file_);
-        tiff->go_to(pages_.front().directory);
-        series_ = find_series(*tiff, file_, pages_, options.axes);
-        handles_.give_back(std::move(tiff));
+    TiffReader(const std::string& path, const OpenOptions& options, const OmeDocument* document) {
+        files_.add(path);
+        series_ = find_series(files_, options, document);
     }
 
     const ImageMetadata& metadata() const override { return series_.metadata; }
@@ -43,48 +32,56 @@ class TiffReader : public ImageReader {
                                                   ? Shape3{1, 1, 1}
                                                   : Shape3{1, page.rows, page.columns});
     }
-    void check_unchanged() const override { file_.check_unchanged(); }
+    void check_unchanged() const override { files_.check_unchanged(); }
 
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         check_box(format(), t, c, box, target);
-        const index_t samples = series_.page.samples;
-        const index_t sample = c % samples;
-        std::vector<FilePart<ImageView>> raw;
+        std::map<std::shared_ptr<OpenTiff>, std::vector<FilePart<ImageView>>> raw;
         std::vector<CodedJob> coded;
         for (index_t z = 0; z < target.shape.z; ++z) {
-            const index_t plane = series_.plane(t, c / samples, box.begin.z + z);
-            const TiffPage& page =
-                series_.single_page ? series_.page : pages_[static_cast<std::size_t>(plane)];
+            const TiffPlane& plane = series_.plane(t, c, box.begin.z + z);
+            const TiffPage& page = page_of(plane);
             const ImageView to =
                 subview(target, {{z, 0, 0}, {z + 1, target.shape.y, target.shape.x}});
+            std::shared_ptr<OpenTiff> file = files_.open(plane.file);
             if (page.raw_offset >= 0) {
-                const index_t skipped = series_.single_page ? plane * page.bytes() : 0;
-                add_raw(raw_place(page, page.raw_offset + skipped, sample, box), to, raw);
+                const index_t skipped = series_.behind_first_page ? plane.page * page.bytes() : 0;
+                const FileArray place =
+                    raw_place(page, page.raw_offset + skipped, plane.sample, box, file->is_swapped);
+                add_raw(place, to, raw[std::move(file)]);
             } else {
-                add_coded(plane, page, box, to, coded);
+                add_coded(std::move(file), plane, page, box, to, coded);
             }
         }
-        read_parts(file_, raw);
-        decode(coded, sample, box);
+        for (const auto& [file, parts] : raw) read_parts(file->file, parts);
+        decode(coded, box);
     }
 
   private:
     /// Strips or tiles of consecutive rows of one page.
     struct CodedJob {
-        index_t number;
+        std::shared_ptr<OpenTiff> file;
+        index_t number;  ///< of the page
+        index_t sample;
         const TiffPage* page;
         index_t y_begin;
         index_t y_end;
         ImageView to;  ///< the box's plane
     };
 
+    const TiffPage& page_of(const TiffPlane& plane) const {
+        if (series_.behind_first_page) return series_.page;
+        return files_.pages(plane.file)[static_cast<std::size_t>(plane.page)];
+    }
+
     /// The first wanted sample of a page that lies in the file as it is.
-    FileArray raw_place(const TiffPage& page, index_t offset, index_t sample,
-                        const Box3& box) const {
+    static FileArray raw_place(const TiffPage& page, index_t offset, index_t sample,
+                               const Box3& box, bool is_swapped) {
         const index_t step = page.planar ? 1 : page.samples;
         const index_t first = page.planar ? sample * page.height * page.width : sample;
-        const auto bytes_each = static_cast<index_t>(size_of(page.type));
-        const FileArray whole{offset + first * bytes_each, {0, page.width * step, step}, swapped_};
+        const auto bytes_each = static_cast<index_t>(size_of(page.type()));
+        const FileArray whole{
+            offset + first * bytes_each, {0, page.width * step, step}, is_swapped};
         return whole.from({0, box.begin.y, box.begin.x}, bytes_each);
     }
 
@@ -109,41 +106,45 @@ class TiffReader : public ImageReader {
         parts.push_back({place, plane});
     }
 
-    void add_coded(index_t number, const TiffPage& page, const Box3& box, const ImageView& to,
-                   std::vector<CodedJob>& jobs) const {
+    static void add_coded(std::shared_ptr<OpenTiff> file, const TiffPlane& plane,
+                          const TiffPage& page, const Box3& box, const ImageView& to,
+                          std::vector<CodedJob>& jobs) {
         if (page.rows < 1 || page.columns < 1)
-            throw BadData(
-                message("page ", number, " of ", file_.path(), " has empty strips or tiles"));
+            throw BadData(message("page ", plane.page, " of ", file->file.path(),
+                                  " has empty strips or tiles"));
         if (to.shape.y == 0 || to.shape.x == 0) return;
         const index_t band_bytes = page.rows * page.width * (page.planar ? 1 : page.samples) *
-                                   static_cast<index_t>(size_of(page.type));
+                                   static_cast<index_t>(size_of(page.type()));
         const index_t rows = page.rows * std::max<index_t>(decoded_job_bytes / band_bytes, 1);
         for (index_t y = box.begin.y / page.rows * page.rows; y < box.end.y; y += rows)
-            jobs.push_back({number, &page, y, std::min(y + rows, box.end.y), to});
+            jobs.push_back(
+                {file, plane.page, plane.sample, &page, y, std::min(y + rows, box.end.y), to});
     }
 
-    void decode(const std::vector<CodedJob>& jobs, index_t sample, const Box3& box) {
+    void decode(const std::vector<CodedJob>& jobs, const Box3& box) {
         index_t bytes = 0;
         for (const CodedJob& job : jobs)
             bytes += (job.y_end - job.y_begin) * job.to.shape.x *
                      static_cast<index_t>(size_of(job.to.type));
         const auto count = static_cast<index_t>(jobs.size());
         run_jobs(count, job_threads(count, bytes, decoded_bytes_a_thread), [&](index_t i) {
-            auto tiff = handles_.take();
-            decode(*tiff, jobs[static_cast<std::size_t>(i)], sample, box);
-            handles_.give_back(std::move(tiff));
+            const CodedJob& job = jobs[static_cast<std::size_t>(i)];
+            auto tiff = job.file->handles.take();
+            decode(*tiff, job, box);
+            job.file->handles.give_back(std::move(tiff));
         });
     }
 
     /// Decodes the strips or tiles of a job that meet `box`.
-    void decode(TiffHandle& tiff, const CodedJob& job, index_t sample, const Box3& box) const {
+    void decode(TiffHandle& tiff, const CodedJob& job, const Box3& box) const {
         tiff.go_to(job.page->directory);
         const TiffPage& page = *job.page;
-        const auto bytes_each = static_cast<index_t>(size_of(page.type));
+        const auto bytes_each = static_cast<index_t>(size_of(page.type()));
         const index_t step = page.planar ? 1 : page.samples;
         const index_t across = ceil_div(page.width, page.columns);
-        const index_t first = page.planar ? sample * ceil_div(page.height, page.rows) * across : 0;
-        std::vector<char> buffer(
+        const index_t first =
+            page.planar ? job.sample * ceil_div(page.height, page.rows) * across : 0;
+        std::vector<char> pixels(
             static_cast<std::size_t>(page.rows * page.columns * step * bytes_each));
         for (index_t y = job.y_begin; y < job.y_end; y += page.rows)
             for (index_t x = box.begin.x / page.columns * page.columns; x < box.end.x;
@@ -153,45 +154,67 @@ class TiffReader : public ImageReader {
                                    std::min(x + page.columns, page.width)}};
                 // The last tiles are stored whole, the last strip is not.
                 const index_t rows = page.tiled ? page.rows : stored.shape().y;
-                decode_one(tiff, job, first + y / page.rows * across + x / page.columns, y,
-                           buffer.data(), rows * page.columns * step * bytes_each);
+                decode_one(tiff, job, first + y / page.rows * across + x / page.columns, y, rows,
+                           pixels.data());
                 const Box3 wanted = intersection(
                     stored, {{0, box.begin.y, box.begin.x}, {1, box.end.y, box.end.x}});
                 const index_t skipped = (wanted.begin.y - y) * page.columns + wanted.begin.x - x;
                 const char* from =
-                    buffer.data() + (skipped * step + (page.planar ? 0 : sample)) * bytes_each;
-                copy_view({from, page.type, wanted.shape(), {0, page.columns * step, step}},
+                    pixels.data() + (skipped * step + (page.planar ? 0 : job.sample)) * bytes_each;
+                copy_view({from, page.type(), wanted.shape(), {0, page.columns * step, step}},
                           subview(job.to,
                                   {{0, wanted.begin.y - box.begin.y, wanted.begin.x - box.begin.x},
                                    {1, wanted.end.y - box.begin.y, wanted.end.x - box.begin.x}}));
             }
     }
 
-    void decode_one(TiffHandle& tiff, const CodedJob& job, index_t strile, index_t y, void* to,
-                    index_t bytes) const {
+    /// Decodes `rows` rows of a strip or tile to pixels.
+    static void decode_one(TiffHandle& tiff, const CodedJob& job, index_t strile, index_t y,
+                           index_t rows, char* pixels) {
+        const TiffPage& page = *job.page;
+        const index_t row_samples = page.columns * (page.planar ? 1 : page.samples);
+        const index_t bytes = rows * page.stored.row_bytes(row_samples);
+        if (page.stored.form == SampleForm::pixels)
+            return decompress(tiff, job, strile, y, pixels, bytes);
+        std::vector<char> stored(static_cast<std::size_t>(bytes));
+        decompress(tiff, job, strile, y, stored.data(), bytes);
+        const index_t beyond =
+            convert_stored(page.stored, stored.data(), rows, row_samples, pixels);
+        if (beyond > 0)
+            throw BadData(
+                message("page ", job.number, " of ", job.file->file.path(), " has ", beyond,
+                        " integers beyond 2^53 from row ", y,
+                        " on, which no pixel type holds; store numbers of up to 32 bits"));
+    }
+
+    static void decompress(TiffHandle& tiff, const CodedJob& job, index_t strile, index_t y,
+                           void* to, index_t bytes) {
         tiff.clear_error();
         const auto number = static_cast<std::uint32_t>(strile);
         const index_t got = job.page->tiled ? TIFFReadEncodedTile(tiff, number, to, bytes)
                                             : TIFFReadEncodedStrip(tiff, number, to, bytes);
         if (got == bytes) return;
         tiff.rethrow();
-        throw BadData(message("page ", job.number, " of ", file_.path(),
+        throw BadData(message("page ", job.number, " of ", job.file->file.path(),
                               " cannot be decoded at row ", y,
                               tiff.error().empty() ? "" : ": " + tiff.error(),
                               "; the file is damaged, copy it again"));
     }
 
-    RawFile file_;
-    TiffHandles handles_;
-    bool swapped_;
-    std::vector<TiffPage> pages_;
+    TiffFiles files_;
     TiffSeries series_;
 };
 
 }  // namespace
 
 std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOptions& options) {
-    return std::make_unique<TiffReader>(path, options);
+    return std::make_unique<TiffReader>(path, options, nullptr);
+}
+
+std::unique_ptr<ImageReader> open_ome_companion(const std::string& path,
+                                                const OpenOptions& options) {
+    const auto document = read_ome_file(RawFile(path));
+    return std::make_unique<TiffReader>(first_file_of(*document, path), options, document.get());
 }
 
 }  // namespace convolume::io

@@ -3,185 +3,220 @@
 
 #include <algorithm>
 
-#include "io/ome/ome_xml.hpp"
-#include "io/tiff/imagej_text.hpp"
-#include "io/tiff/shaped_text.hpp"
-#include "io/tiff/tags.hpp"
-#include "io/units.hpp"
+#include "io/tiff/dialects.hpp"
+#include "io/tiff/page_axes.hpp"
 
 namespace convolume::io {
 namespace {
 
-/// Pixels of 40 µm and more (up to 600 dots an inch) are the resolution of screens and printers.
-constexpr double largest_pixel_um = 40;
-
-void read_plain_calibration(const TiffHandle& tiff, const std::array<double, 2>& pixels_per_unit,
-                            ImageMetadata& metadata) {
-    const int unit = tiff.get<std::uint16_t>(TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE);
-    const double micrometers = unit == RESUNIT_INCH         ? 25400
-                               : unit == RESUNIT_CENTIMETER ? 10000
-                                                            : 0;
-    for (std::size_t axis = 1; axis < 3; ++axis) {
-        const double resolution = pixels_per_unit[axis - 1];
-        if (resolution <= 0 || micrometers <= 0 || micrometers / resolution >= largest_pixel_um)
-            continue;
-        metadata.voxel_size_um[axis] = micrometers / resolution;
-        metadata.unit = unit == RESUNIT_INCH ? "inch" : "cm";
-    }
-}
-
 class SeriesFinder {
   public:
-    SeriesFinder(TiffHandle& tiff, const RawFile& file, const std::vector<TiffPage>& pages)
-        : tiff_(tiff), file_(file), pages_(pages) {
-        for (std::size_t i = 0; i < pages.size(); ++i)
-            if (!pages[i].reduced) full_.push_back(static_cast<index_t>(i));
-        if (full_.empty())
-            throw BadData(
-                message(file.path(), " holds thumbnails only; give the file with the full image"));
-    }
+    SeriesFinder(TiffSource& source, const PageAxes& axes) : source_(source), axes_(axes) {}
 
-    TiffSeries find(const std::string& axes) {
-        TiffSeries series;
-        const TiffStack stack = describe_stack(series.metadata);
-        const index_t first = stack.page_of_plane.empty() ? full_[0] : stack.page_of_plane[0];
-        series.page = pages_[static_cast<std::size_t>(first)];
-        const std::vector<index_t> ordered = pages_of(stack, series);
-        arrange(stack, ordered, axes, series);
-        if (!series.single_page) check_equal(series);
-        return series;
+    TiffSeries find() {
+        TiffStack stack = read_dialect(source_, series_.metadata);
+        if (!axes_.has_extents && !stack.unclear.empty()) {
+            if (axes_.letters.empty())
+                throw BadData(
+                    message(source_.file.path(), " ", stack.unclear,
+                            "; give their meaning, slowest first, with extents if there are "
+                            "several: --axes ZYX, --axes T2Z3C4YX"));
+            stack = divided_by_axes(std::move(stack));
+        } else if (axes_.has_extents) {
+            stack = divided_by_axes(std::move(stack));
+        }
+        const std::vector<TiffPlace> places = places_of(stack);
+        series_.page = page_at(places.empty() ? TiffPlace{0, source_.full[0]} : places[0]);
+        series_.behind_first_page = stack.behind_first_page;
+        check_pages(places);
+        arrange(stack, places);
+        describe();
+        return std::move(series_);
     }
 
   private:
-    const TiffPage& first_page() const { return pages_[static_cast<std::size_t>(full_[0])]; }
+    const std::string& path() const { return source_.file.path(); }
 
-    TiffStack plain_stack() const { return {"Z", {static_cast<index_t>(full_.size())}, {}}; }
-
-    TiffStack describe_stack(ImageMetadata& metadata) {
-        const std::string description = tiff_.text(TIFFTAG_IMAGEDESCRIPTION);
-        const std::array<double, 2> resolution = read_resolution(file_, pages_[0].directory);
-        if (is_ome_description(description)) {
-            metadata.format = "OME-TIFF";
-            metadata.ome_xml = description;
-            OmeImage image =
-                read_ome_xml(description, file_.path(), static_cast<index_t>(pages_.size()),
-                             first_page().samples, metadata);
-            if (image.width != first_page().width || image.height != first_page().height)
-                throw BadData(message("the OME-XML of ", file_.path(), " says ", image.height, "×",
-                                      image.width, " pixels, but its first page has ",
-                                      first_page().height, "×", first_page().width,
-                                      "; save the file again"));
-            if (image.stack.page_of_plane.empty() &&
-                image.stack.planes() != static_cast<index_t>(full_.size()))
-                return plain_stack();
-            return image.stack;
-        }
-        if (is_imagej_description(description)) {
-            metadata.format = "ImageJ TIFF";
-            metadata.imagej_description = description;
-            read_imagej_calibration(description, resolution, metadata);
-            if (metadata.unit.empty()) read_plain_calibration(tiff_, resolution, metadata);
-            read_imagej_tags(tiff_, metadata);
-            TiffStack stack = imagej_stack(description);
-            // Samples of RGB pages may be counted as channels too.
-            const auto c = stack.axes.find('C');
-            if (c != std::string::npos && stack.dims[c] == first_page().samples &&
-                stack.planes() / first_page().samples == static_cast<index_t>(full_.size()))
-                stack.dims[c] = 1;
-            return stack;
-        }
-        metadata.format = "TIFF";
-        read_plain_calibration(tiff_, resolution, metadata);
-        if (const auto shaped = shaped_stack(description, first_page(), resolution, metadata))
-            return *shaped;
-        if (!description.empty()) metadata.text["ImageDescription"] = utf8_from_imagej(description);
-        return plain_stack();
+    const TiffPage& page_at(const TiffPlace& place) const {
+        return source_.files.pages(place.file)[static_cast<std::size_t>(place.page)];
     }
 
-    /// The page of each plane in the stack's order; places behind the only page for a single one.
-    std::vector<index_t> pages_of(const TiffStack& stack, TiffSeries& series) const {
-        if (!stack.page_of_plane.empty()) return stack.page_of_plane;
+    /// Divides the planes that `found` has, or all pages if it has none, as the caller's axes say.
+    TiffStack divided_by_axes(TiffStack found) const {
+        TiffStack stack;
+        stack.behind_first_page = found.behind_first_page;
+        stack.places = std::move(found.places);
+        const auto pages = stack.behind_first_page ? found.planes()
+                           : stack.places.empty()  ? static_cast<index_t>(source_.full.size())
+                                                   : static_cast<index_t>(stack.places.size());
+        if (!axes_.has_extents) {
+            stack.axes = "Z";
+            stack.dims = {pages};
+            return stack;
+        }
+        if (axes_.letters.size() < 2 ||
+            axes_.letters.compare(axes_.letters.size() - 2, 2, "YX") != 0)
+            refuse_axes();
+        stack.axes = axes_.letters.substr(0, axes_.letters.size() - 2);
+        stack.dims = page_extents(axes_, pages, path());
+        return stack;
+    }
+
+    [[noreturn]] void refuse_axes() const {
+        throw InvalidArgument(message("axes \"", source_.options.axes, "\" do not fit ", path(),
+                                      ": pages of a TIFF are YX, so the axes must end so"));
+    }
+
+    /// The page of each plane in the stack's order; empty for planes behind the first page.
+    std::vector<TiffPlace> places_of(TiffStack& stack) const {
+        if (!stack.places.empty()) return stack.places;
         const index_t planes = stack.planes();
-        const auto count = static_cast<index_t>(full_.size());
-        if (planes <= count) return full_;
-        const TiffPage& page = series.page;
-        const bool room =
-            page.raw_offset >= 0 && planes <= (file_.size() - page.raw_offset) / page.bytes();
-        if (count > 1 || !room)
-            throw BadData(message(file_.path(), " promises ", planes, " planes, but holds ", count,
-                                  "; it is truncated, copy it again"));
-        series.single_page = true;
-        std::vector<index_t> places(static_cast<std::size_t>(planes));
-        for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<index_t>(i);
+        const index_t there = static_cast<index_t>(source_.full.size()) - stack.first_page;
+        if (planes > there && source_.full.size() == 1) stack.behind_first_page = true;
+        if (stack.behind_first_page) {
+            const TiffPage& page = source_.first_page();
+            const bool has_room = page.raw_offset >= 0 &&
+                                  planes <= (source_.file.size() - page.raw_offset) / page.bytes();
+            if (!has_room) refuse_count(planes, there, "it is truncated, copy it again");
+            return {};
+        }
+        if (planes > there) refuse_count(planes, there, "it is truncated, copy it again");
+        if (planes < there && !stack.has_other_pages)
+            refuse_count(planes, there,
+                         "give the meaning of the pages, slowest first: --axes ZYX, or with "
+                         "extents --axes T2Z3C4YX");
+        std::vector<TiffPlace> places;
+        for (index_t i = 0; i < planes; ++i)
+            places.push_back({0, source_.full[static_cast<std::size_t>(stack.first_page + i)]});
         return places;
     }
 
-    /// Sets extents and planes from the meaning of the stack's dimensions.
-    void arrange(const TiffStack& stack, const std::vector<index_t>& ordered,
-                 const std::string& axes, TiffSeries& series) const {
-        const bool fits = stack.planes() == static_cast<index_t>(ordered.size());
-        const TiffStack used =
-            fits ? stack : TiffStack{"Z", {static_cast<index_t>(ordered.size())}, {}};
-        std::vector<index_t> dims;
-        std::string letters;
-        for (std::size_t d = 0; d < used.dims.size(); ++d)
-            if (used.dims[d] > 1) {
-                dims.push_back(used.dims[d]);
-                letters += used.axes[d];
-            }
-        dims.insert(dims.end(), {series.page.height, series.page.width});
-        const AxisLayout layout = axis_layout(dims, letters + "YX", axes, file_.path());
-        if (layout.axes.size() < 2 || layout.axes.compare(layout.axes.size() - 2, 2, "YX") != 0)
-            throw InvalidArgument(message("axes \"", axes, "\" do not fit ", file_.path(),
-                                          ": pages of a TIFF are YX, so the axes must end so"));
-        set_extents(series.metadata, layout);
-
-        const ImageMetadata& m = series.metadata;
-        for (index_t t = 0; t < m.frames; ++t)
-            for (index_t c = 0; c < m.channels; ++c)
-                for (index_t z = 0; z < m.shape.z; ++z) {
-                    const std::vector<index_t> at = layout.position(t, c, z);
-                    index_t index = 0;
-                    for (std::size_t d = 0; d + 2 < at.size(); ++d)
-                        index = index * layout.dims[d] + at[d];
-                    series.planes.push_back(ordered[static_cast<std::size_t>(index)]);
-                }
-        series.metadata.type = series.page.type;
-        // ImageJ has no calibration of values for other types.
-        if (!is_integer(series.page.type)) series.metadata.scaling.reset();
-        series.metadata.channels *= series.page.samples;
-        if (series.page.samples > 1) series.metadata.axes += 'S';
-        if (static_cast<index_t>(m.channel_names.size()) != m.channels)
-            series.metadata.channel_names.clear();
-        if (static_cast<index_t>(m.channel_colors.size()) != m.channels)
-            series.metadata.channel_colors.clear();
-        if (static_cast<index_t>(m.microscope.channels.size()) != m.channels)
-            series.metadata.microscope.channels.clear();
+    [[noreturn]] void refuse_count(index_t planes, index_t pages, const char* cure) const {
+        throw BadData(
+            message(path(), " promises ", planes, " planes, but holds ", pages, "; ", cure));
     }
 
-    void check_equal(const TiffSeries& series) const {
-        for (const index_t number : series.planes) {
-            const TiffPage& page = pages_[static_cast<std::size_t>(number)];
-            if (page.reduced || !page.same_pixels(series.page))
-                throw BadData(message(
-                    "page ", number, " of ", file_.path(), " has ", page.samples, "×", page.height,
-                    "×", page.width, " ", to_string(page.type), " pixels where the stack has ",
-                    series.page.samples, "×", series.page.height, "×", series.page.width, " ",
-                    to_string(series.page.type), "; save pages of one size and type"));
+    /// Throws BadData unless all pages can be read and have one size and type.
+    void check_pages(const std::vector<TiffPlace>& places) const {
+        if (!series_.page.problem.empty()) throw BadData(series_.page.problem);
+        for (const TiffPlace& place : places) {
+            const TiffPage& page = page_at(place);
+            if (!page.problem.empty()) throw BadData(page.problem);
+            if (!page.same_pixels(series_.page))
+                throw BadData(message("page ", place.page, " of ", source_.files.path(place.file),
+                                      " has ", pixels_text(page), " where the stack has ",
+                                      pixels_text(series_.page),
+                                      "; save pages of one size and type"));
         }
     }
 
-    TiffHandle& tiff_;
-    const RawFile& file_;
-    const std::vector<TiffPage>& pages_;
-    std::vector<index_t> full_;
+    static std::string pixels_text(const TiffPage& page) {
+        return message(page.samples, "×", page.height, "×", page.width, " ", to_string(page.type()),
+                       " pixels");
+    }
+
+    /// Tells whether the samples of a page are one of the dimensions that the axes name.
+    bool samples_are_planes(const TiffStack& stack, std::size_t dims) const {
+        if (series_.page.samples == 1) return false;
+        if (stack.sample_axis != 'S') return true;
+        // Colors stay colors, unless the caller has a letter for them.
+        return series_.page.planar && axes_.letters.size() == dims + 1;
+    }
+
+    /// Sets extents and planes from the meaning of the stack's dimensions.
+    void arrange(const TiffStack& stack, const std::vector<TiffPlace>& places) {
+        const TiffPage& page = series_.page;
+        std::vector<index_t> dims;
+        std::string letters;
+        for (std::size_t d = 0; d < stack.dims.size(); ++d)
+            if (stack.dims[d] > 1 || axes_.has_extents) {
+                dims.push_back(stack.dims[d]);
+                letters += stack.axes[d];
+            }
+        const bool sample_planes = samples_are_planes(stack, dims.size() + 2);
+        if (sample_planes) {
+            dims.push_back(page.samples);
+            letters += stack.sample_axis == 'S' ? 'Z' : stack.sample_axis;
+        }
+        dims.insert(dims.end(), {page.height, page.width});
+        if (!axes_.has_extents && axes_.letters.size() > dims.size() && source_.full.size() > 1)
+            throw InvalidArgument(message("axes \"", axes_.letters, "\" do not tell how ",
+                                          source_.full.size(), " pages of ", path(),
+                                          " are divided; add extents, such as T2Z3C4YX"));
+        const AxisLayout layout = axis_layout(dims, letters + "YX", axes_.letters, path());
+        if (layout.axes.size() < 2 || layout.axes.compare(layout.axes.size() - 2, 2, "YX") != 0)
+            refuse_axes();
+        set_extents(series_.metadata, layout);
+        const index_t colors = sample_planes ? 1 : page.samples;
+        place_planes(layout, places, sample_planes ? page.samples : 1, colors);
+        series_.metadata.channels *= colors;
+        if (colors > 1) series_.metadata.axes += 'S';
+    }
+
+    void place_planes(const AxisLayout& layout, const std::vector<TiffPlace>& places,
+                      index_t samples_a_page, index_t colors) {
+        const ImageMetadata& m = series_.metadata;
+        for (index_t t = 0; t < m.frames; ++t)
+            for (index_t channel = 0; channel < m.channels * colors; ++channel)
+                for (index_t z = 0; z < m.shape.z; ++z) {
+                    const std::vector<index_t> at = layout.position(t, channel / colors, z);
+                    index_t index = 0;
+                    for (std::size_t d = 0; d + 2 < at.size(); ++d)
+                        index = index * layout.dims[d] + at[d];
+                    const index_t number = index / samples_a_page;
+                    const TiffPlace place = series_.behind_first_page
+                                                ? TiffPlace{0, number}
+                                                : places[static_cast<std::size_t>(number)];
+                    const index_t sample = colors > 1 ? channel % colors : index % samples_a_page;
+                    series_.planes.push_back({static_cast<std::uint32_t>(place.file),
+                                              static_cast<std::uint32_t>(sample), place.page});
+                }
+    }
+
+    /// Sets the type, and drops what does not fit the extents.
+    void describe() {
+        ImageMetadata& m = series_.metadata;
+        m.type = series_.page.type();
+        // ImageJ has no calibration of values for other types.
+        if (!is_integer(m.type)) m.scaling.reset();
+        if (series_.page.white_is_zero)
+            m.notes.emplace_back("the file shows 0 as white; samples are read as they are stored");
+        const auto fits = [&](const auto& list) {
+            return static_cast<index_t>(list.size()) == m.channels;
+        };
+        if (!fits(m.channel_names)) m.channel_names.clear();
+        if (!fits(m.channel_colors)) m.channel_colors.clear();
+        if (!fits(m.microscope.channels)) m.microscope.channels.clear();
+    }
+
+    TiffSource& source_;
+    const PageAxes& axes_;
+    TiffSeries series_;
 };
 
 }  // namespace
 
-TiffSeries find_series(TiffHandle& tiff, const RawFile& file, const std::vector<TiffPage>& pages,
-                       const std::string& axes) {
-    return SeriesFinder(tiff, file, pages).find(axes);
+TiffSeries find_series(TiffFiles& files, const OpenOptions& options, const OmeDocument* document) {
+    const PageAxes axes = parse_page_axes(options.axes);
+    // Holds the first file open, whatever others are added.
+    const std::shared_ptr<OpenTiff> first = files.open(0);
+    const std::vector<TiffPage> pages = files.pages(0);
+    auto tiff = first->handles.take();
+    tiff->go_to(pages.front().directory);
+    TiffSource source{files, *tiff, first->file, pages, {}, "", {}, options, document};
+    for (std::size_t i = 0; i < pages.size(); ++i)
+        if (!pages[i].reduced) source.full.push_back(static_cast<index_t>(i));
+    const bool are_all_reduced = source.full.empty();
+    for (std::size_t i = 0; are_all_reduced && i < pages.size(); ++i)
+        source.full.push_back(static_cast<index_t>(i));
+    source.description = tiff->text(TIFFTAG_IMAGEDESCRIPTION);
+    source.pixels_per_unit = read_resolution(TiffNumbers(first->file), pages.front().directory);
+    TiffSeries series = SeriesFinder(source, axes).find();
+    if (are_all_reduced)
+        series.metadata.notes.emplace_back(
+            "the file marks all its pages as thumbnails; they are read as the image");
+    first->handles.give_back(std::move(tiff));
+    return series;
 }
 
 }  // namespace convolume::io

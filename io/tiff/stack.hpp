@@ -2,6 +2,7 @@
 #pragma once
 // What a TIFF's description says about its planes, before it is held against the pages.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,32 @@
 
 namespace convolume::io {
 
+/// Page of a file of the set: files are numbered as TiffFiles has them, pages in file order.
+struct TiffPlace {
+    index_t file = 0;
+    index_t page = -1;  ///< -1: there is none
+};
+
 struct TiffStack {
     std::string axes;           ///< of T, C, Z: the order of the planes, slowest first
-    std::vector<index_t> dims;  ///< one a letter, 1 at least
-    /// Page of each plane, -1 for none; empty: planes and pages correspond in order.
-    std::vector<index_t> page_of_plane;
+    std::vector<index_t> dims;  ///< one for each letter, at least 1
+    /// Page of each plane. Empty: consecutive pages of the file, thumbnails left out, from
+    /// `first_page` on.
+    std::vector<TiffPlace> places;
+    index_t first_page = 0;
+    /// What the samples of a page are: colors (S), or planes, times or channels of the stack (Z, T,
+    /// C), which then vary fastest.
+    char sample_axis = 'S';
+    /// All planes lie one behind another from the first page's pixels on, whatever the number of
+    /// pages.
+    bool behind_first_page = false;
+    /// Pages beyond the planes belong to other images.
+    bool has_other_pages = false;
+    /// What the file says that does not tell what its pages are. Then nothing else holds, and the
+    /// caller's axes decide.
+    std::string unclear;
 
-    /// The product of dims, or the largest index_t.
+    /// Returns the product of dims, or the largest index_t.
     index_t planes() const {
         index_t product = 1;
         for (const index_t extent : dims) {

@@ -17,9 +17,17 @@ std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOption
     refuse(path);
 }
 
+std::unique_ptr<ImageReader> open_ome_companion(const std::string& path, const OpenOptions&) {
+    refuse(path);
+}
+
 std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata&,
                                          const CreateOptions&, bool) {
     refuse(path);
 }
+
+// Only TIFFs have such metadata.
+void keep_lookup_tables(ImageMetadata&, const std::vector<index_t>&) {}
+void drop_display_ranges(ImageMetadata&) {}
 
 }  // namespace convolume::io

@@ -11,7 +11,7 @@
 int main(int argc, char** argv) try {
     using namespace convolume;
     if (argc < 3) return 2;
-    const auto reader = io::open_image(argv[1], {argc > 3 ? argv[3] : ""});
+    const auto reader = io::open_image(argv[1], {argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : ""});
     const io::ImageMetadata& m = reader->metadata();
     std::ofstream raw(argv[2], std::ios::binary);
     Volume volume(m.shape, m.type);
@@ -29,6 +29,10 @@ int main(int argc, char** argv) try {
         {"shape", {m.frames, m.channels, m.shape.z, m.shape.y, m.shape.x}},
         {"channels", m.channel_names},
         {"interval", m.frame_interval_s ? nlohmann::json(*m.frame_interval_s) : nlohmann::json()},
+        {"notes", m.notes},
+        {"images", m.images},
+        {"image", m.image},
+        {"image_name", m.image_name},
         {"voxel", nlohmann::json::array()}};
     for (const auto& size : m.voxel_size_um)
         json["voxel"].push_back(size ? nlohmann::json(*size) : nlohmann::json());

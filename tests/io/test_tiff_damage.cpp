@@ -106,7 +106,7 @@ TEST_CASE("TIFFs that are cut are refused unless all pixels are there", "[io][ti
     }
 }
 
-TEST_CASE("pages of different sizes or unsupported pixels name the page", "[io][tiff]") {
+TEST_CASE("pages of several sizes are images to choose from", "[io][tiff]") {
     const TempFolder folder;
     const std::string path = folder / "a.tif";
     TIFF* tiff = TIFFOpen(path.c_str(), "w");
@@ -120,12 +120,23 @@ TEST_CASE("pages of different sizes or unsupported pixels name the page", "[io][
         TIFFWriteDirectory(tiff);
     }
     TIFFClose(tiff);
-    CHECK(mentions(refusal<BadData>(path), "page 2 of"));
+    CHECK(mentions(refusal<BadData>(path), "0 (2×1×4 uint8), 1 (1×1×5 uint8)"));
+    CHECK(mentions(refusal<BadData>(path), "--image N"));
+    io::OpenOptions second;
+    second.image = "1";
+    CHECK(io::open_image(path, second)->metadata().shape == Shape3{1, 1, 5});
+    second.image = "2";
+    CHECK(mentions(refusal<InvalidArgument>(path, second), "no image \"2\""));
+}
 
+TEST_CASE("unsupported pixels name the page", "[io][tiff]") {
+    const TempFolder folder;
+    const std::string path = folder / "a.tif";
     std::vector<Entry> bits = page(4, 4);
-    bits[2].value = 1;
+    bits[2].value = 24;
     write_bytes(path, tiny_tiff(bits));
-    CHECK(mentions(refusal<BadData>(path), "1-bit pixels"));
+    CHECK(mentions(refusal<BadData>(path), "page 0 of"));
+    CHECK(mentions(refusal<BadData>(path), "24-bit pixels"));
     write_bytes(path, tiny_tiff(page(4, 4, 34712)));
     CHECK(mentions(refusal<BadData>(path), "compression 34712"));
 }

@@ -8,26 +8,26 @@
 
 #include "convolume/error.hpp"
 #include "io/hdf5/bdv_xml.hpp"
+#include "io/ome/ome_document.hpp"
 #include "io/ome/ome_xml.hpp"
 #include "io/tiff/imagej_text.hpp"
-#include "io/tiff/shaped_text.hpp"
+#include "io/tiff/shaped.hpp"
 
 namespace {
 
 using namespace convolume;
 using io::ImageMetadata;
 
-constexpr index_t pages = 12;
-
 [[maybe_unused]] void read_tiff_description(const std::string& text) {
     ImageMetadata metadata;
     io::TiffPage page;
     page.width = 5;
     page.height = 6;
-    static_cast<void>(io::shaped_stack(text, page, {1, 1}, metadata));
+    static_cast<void>(io::parse_shaped(text, page));
     if (io::is_ome_description(text)) {
-        metadata.ome_xml = text;
-        static_cast<void>(io::read_ome_xml(text, "a.ome.tif", pages, 1, metadata));
+        const io::OmeDocument document(text, "a.ome.tif");
+        for (index_t i = 0; i < static_cast<index_t>(document.images().size()); ++i)
+            document.describe(i, metadata);
         metadata.shape = {3, 6, 5};
         static_cast<void>(io::ome_xml(metadata, "a program"));
     }
@@ -35,7 +35,7 @@ constexpr index_t pages = 12;
         metadata.imagej_description = text;
         static_cast<void>(io::imagej_stack(text));
         io::read_imagej_calibration(text, {1, 1}, metadata);
-        static_cast<void>(io::imagej_description(metadata));
+        static_cast<void>(io::imagej_description(metadata, {0, 1}));
     }
 }
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tiff/dialects.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "convolume/error.hpp"
+#include "io/units.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// Pixels of 40 µm and more are of no microscope.
+constexpr double largest_pixel_um = 40;
+
+/// Pages of one size and type, which are one image of a file without metadata.
+struct PageGroup {
+    const TiffPage* page;
+    std::vector<TiffPlace> places;
+};
+
+std::vector<PageGroup> groups_of_equal_pages(const TiffSource& source) {
+    std::vector<PageGroup> groups;
+    for (const index_t number : source.full) {
+        const TiffPage& page = source.pages[static_cast<std::size_t>(number)];
+        auto group = std::find_if(groups.begin(), groups.end(), [&](const PageGroup& known) {
+            return known.page->same_pixels(page);
+        });
+        if (group == groups.end()) group = groups.insert(group, {&page, {}});
+        group->places.push_back({0, number});
+    }
+    return groups;
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+    constexpr std::size_t most_listed = 10;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i)
+        text += message(i > 0 ? ", " : "", i, names[i].empty() ? "" : " (" + names[i] + ")");
+    if (names.size() > most_listed) text += ", …";
+    return text;
+}
+
+}  // namespace
+
+TiffStack read_dialect(TiffSource& source, ImageMetadata& metadata) {
+    for (const auto read :
+         {read_ome, read_imagej, read_zeiss_lsm, read_metamorph, read_shaped, read_foreign})
+        if (auto stack = read(source, metadata)) return *std::move(stack);
+    return read_plain(source, metadata);
+}
+
+void read_plain_calibration(const TiffSource& source, ImageMetadata& metadata) {
+    constexpr double um_per_inch = 25400;
+    const int unit = source.tiff.get<std::uint16_t>(TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE);
+    const double micrometers = unit == RESUNIT_INCH         ? um_per_inch
+                               : unit == RESUNIT_CENTIMETER ? 1e4
+                                                            : 0;
+    for (std::size_t axis = 1; axis < 3; ++axis) {
+        const double resolution = source.pixels_per_unit[axis - 1];
+        if (resolution <= 0 || micrometers <= 0 || micrometers / resolution >= largest_pixel_um)
+            continue;
+        if (unit == RESUNIT_INCH && is_print_resolution(resolution)) {
+            if (axis == 2)
+                metadata.notes.push_back(message(
+                    number_text(resolution),
+                    " dots per inch are taken for the resolution of a print, not for a pixel size; "
+                    "--voxel gives one"));
+            continue;
+        }
+        metadata.voxel_size_um[axis] = micrometers / resolution;
+        metadata.unit = unit == RESUNIT_INCH ? "inch" : "cm";
+    }
+}
+
+TiffStack read_plain(TiffSource& source, ImageMetadata& metadata) {
+    metadata.format = "TIFF";
+    read_plain_calibration(source, metadata);
+    if (!source.description.empty())
+        metadata.text["ImageDescription"] = utf8_from_imagej(source.description);
+    std::vector<PageGroup> groups = groups_of_equal_pages(source);
+    TiffStack stack;
+    std::size_t group = 0;
+    if (groups.size() > 1) {
+        std::vector<std::string> names;
+        for (const PageGroup& one : groups)
+            names.push_back(message(one.places.size(), "×", one.page->height, "×", one.page->width,
+                                    one.page->samples > 1 ? message("×", one.page->samples) : "",
+                                    " ", to_string(one.page->type())));
+        if (source.options.image.empty())
+            throw BadData(message(source.file.path(), " holds pages of several sizes or types: ",
+                                  names_text(names), "; choose some by --image N"));
+        group = static_cast<std::size_t>(
+            choose_image(names, source.options, 0, source.file.path(), metadata));
+    }
+    stack.places = std::move(groups[group].places);
+    const auto planes = static_cast<index_t>(stack.places.size());
+    stack.axes = "Z";
+    stack.dims = {planes};
+    if (planes > 1 && source.options.axes.empty())
+        metadata.notes.push_back(message("the file does not say what its ", planes,
+                                         " pages are; they are read as planes along z (--axes ZYX "
+                                         "confirms this, --axes TYX reads times)"));
+    return stack;
+}
+
+index_t choose_image(const std::vector<std::string>& names, const OpenOptions& options,
+                     index_t usual, const std::string& path, ImageMetadata& metadata,
+                     bool is_clear) {
+    const auto count = static_cast<index_t>(names.size());
+    index_t chosen = usual;
+    if (!options.image.empty()) {
+        const auto named = std::find(names.begin(), names.end(), options.image);
+        chosen = named - names.begin();
+        if (named == names.end()) {
+            const char* const end = options.image.data() + options.image.size();
+            const auto number = std::from_chars(options.image.data(), end, chosen);
+            if (number.ec != std::errc() || number.ptr != end || chosen < 0 || chosen >= count)
+                throw InvalidArgument(message(path, " has no image \"", options.image,
+                                              "\"; it holds: ", names_text(names)));
+        }
+    }
+    metadata.images = count;
+    metadata.image = chosen;
+    metadata.image_name = names[static_cast<std::size_t>(chosen)];
+    if (count > 1 && options.image.empty() && !is_clear)
+        metadata.notes.push_back(message("the file holds ", count, " images: ", names_text(names),
+                                         "; number ", chosen, " is read, --image chooses another"));
+    return chosen;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose files are recognized, so that their channels, times and positions are not taken
+// for planes.
+
+#include <algorithm>
+
+#include "convolume/error.hpp"
+#include "io/tiff/dialects.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// A private tag that only one program writes.
+struct ForeignTag {
+    int tag;
+    const char* program;
+};
+constexpr ForeignTag foreign_tags[] = {
+    {34361, "Olympus FluoView"},
+    {34362, "Olympus FluoView"},
+    {51123, "Micro-Manager"},
+    {33560, "Olympus SIS"},
+    {33471, "Olympus SIS"},
+    {43314, "NIH Image"},
+    {50288, "Media Cybernetics"},
+    {65420, "Hamamatsu NDPI"},
+    {65027, "Gatan DigitalMicrograph"},
+    {4864, "Andor Technology"},
+    {37706, "TVIPS"},
+};
+
+/// How a description begins that only one program writes.
+struct ForeignText {
+    const char* begin;
+    const char* program;
+};
+constexpr ForeignText foreign_texts[] = {
+    {"Aperio ", "Aperio SVS"},
+    {"<MetaData>", "MetaMorph (MetaSeries)"},
+    {"<DataObject", "Philips"},
+    {"<scn ", "Leica SCN"},
+    {"<PerkinElmer-QPI", "PerkinElmer QPI"},
+    {"state.configPath", "ScanImage"},
+    {"frameNumbers", "ScanImage"},
+    {"scanimage.SI", "ScanImage"},
+    {"SI.", "ScanImage"},
+    {"Intelligent Imaging Innovations", "SlideBook"},
+};
+
+std::string program_of(const TiffSource& source) {
+    const TiffNumbers numbers(source.file);
+    const std::uint64_t directory = source.first_page().directory;
+    for (const ForeignTag& foreign : foreign_tags)
+        if (numbers.find(directory, foreign.tag)) return foreign.program;
+    for (const ForeignText& foreign : foreign_texts)
+        if (source.description.starts_with(foreign.begin)) return foreign.program;
+    if (source.tiff.text(TIFFTAG_SOFTWARE).starts_with("SI.")) return "ScanImage";
+    return "";
+}
+
+/// Text that is made for programs, not for people: it may say what the pages are.
+bool is_structured(const std::string& description) {
+    const auto first = description.find_first_not_of(" \t\r\n");
+    if (first == std::string::npos) return false;
+    if (description[first] == '<' || description[first] == '{') return true;
+    std::string words = description;
+    std::transform(words.begin(), words.end(), words.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    constexpr const char* dimensions[] = {"channels", "frames", "slices", "timepoints"};
+    return std::any_of(std::begin(dimensions), std::end(dimensions), [&](const char* word) {
+        const auto at = words.find(word);
+        return at != std::string::npos && words.find_first_of("=:", at) != std::string::npos;
+    });
+}
+
+}  // namespace
+
+std::optional<TiffStack> read_foreign(TiffSource& source, ImageMetadata& metadata) {
+    if (source.full.size() < 2) return std::nullopt;
+    const std::string program = program_of(source);
+    if (program.empty() && !is_structured(source.description)) return std::nullopt;
+    TiffStack stack = read_plain(source, metadata);
+    metadata.notes.clear();
+    stack.unclear =
+        program.empty()
+            ? message("has a description of its ", source.full.size(),
+                      " pages that is not understood (\"",
+                      source.description.substr(0, source.description.find_first_of("\r\n"))
+                          .substr(0, 40),
+                      "…\")")
+            : message("was written by ", program, ", whose metadata are not understood, and has ",
+                      source.full.size(), " pages, which may be planes, channels or times");
+    metadata.format = program.empty() ? "TIFF" : program + " TIFF";
+    return stack;
+}
+
+}  // namespace convolume::io

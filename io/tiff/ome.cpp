@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// OME-TIFF: one file, or a set of files that each hold the document, or refer to the one that does.
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "convolume/error.hpp"
+#include "io/ome/companion.hpp"
+#include "io/ome/ome_document.hpp"
+#include "io/tiff/dialects.hpp"
+
+namespace convolume::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The last part of a path of any system.
+std::string base_name(const std::string& path) {
+    return path.substr(path.find_last_of("/\\") + 1);
+}
+
+bool equal_ignoring_case(const std::string& a, const std::string& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+        return std::tolower(static_cast<unsigned char>(x)) ==
+               std::tolower(static_cast<unsigned char>(y));
+    });
+}
+
+/// Finds the files that a document names, by UUID or by name, in the folder of the file at hand.
+class SetOfFiles {
+  public:
+    SetOfFiles(const OmeDocument& document, const std::string& own_path)
+        : own_uuid_(document.uuid()),
+          own_path_(own_path),
+          folder_(fs::path(own_path).parent_path()) {
+        for (const OmeImage& image : document.images())
+            for (const OmePlanes& planes : image.planes)
+                if (!is_own(planes)) others_.insert(planes.file);
+        for (const OmeImage& image : document.images())
+            for (const OmePlanes& planes : image.planes) names_own_ = names_own_ || is_own(planes);
+        // A set that names one file, which is not there, means this one under its former name.
+        if (others_.size() == 1 && !names_own_ && find_beside(*others_.begin()).empty()) {
+            former_name_ = base_name(*others_.begin());
+            others_.clear();
+        }
+    }
+
+    /// Tells whether planes are in the file at hand.
+    bool is_here(const OmePlanes& planes) const {
+        return is_own(planes) || (!former_name_.empty() && base_name(planes.file) == former_name_);
+    }
+    /// Returns the path of another file of the set, "" if it is not there.
+    const std::string& path_of(const std::string& name) {
+        const auto [entry, is_new] = paths_.try_emplace(name);
+        if (is_new) entry->second = find_beside(name);
+        return entry->second;
+    }
+    const std::string& former_name() const { return former_name_; }
+    std::size_t count() const { return others_.size() + 1; }
+
+  private:
+    bool is_own(const OmePlanes& planes) const {
+        if (planes.file.empty()) return true;
+        if (!planes.uuid.empty() && !own_uuid_.empty()) return planes.uuid == own_uuid_;
+        return equal_ignoring_case(base_name(planes.file), base_name(own_path_));
+    }
+
+    std::string find_beside(const std::string& name) const {
+        std::string local = name;
+        std::replace(local.begin(), local.end(), '\\', '/');
+        std::error_code ignored;
+        for (const std::string& candidate : {local, base_name(name)}) {
+            const fs::path path = folder_ / candidate;
+            if (fs::is_regular_file(path, ignored)) return path.string();
+        }
+        const fs::path folder = folder_.empty() ? fs::path(".") : folder_;
+        for (const auto& entry : fs::directory_iterator(folder, ignored))
+            if (equal_ignoring_case(entry.path().filename().string(), base_name(name)))
+                return entry.path().string();
+        return "";
+    }
+
+    std::string own_uuid_;
+    std::string own_path_;
+    fs::path folder_;
+    std::set<std::string> others_;
+    std::string former_name_;
+    bool names_own_ = false;
+    std::map<std::string, std::string> paths_;
+};
+
+class OmeStack {
+  public:
+    OmeStack(TiffSource& source, const OmeDocument& document, ImageMetadata& metadata)
+        : source_(source),
+          document_(document),
+          metadata_(metadata),
+          set_(document, source.file.path()) {}
+
+    TiffStack find() {
+        if (!set_.former_name().empty())
+            metadata_.notes.push_back(message("the file's OME-XML calls it ", set_.former_name(),
+                                              "; it is taken for that file, renamed"));
+        const index_t number = chosen_image();
+        const OmeImage& image = document_.images()[static_cast<std::size_t>(number)];
+        TiffStack stack;
+        if (image.planes.empty()) {
+            find_extents(image, source_.first_page(), stack);
+            check_size(image, source_.first_page());
+        } else {
+            place_planes(image, stack);
+        }
+        document_.describe(number, metadata_);
+        return stack;
+    }
+
+  private:
+    const std::string& path() const { return source_.file.path(); }
+
+    /// The image that is asked for, else the first one with planes in this file.
+    index_t chosen_image() const {
+        const std::vector<OmeImage>& images = document_.images();
+        std::vector<std::string> names;
+        for (const OmeImage& image : images) names.push_back(image.name);
+        const auto is_here = [&](const OmeImage& image) {
+            return std::any_of(image.planes.begin(), image.planes.end(),
+                               [&](const OmePlanes& planes) { return set_.is_here(planes); });
+        };
+        const auto own = std::find_if(images.begin(), images.end(), is_here);
+        const index_t usual = own == images.end() ? 0 : own - images.begin();
+        const bool is_only = std::count_if(images.begin(), images.end(), is_here) == 1;
+        return choose_image(names, source_.options, usual, path(), metadata_, is_only);
+    }
+
+    /// Number of the file that holds `planes`.
+    index_t file_of(const OmePlanes& planes) {
+        if (set_.is_here(planes)) return 0;
+        return source_.files.add(set_.path_of(planes.file));
+    }
+
+    /// Throws BadData unless all files of the image are there.
+    void check_files(const OmeImage& image) {
+        std::set<std::string> missing;
+        for (const OmePlanes& planes : image.planes)
+            if (!set_.is_here(planes) && set_.path_of(planes.file).empty())
+                missing.insert(base_name(planes.file));
+        if (missing.empty()) return;
+        throw BadData(message(
+            path(), " is one of a set of ", set_.count(), " files, of which ", missing.size(),
+            missing.size() == 1 ? " is" : " are", " not in its folder: ", *missing.begin(),
+            missing.size() > 1 ? ", …" : "", "; copy the whole set to one folder"));
+    }
+
+    void check_size(const OmeImage& image, const TiffPage& page) const {
+        // The page's own problem is told later, and better.
+        if (!page.problem.empty() || (image.width == page.width && image.height == page.height))
+            return;
+        throw BadData(message("the OME-XML of ", path(), " says ", image.height, "×", image.width,
+                              " pixels, but its first page has ", page.height, "×", page.width,
+                              "; save the file again"));
+    }
+
+    /// Sets axes and extents, slowest first. The samples of a page are some of the channels.
+    void find_extents(const OmeImage& image, const TiffPage& page, TiffStack& stack) {
+        samples_ = std::max<index_t>(page.samples, 1);
+        for (const char axis : {image.order[4], image.order[3], image.order[2]}) {
+            const index_t size = axis == 'Z'   ? image.size_z
+                                 : axis == 'C' ? image.size_c
+                                               : image.size_t;
+            const bool divides = axis != 'C' || size % samples_ == 0;
+            const index_t extent = axis == 'C' ? size / samples_ : size;
+            if (extent < 1 || !divides)
+                throw BadData(message("the OME-XML of ", path(), " has no usable Size", axis,
+                                      "; save the file again"));
+            stack.axes += axis;
+            stack.dims.push_back(extent);
+        }
+    }
+
+    /// Position of the first of `planes` in the order of `stack`, -1 if it is outside.
+    index_t first_of(const OmePlanes& planes, const TiffStack& stack) const {
+        index_t index = 0;
+        for (std::size_t d = 0; d < stack.dims.size(); ++d) {
+            const char axis = stack.axes[d];
+            index_t first = planes.first[axis == 'Z' ? 0 : axis == 'C' ? 1 : 2];
+            if (axis == 'C') first /= samples_;
+            if (first < 0 || first >= stack.dims[d]) return -1;
+            index = index * stack.dims[d] + first;
+        }
+        return index;
+    }
+
+    void place_planes(const OmeImage& image, TiffStack& stack) {
+        check_files(image);
+        const OmePlanes& begin = image.planes[0];
+        const index_t first_file = file_of(begin);
+        const std::vector<TiffPage>& first_pages = source_.files.pages(first_file);
+        if (begin.page < 0 || begin.page >= static_cast<index_t>(first_pages.size()))
+            throw BadData(message("the OME-XML of ", path(), " places planes on page ", begin.page,
+                                  " of ", source_.files.path(first_file), ", which has ",
+                                  first_pages.size(), "; it is truncated or was never completed"));
+        const TiffPage first_page = first_pages[static_cast<std::size_t>(begin.page)];
+        check_size(image, first_page);
+        find_extents(image, first_page, stack);
+        const index_t planes = stack.planes();
+        check_count(image, planes);
+        stack.places.assign(static_cast<std::size_t>(planes), {});
+        for (const OmePlanes& some : image.planes) place(some, planes, stack);
+        const auto missing = std::count_if(stack.places.begin(), stack.places.end(),
+                                           [](const TiffPlace& place) { return place.page < 0; });
+        if (missing > 0)
+            throw BadData(message(path(), " lacks ", missing, " of the ", planes,
+                                  " planes its OME-XML names; it is truncated or was never "
+                                  "completed"));
+    }
+
+    /// Throws BadData for more planes than all files of the image have pages.
+    void check_count(const OmeImage& image, index_t planes) {
+        std::set<index_t> files;
+        index_t pages = 0;
+        for (const OmePlanes& some : image.planes)
+            if (const index_t file = file_of(some); files.insert(file).second)
+                pages += static_cast<index_t>(source_.files.pages(file).size());
+        if (planes > pages)
+            throw BadData(message("the OME-XML of ", path(), " names ", planes,
+                                  " planes, but the file has ", pages,
+                                  " pages; it is truncated or one of several files"));
+    }
+
+    void place(const OmePlanes& some, index_t planes, TiffStack& stack) {
+        const index_t file = file_of(some);
+        const index_t first = first_of(some, stack);
+        if (first < 0 || some.page < 0) return;
+        const auto pages = static_cast<index_t>(source_.files.pages(file).size());
+        const index_t room = std::min(planes - first, std::max<index_t>(pages - some.page, 0));
+        const index_t count = some.count < 0 ? room : std::min(some.count, room);
+        for (index_t i = 0; i < count; ++i)
+            stack.places[static_cast<std::size_t>(first + i)] = {file, some.page + i};
+    }
+
+    TiffSource& source_;
+    const OmeDocument& document_;
+    ImageMetadata& metadata_;
+    SetOfFiles set_;
+    index_t samples_ = 1;
+};
+
+}  // namespace
+
+std::optional<TiffStack> read_ome(TiffSource& source, ImageMetadata& metadata) {
+    if (source.document == nullptr && !is_ome_description(source.description)) return std::nullopt;
+    metadata.format = "OME-TIFF";
+    if (source.document != nullptr) return OmeStack(source, *source.document, metadata).find();
+    const OmeDocument document(source.description, source.file.path());
+    if (document.companion().empty()) return OmeStack(source, document, metadata).find();
+    const auto companion = read_ome_companion(source.file.path(), document.companion());
+    return OmeStack(source, *companion, metadata).find();
+}
+
+}  // namespace convolume::io

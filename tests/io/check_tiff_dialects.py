@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other programs write in TIFFs about axes, sizes and sets of files is read as they mean it, or refused in one
+sentence that names the option which decides. The files are made by tifffile or byte by byte.
+
+Ends with 77 (skipped) where a module is missing."""
+import argparse
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import uuid
+
+try:
+    import numpy as np
+    import tifffile
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+rng = np.random.default_rng(20261125)
+failures = []
+checks = 0
+
+
+def check(condition, *what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def read(path, axes="", image=""):
+    """Returns what the reader says and the pixels as t, c, z, y, x; or None and its refusal."""
+    raw = path + ".raw"
+    done = subprocess.run([arguments.dump, path, raw, axes, image], capture_output=True, text=True)
+    if done.returncode != 0:
+        check(done.returncode == 1 and done.stderr.count("\n") == 1, path, "ended with", done.returncode, done.stderr)
+        return None, done.stderr.strip()
+    about = json.loads(done.stdout)
+    data = np.fromfile(raw, about["type"]).reshape(about["shape"])
+    os.remove(raw)
+    return about, data
+
+
+def expect(name, path, array, axes="", image="", notes=None, **facts):
+    """`array` is t, c, z, y, x; `notes` are words that the reader's notes hold, [] for none at all."""
+    about, data = read(path, axes, image)
+    if about is None:
+        check(False, name, "refused:", data)
+        return
+    check(data.shape == array.shape and np.array_equal(data, array), name, "pixels", data.shape)
+    if notes is not None:
+        text = " | ".join(about["notes"])
+        check(all(word in text for word in notes) and bool(text) == bool(notes), name, "notes", text)
+    for key, value in facts.items():
+        if key == "voxel":
+            right = [(a is None) == (b is None) and (a is None or abs(a - b) <= 1e-6 * b)
+                     for a, b in zip(about[key], value)]
+            check(all(right), name, "voxel size", about[key], "expected", value)
+        else:
+            check(about[key] == value, name, key, about[key], "expected", value)
+
+
+def refused(name, path, *words, axes="", image=""):
+    about, text = read(path, axes, image)
+    check(about is None and all(word in text for word in words), name, "gave", about or text)
+
+
+def stack(*shape, dtype="uint16"):
+    return rng.integers(0, 200, shape).astype(dtype)
+
+
+def write_pages(path, pages, description, **options):
+    with tifffile.TiffWriter(path) as tif:
+        for i, page in enumerate(pages):
+            tif.write(page, description=description if i == 0 else None, metadata=None, photometric="minisblack",
+                      contiguous=False, **options)
+
+
+UNKNOWN = [None, None, None]
+
+
+def units(folder):
+    file = os.path.join(folder, "u.tif")
+    a = stack(4, 6, 8)
+    per_10 = {"resolution": (10, 10), "resolutionunit": 1}
+    spellings = {"um": 1, "micron": 1, "microns": 1, "Micron": 1, "micrometer": 1, "micrometre": 1, "micrometres": 1,
+                 "\\u00B5m": 1, "nm": 1e-3, "nanometre": 1e-3, "nanometers": 1e-3, "mm": 1e3, "millimetre": 1e3,
+                 "millimetres": 1e3, "cm": 1e4, "centimetre": 1e4, "metre": 1e6, "meters": 1e6, "inches": 25400}
+    for unit, um in spellings.items():
+        write_pages(file, a, f"ImageJ=1.53t\nimages=4\nslices=4\nunit={unit}\nspacing=0.5\n", **per_10)
+        expect(f"unit {unit}", file, a[None, None], voxel=[0.5 * um, 0.1 * um, 0.1 * um], notes=[])
+    write_pages(file, a, "ImageJ=1.53t\nimages=4\nslices=4\nunit=micron\nspacing=-0.5\n", **per_10)
+    expect("a negative spacing", file, a[None, None], voxel=[0.5, 0.1, 0.1])
+    write_pages(file, a, "ImageJ=1.53t\nimages=4\nslices=4\nunit=micron\nspacing=0.5\n".replace("micron", "\u00b5m")
+                .encode("latin-1"), **per_10)
+    expect("micro as a byte of Latin-1", file, a[None, None], voxel=[0.5, 0.1, 0.1])
+    for declared in ('<?xml version="1.0" encoding="ISO-8859-1"?>', '<?xml version="1.0" encoding="UTF-8"?>', ""):
+        sizes = "".join(f'PhysicalSize{x}="{v}" PhysicalSize{x}Unit="\u00b5m" ' for x, v in zip("XYZ", (0.1, 0.1, 0.5)))
+        xml = (declared + '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0">'
+               '<Pixels ID="Pixels:0" DimensionOrder="XYZCT" Type="uint16" SizeX="8" SizeY="6" SizeZ="4" SizeC="1" '
+               f'SizeT="1" {sizes}><Channel ID="Channel:0:0" SamplesPerPixel="1"/><TiffData/></Pixels></Image></OME>')
+        write_pages(file, a, xml.encode("latin-1"), **per_10)
+        expect("OME-XML in Latin-1", file, a[None, None], voxel=[0.5, 0.1, 0.1])
+    write_pages(file, a[:1], None, resolution=(300, 300), resolutionunit=2)
+    expect("a print", file, a[None, None, :1], voxel=UNKNOWN, notes=[])
+    write_pages(file, a[:1], None, resolution=(2400, 2400), resolutionunit=2)
+    expect("a scan", file, a[None, None, :1], voxel=UNKNOWN, notes=["2400 dots per inch"])
+    write_pages(file, a[:1], None, resolution=(254000, 254000), resolutionunit=2)
+    expect("a microscope in inches", file, a[None, None, :1], voxel=[None, 0.1, 0.1], notes=[])
+    write_pages(file, a, "ImageJ=1.53t\nimages=4\nslices=4\nunit=inch\n", resolution=(1200, 1200), resolutionunit=2)
+    expect("a print in ImageJ", file, a[None, None], voxel=UNKNOWN, notes=["1200 dots per inch"])
+
+
+def imagej2(folder):
+    file = os.path.join(folder, "s.tif")
+    a = stack(3, 2, 6, 8)
+    text = ("SCIFIO=0.46.0\naxes=X,Y,Channel,Z\nlengths=8,6,2,3\nscales=0.1,0.1,1.0,0.5\nunits=micron,micron,null,micron\n"
+            "bitsPerPixel=16\nimages=6\nchannels=2\nslices=3\nframes=1\nhyperstack=true\nmode=composite\nunit=micron\n")
+    write_pages(file, a.reshape(-1, 6, 8), text, resolution=(10, 10), resolutionunit=1)
+    expect("ImageJ2", file, a.swapaxes(0, 1)[None], voxel=[0.5, 0.1, 0.1], notes=[])
+    write_pages(file, a.reshape(-1, 6, 8), text.replace("Channel", "Lifetime"))
+    refused("ImageJ2 with lifetimes", file, "Lifetime", "--axes")
+    expect("lifetimes as the caller says", file, a.swapaxes(0, 1)[:, None], axes="Z3T2YX")
+    write_pages(file, a.reshape(-1, 6, 8), "ImageJ=1.53t\nimages=4\nslices=4\n")
+    refused("more pages than ImageJ says", file, "4 planes", "6", "--axes")
+    expect("more pages, with axes", file, a.reshape(1, 1, 6, 6, 8), axes="Z6YX")
+
+
+def shaped(folder):
+    file = os.path.join(folder, "t.tif")
+    a = stack(2, 2, 2, 3, 6, 8)
+    tifffile.imwrite(file, a, photometric="minisblack", metadata={"axes": "RTCZYX"})
+    expect("the first scene", file, a[0], notes=["2 images", "--image"], images=2, image_name="R 0")
+    expect("the second scene", file, a[1], image="1", notes=[])
+    expect("the second scene by name", file, a[1], image="R 1", notes=[])
+    refused("a third scene", file, 'no image "2"', "R 1", image="2")
+    tifffile.imwrite(file, a[0, 0], photometric="minisblack", metadata={"axes": "CQYX"[:4]})
+    refused("an axis within", file, "CQ", "--axes")
+    expect("an axis within, with axes", file, a[0, 0][None], axes="C2Z3YX")
+    tifffile.imwrite(file, a[0, 0, 0], photometric="minisblack")
+    expect("no axes", file, a[0, 0, 0][None, None], notes=["ZYX are assumed"])
+    expect("axes of the caller", file, a[0, 0, 0][:, None, None], axes="TYX", notes=[])
+    for planes in (3, 4):
+        for letter, moved in (("Z", lambda x: x[None, None]), ("T", lambda x: x[:, None, None])):
+            b = stack(planes, 30, 20)
+            tifffile.imwrite(file, b, metadata={"axes": letter + "YX", "spacing": 0.3, "unit": "um"}, resolution=(10, 10))
+            with tifffile.TiffFile(file) as tif:
+                check(len(tif.pages) == 1 and tif.pages[0].samplesperpixel == planes, "tifffile writes planes as samples")
+            expect(f"{planes} planes along {letter} in one page", file, moved(b), voxel=[0.3, 0.1, 0.1], notes=[])
+        tifffile.imwrite(file, b, photometric="rgb", planarconfig="separate", metadata=None)
+        expect("colors", file, b[None, :, None])
+        expect("colors as planes", file, b[None, None], axes="ZYX")
+    with tifffile.TiffWriter(file) as tif:
+        tif.write(a[0, 0, 0], photometric="minisblack", metadata={"axes": "ZYX"})
+        tif.write(stack(5, 4, 4), photometric="minisblack", metadata={"axes": "TYX"})
+    expect("the first of two series", file, a[0, 0, 0][None, None], notes=["2 images"])
+    about, data = read(file, image="1")
+    check(about is not None and about["shape"] == [5, 1, 1, 4, 4], "the second of two series", about, data)
+
+
+def stk(path, planes, distances, times=None, wavelengths=None, pixel=None):
+    """A MetaMorph stack, byte by byte: one directory whose tags UIC1 to UIC3 tell of all planes."""
+    n, h, w = planes.shape
+    data = planes.astype("<u2").tobytes()
+    directory = 8 + len(data)
+    tags, extra = 13, b""
+    at = directory + 2 + 12 * tags + 4
+
+    def put(content):
+        nonlocal extra
+        place = at + len(extra)
+        extra += content
+        return place
+
+    def rational(value):
+        return struct.pack("<2L", round(value * 1000), 1000)
+
+    unit = put(struct.pack("<L", 3) + b"um\0\0")
+    size = put(rational(pixel or 0))
+    pairs = [(4, size), (5, size), (6, unit)] if pixel else [(0, 0)]
+    uic1 = put(b"".join(struct.pack("<2L", *pair) for pair in pairs) + bytes(8))
+    uic2 = put(b"".join(rational(d) + struct.pack("<4L", 2450000, t, 2450000, t)
+                        for d, t in zip(distances, times or [0] * n)))
+    uic3 = put(b"".join(rational(v) for v in wavelengths or [520] * n))
+    rows = [(254, 4, 1, 0), (256, 4, 1, w), (257, 4, 1, h), (258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, 1),
+            (273, 4, 1, 8), (277, 3, 1, 1), (278, 4, 1, h), (279, 4, 1, 2 * w * h), (33628, 4, len(pairs), uic1),
+            (33629, 5, n, uic2), (33630, 5, n, uic3)]
+    body = struct.pack("<H", tags) + b"".join(
+        struct.pack("<HHLHH", *r, 0) if r[1] == 3 else struct.pack("<HHLL", *r) for r in rows)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<2sHL", b"II", 42, directory) + data + body + bytes(4) + extra)
+
+
+def metamorph(folder):
+    file = os.path.join(folder, "s.stk")
+    a = stack(5, 6, 8)
+    stk(file, a, [0.3 * i for i in range(5)], pixel=0.108)
+    expect("planes at distances", file, a[None, None], voxel=[0.3, 0.108, 0.108], notes=[], format="MetaMorph STK")
+    stk(file, a, [0.3] * 5)
+    expect("planes of one distance", file, a[None, None], voxel=[0.3, None, None])
+    stk(file, a, [0] * 5, times=[1000 * i for i in range(5)])
+    expect("times", file, a[:, None, None], notes=[])
+    stk(file, a, [0] * 5)
+    expect("planes that say nothing", file, a[None, None], notes=["--axes"])
+    stk(file, a, [0] * 5, wavelengths=[405, 488, 405, 488, 405])
+    refused("several wavelengths", file, "wavelengths", "--axes")
+    expect("several wavelengths, with axes", file, a[None, :, None], axes="CYX")
+    stk(file, a, [0.3] * 5)
+    with open(file, "rb") as f:
+        whole = f.read()
+    with open(file, "wb") as f:  # the last planes are not there
+        f.write(whole.replace(struct.pack("<HHLL", 33629, 5, 5, 0)[:8], struct.pack("<HHL", 33629, 5, 5000)))
+    refused("more planes than the file has room for", file, "5000", "truncated")
+
+
+def lsm_table(channels, planes, times, scan_type=6, positions=1, voxel=(0.1e-6, 0.1e-6, 0.3e-6)):
+    table = bytearray(512)
+    struct.pack_into("<L5i", table, 0, 0x0400494C, 512, 8, 6, planes, channels)
+    struct.pack_into("<2i", table, 24, times, 2)
+    struct.pack_into("<3d", table, 40, *voxel)
+    struct.pack_into("<H", table, 88, scan_type)
+    struct.pack_into("<d", table, 112, 2.5)
+    struct.pack_into("<2i", table, 264, positions, 1)
+    return bytes(table)
+
+
+def lsm(folder):
+    file = os.path.join(folder, "l.lsm")
+
+    def write(a, table):
+        with tifffile.TiffWriter(file, byteorder="<") as tif:
+            for i, page in enumerate(a.reshape(-1, *a.shape[-3:])):
+                options = {"planarconfig": "separate"} if len(page) > 1 else {}
+                tif.write(page if len(page) > 1 else page[0], metadata=None, photometric="minisblack", contiguous=False,
+                          extratags=[(34412, 1, len(table), table, True)] if i == 0 else [], **options)
+                tif.write(np.zeros((3, 4, 4), "uint8"), subfiletype=1, metadata=None, photometric="rgb",
+                          planarconfig="separate", contiguous=False)
+    a = stack(2, 3, 2, 6, 8)  # t, z, c
+    write(a, lsm_table(2, 3, 2))
+    expect("LSM", file, a.swapaxes(1, 2), voxel=[0.3, 0.1, 0.1], interval=2.5, format="Zeiss LSM", notes=[])
+    write(a, lsm_table(2, 3, 2, scan_type=1))
+    refused("a section along z", file, "scan type 1", "--axes")
+    write(a, lsm_table(2, 6, 2))
+    refused("fewer pages than the table says", file, "6 planes", "--axes")
+    write(a, lsm_table(2, 3, 1, positions=2))
+    expect("a position", file, a[1:].swapaxes(1, 2), image="1", images=2)
+
+
+def ome_image(number, name, planes, x=8, y=6, z=3, label=""):
+    data = "".join(f'<TiffData FirstC="0" FirstT="0" FirstZ="{k}" IFD="{page}" PlaneCount="1">'
+                   f'<UUID FileName="{file}">{uid}</UUID></TiffData>' for k, (file, uid, page) in enumerate(planes))
+    return (f'<Image ID="Image:{number}" Name="{label or name}"><Pixels ID="Pixels:{number}" DimensionOrder="XYZCT" '
+            f'Type="uint16" SizeX="{x}" SizeY="{y}" SizeZ="{z}" SizeC="1" SizeT="1" PhysicalSizeZ="0.{number + 3}">'
+            f'<Channel ID="Channel:{number}:0" SamplesPerPixel="1"/>{data}</Pixels></Image>')
+
+
+def ome_text(images, uid=""):
+    return ('<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"' + (f' UUID="{uid}"' if uid else "") +
+            f'>{images}</OME>')
+
+
+def new_uuid():
+    return "urn:uuid:" + str(uuid.uuid4())
+
+
+def renamed(folder):
+    a = stack(3, 6, 8)
+    for named, note in (("before.ome.tif", None), (r"C:\data\w.ome.tif", None), ("W.OME.TIF", None), ("gone.ome.tif", None)):
+        for with_root in (True, False):
+            uid = new_uuid()
+            file = os.path.join(folder, "w.ome.tif")
+            write_pages(file, a, ome_text(ome_image(0, "i", [(named, uid, k) for k in range(3)]), uid if with_root else ""))
+            by_name = named.lower().endswith("w.ome.tif")
+            expect(f"{named}, UUID {with_root}", file, a[None, None], notes=[] if with_root or by_name else ["renamed"])
+
+
+def sets(folder):
+    uids = [new_uuid() for _ in range(3)]
+    a = [stack(3, 6, 8) for _ in range(3)]
+    names = [f"p{i}.ome.tif" for i in range(3)]
+    images = "".join(ome_image(i, f"Position {i}", [(names[i], uids[i], k) for k in range(3)]) for i in range(3))
+    for i in range(3):
+        write_pages(os.path.join(folder, names[i]), a[i], ome_text(images, uids[i]))
+    for i in range(3):
+        expect(f"position {i} by its file", os.path.join(folder, names[i]), a[i][None, None], images=3, image_name=f"Position {i}", notes=[],
+               voxel=[0.3 + i / 10, None, None])
+    expect("position 2 from file 0", os.path.join(folder, names[0]), a[2][None, None], image="Position 2")
+    expect("position 1 by number", os.path.join(folder, names[2]), a[1][None, None], image="1")
+    refused("no such position", os.path.join(folder, names[0]), "Position 9", "Position 1", image="Position 9")
+    # One image whose planes are in three files.
+    one = ome_image(0, "whole", [(names[i], uids[i], 0) for i in range(3)])
+    for i in range(3):
+        write_pages(os.path.join(folder, names[i]), a[0][i:i + 1], ome_text(one, uids[i]))
+    for i in range(3):
+        expect(f"a set from file {i}", os.path.join(folder, names[i]), a[0][None, None], notes=[])
+    os.rename(os.path.join(folder, names[2]), os.path.join(folder, "P2.OME.TIF"))
+    expect("a set with another case", os.path.join(folder, names[0]), a[0][None, None])
+    os.remove(os.path.join(folder, "P2.OME.TIF"))
+    refused("a set without a file", os.path.join(folder, names[0]), "set of 3 files", "p2.ome.tif")
+    # Documents of their own: BinaryOnly refers to it; without one the TIFF itself says nothing.
+    for i in range(3):
+        only = ome_text(f'<BinaryOnly MetadataFile="s.companion.ome" UUID="{new_uuid()}"/>', uids[i])
+        write_pages(os.path.join(folder, names[i]), a[0][i:i + 1], only if i < 2 else None)
+    refused("a companion that is not there", os.path.join(folder, names[0]), "s.companion.ome")
+    with open(os.path.join(folder, "s.companion.ome"), "w") as f:
+        f.write(ome_text(one))
+    expect("a set with a companion", os.path.join(folder, names[1]), a[0][None, None])
+    expect("the companion", os.path.join(folder, "s.companion.ome"), a[0][None, None])
+    # The first page belongs to a label.
+    file = os.path.join(folder, "m.ome.tif")
+    both = (ome_image(0, "specimen", [("m.ome.tif", uids[0], k) for k in (1, 2, 3)]) +
+            ome_image(1, "label", [("m.ome.tif", uids[0], 0)], 4, 3, 1))
+    write_pages(file, [stack(3, 4)] + list(a[1]), ome_text(both, uids[0]))
+    expect("a label first", file, a[1][None, None], notes=["2 images", "specimen"])
+
+
+def depths(folder):
+    file = os.path.join(folder, "d.tif")
+
+    def one_page(width, height, bits, data, sample_format=1, photometric=1, order="<"):
+        rows = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bits), (259, 3, 1, 1), (262, 3, 1, photometric),
+                (273, 4, 1, 8), (277, 3, 1, 1), (278, 4, 1, height), (279, 4, 1, len(data)), (339, 3, 1, sample_format)]
+        at = 8 + len(data) + len(data) % 2
+        body = struct.pack(order + "H", len(rows)) + b"".join(
+            struct.pack(order + "HHLHH", *r, 0) if r[1] == 3 else struct.pack(order + "HHLL", *r) for r in rows)
+        with open(file, "wb") as f:
+            f.write(struct.pack(order + "2sHL", b"II" if order == "<" else b"MM", 42, at))
+            f.write(data + bytes(len(data) % 2) + body + bytes(4))
+    for bits in (1, 2, 4, 10, 12, 14):
+        a = rng.integers(0, 2**bits, (5, 7))
+        rows = ["".join(format(v, f"0{bits}b") for v in row) for row in a]  # rows begin on whole bytes
+        data = b"".join(bytes(int(r.ljust(-(-len(r) // 8) * 8, "0")[i:i + 8], 2) for i in range(0, len(r), 8)) for r in rows)
+        for order in "<>":
+            one_page(7, 5, bits, data, order=order)
+            expect(f"{bits} bits {order}", file, a[None, None, None].astype("u1" if bits < 8 else "u2"), notes=[])
+    for order in "<>":
+        half = np.array([[1.5, -2.25, 6.1e-5, 5.96e-8], [65504, 0, -0.0, 3]], order + "f2")
+        one_page(4, 2, 16, half.tobytes(), 3, order=order)
+        expect("half", file, half.astype("f4")[None, None, None])
+        for kind, fmt in (("i8", 2), ("u8", 1)):
+            whole = np.array([[2**53, 7], [0, -5 if fmt == 2 else 5]], order + kind)
+            one_page(2, 2, 64, whole.tobytes(), fmt, order=order)
+            expect(f"64 bits {kind}", file, whole.astype("f8")[None, None, None])
+            whole[1, 0] = 2**53 + 1
+            one_page(2, 2, 64, whole.tobytes(), fmt, order=order)
+            refused(f"64 bits {kind} beyond", file, "1 integers beyond 2^53")
+    one_page(2, 2, 8, bytes(range(4)), photometric=0)
+    expect("white is zero", file, np.arange(4, dtype="u1").reshape(1, 1, 1, 2, 2), notes=["0 as white"])
+
+
+def foreign(folder):
+    file = os.path.join(folder, "f.tif")
+    a = stack(6, 6, 8)
+    write_pages(file, a, None)
+    expect("pages without a word", file, a[None, None], notes=["6 pages", "--axes ZYX"])
+    expect("confirmed", file, a[None, None], axes="ZYX", notes=[])
+    expect("divided", file, a.reshape(2, 3, 1, 6, 8), axes="T2C3YX", notes=[])
+    expect("divided, one extent left out", file, a.reshape(2, 3, 1, 6, 8), axes="TC3YX", notes=[])
+    refused("divided wrongly", file, "6", axes="T4C2YX")
+    refused("not divided", file, "extents", axes="TCYX")
+    for text, word in (("<MetaData><x/></MetaData>", "MetaSeries"), ('{"frames": 3}', "not understood"),
+                       ("channels: 2, gain 3", "not understood"), ("scanimage.SI.hChannels = [1 2]", "ScanImage")):
+        write_pages(file, a, text)
+        refused(text, file, word, "--axes")
+        expect(text + " with axes", file, a[None, None], axes="ZYX")
+    write_pages(file, a, "made on a Tuesday")
+    expect("free text", file, a[None, None], notes=["6 pages"])
+    write_pages(file, a, None, extratags=[(51123, 2, 0, '{"Axes": {"time": 0}}', True)])
+    refused("Micro-Manager's own", file, "Micro-Manager", "--axes")
+    write_pages(file, [stack(6, 8), stack(6, 8), stack(3, 4)], None)
+    refused("pages of two sizes", file, "--image")
+    expect("the smaller page", file, read(file, image="1")[1], image="1")
+    write_pages(file, a[:1], None, subfiletype=1)
+    expect("a thumbnail alone", file, a[None, None, :1], notes=["thumbnails"])
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--dump", required=True)
+arguments = parser.parse_args()
+for part in (units, imagej2, shaped, metamorph, lsm, renamed, sets, depths, foreign):
+    with tempfile.TemporaryDirectory() as temporary:
+        part(temporary)
+for failure in failures[:60]:
+    print("FAILED:", failure)
+print(checks, "checks,", len(failures), "failed")
+sys.exit(1 if failures else 0)
