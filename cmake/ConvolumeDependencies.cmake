@@ -27,6 +27,7 @@ convolume_optional(HDF5 HDF5C libhdf5-dev)
 if(CONVOLUME_HAVE_HDF5)
     find_package(Deflate REQUIRED)  # chunks, by several threads
 endif()
+convolume_optional(OPENJPEG OpenJpeg libopenjp2-7-dev)  # JPEG 2000 in TIFF
 convolume_optional(SNDFILE SndFile libsndfile1-dev)
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     find_package(pugixml REQUIRED)  # OME-XML, BigDataViewer's XML

@@ -23,6 +23,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/convolume-config-version.
 install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
     ${PROJECT_BINARY_DIR}/convolume-config-version.cmake cmake/FindFFTW3.cmake
     cmake/FindHDF5C.cmake cmake/FindDeflate.cmake cmake/FindSndFile.cmake
+    cmake/FindOpenJpeg.cmake
     DESTINATION ${config_dir})
 
 # The packages find themselves, wherever the prefix is.
@@ -32,6 +33,9 @@ set(CONVOLUME_IO_REQUIRES)
 set(CONVOLUME_IO_LIBS)
 if(CONVOLUME_HAVE_TIFF)
     string(APPEND CONVOLUME_IO_REQUIRES "libtiff-4 ")
+    if(CONVOLUME_HAVE_OPENJPEG)
+        string(APPEND CONVOLUME_IO_REQUIRES "libopenjp2 ")
+    endif()
 endif()
 if(CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "hdf5 libdeflate ")

@@ -38,7 +38,7 @@ rm -rf build/wheels build/wheel-unrepaired
 # $cuda is of words without blanks.
 # shellcheck disable=SC2086
 "$venv/bin/python" -m build --wheel --outdir build/wheel-unrepaired $cuda \
-    -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF -Cbuild-dir=build/wheel .
+    -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF -Ccmake.define.CONVOLUME_WITH_OPENJPEG=OFF -Cbuild-dir=build/wheel .
 scripts/wheel_without_network.sh build/wheel-stand-ins
 LD_LIBRARY_PATH="$root/build/wheel-stand-ins:$root/build/wheel" PATH="$root/$venv/bin:$PATH" "$venv/bin/auditwheel" repair --strip -z 9 \
     -w build/wheels build/wheel-unrepaired/*.whl

@@ -16,7 +16,6 @@ void ConvolveSteps::open(const ExecutionContext& context) {
 void ConvolveSteps::plan(const ExecutionContext&) {
     output_ = input_;
     output_.images = 1;
-    io::drop_display_ranges(output_);
     output_.scaling.reset();
     result_ = {.scaled = request_.scale_output};
     output_.type =

@@ -21,7 +21,6 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
     if (!request_.start.empty()) open_start();
     output_ = input_;
     output_.images = 1;
-    io::drop_display_ranges(output_);
     output_.scaling.reset();
     result_ = {.scaled = request_.scale_output};
     output_.type =

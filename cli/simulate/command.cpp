@@ -54,7 +54,6 @@ io::ImageMetadata recorded_metadata(const SimulateRequest& request, const io::Im
     io::ImageMetadata output = input;
     output.scaling.reset();
     output.images = 1;
-    io::drop_display_ranges(output);
     output.shape = shape;
     output.type = request.camera.bits <= 8 ? PixelType::uint8 : PixelType::uint16;
     if (request.step_um) output.voxel_size_um[0] = request.step_um;

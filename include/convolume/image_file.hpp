@@ -87,9 +87,6 @@ struct CONVOLUME_API ImageMetadata {
 CONVOLUME_API void keep_lookup_tables(ImageMetadata& metadata,
                                       const std::vector<index_t>& channels);
 
-/// For images of other values: drops the display ranges of ImageJ's metadata.
-CONVOLUME_API void drop_display_ranges(ImageMetadata& metadata);
-
 /// What people want to know of a file, one "name: value" a line: format, type, shape, voxel size, …
 CONVOLUME_API std::string to_string(const ImageMetadata& metadata);
 

@@ -228,12 +228,6 @@ void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& o
     set_items(metadata, items);
 }
 
-void drop_display_ranges(ImageMetadata& metadata) {
-    std::vector<Item> items = items_of(metadata);
-    remove_kind(items, ranges);
-    set_items(metadata, items);
-}
-
 void keep_lookup_tables(ImageMetadata& metadata, const std::vector<index_t>& channels) {
     std::vector<Item> all;
     for (Item& item : items_of(metadata))

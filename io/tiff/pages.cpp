@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
+#include "io/tiff/jpeg2000.hpp"
 #include "io/tiff/tags.hpp"
 
 namespace convolume::io {
@@ -55,9 +56,24 @@ class PageScan {
         check_coding(page);
     }
 
+    void check_jpeg2000(const TiffPage& page) const {
+        if (!decodes_jpeg2000())
+            refuse(
+                "is compressed by JPEG 2000, and convolume was built without it; install "
+                "libopenjp2-7-dev and build it again, or save the file with LZW");
+        if (page.stored.form != SampleForm::pixels || !is_integer(page.type()) ||
+            size_of(page.type()) > 2)
+            refuse(
+                "is compressed by JPEG 2000 with samples that are no integers of 8 or 16 bits; "
+                "save the file with LZW");
+    }
+
     void check_coding(TiffPage& page) const {
         const auto compression = tiff_.get<std::uint16_t>(TIFFTAG_COMPRESSION, COMPRESSION_NONE);
-        if (!TIFFIsCODECConfigured(compression))
+        page.jpeg2000 = is_jpeg2000(compression);
+        if (page.jpeg2000)
+            check_jpeg2000(page);
+        else if (!TIFFIsCODECConfigured(compression))
             refuse(message("uses TIFF compression ", compression,
                            ", which the installed libtiff lacks; save it without or with LZW"));
         const auto photometric =
@@ -146,6 +162,12 @@ class PageScan {
 };
 
 }  // namespace
+
+bool is_jpeg2000(std::uint16_t compression) {
+    // Aperio's two, its lossy one as Bio-Formats has it, and the registered one.
+    return compression == 33003 || compression == 33004 || compression == 33005 ||
+           compression == COMPRESSION_JP2000;
+}
 
 index_t expansion_limit(std::uint16_t compression) {
     switch (compression) {

@@ -20,6 +20,7 @@ struct TiffPage {
     bool planar = false;   ///< samples in planes of their own, not side by side
     bool reduced = false;  ///< a thumbnail or a level of a pyramid
     bool tiled = false;
+    bool jpeg2000 = false;
     bool white_is_zero = false;  ///< shown so; samples are read as they are stored
     index_t rows = 0;            ///< of a strip or tile
     index_t columns = 0;

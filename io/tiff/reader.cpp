@@ -8,6 +8,7 @@
 #include "io/ome/companion.hpp"
 #include "io/strided.hpp"
 #include "io/tiff/files.hpp"
+#include "io/tiff/jpeg2000.hpp"
 #include "io/tiff/series.hpp"
 
 namespace convolume::io {
@@ -174,6 +175,7 @@ class TiffReader : public ImageReader {
         const TiffPage& page = *job.page;
         const index_t row_samples = page.columns * (page.planar ? 1 : page.samples);
         const index_t bytes = rows * page.stored.row_bytes(row_samples);
+        if (page.jpeg2000) return decode_one_jpeg2000(tiff, job, strile, y, rows, pixels);
         if (page.stored.form == SampleForm::pixels)
             return decompress(tiff, job, strile, y, pixels, bytes);
         std::vector<char> stored(static_cast<std::size_t>(bytes));
@@ -185,6 +187,22 @@ class TiffReader : public ImageReader {
                 message("page ", job.number, " of ", job.file->file.path(), " has ", beyond,
                         " integers beyond 2^53 from row ", y,
                         " on, which no pixel type holds; store numbers of up to 32 bits"));
+    }
+
+    static void decode_one_jpeg2000(TiffHandle& tiff, const CodedJob& job, index_t strile,
+                                    index_t y, index_t rows, char* pixels) {
+        const TiffPage& page = *job.page;
+        const auto number = static_cast<std::uint32_t>(strile);
+        // The page's scan has held both against the size of the file.
+        std::string coded(TIFFGetStrileByteCount(tiff, number), '\0');
+        job.file->file.read(static_cast<index_t>(TIFFGetStrileOffset(tiff, number)), coded.data(),
+                            static_cast<index_t>(coded.size()));
+        const std::string reason = decode_jpeg2000(
+            coded, rows, page.columns, page.planar ? 1 : page.samples, page.type(), pixels);
+        if (!reason.empty())
+            throw BadData(message("page ", job.number, " of ", job.file->file.path(),
+                                  " cannot be decoded at row ", y, ": ", reason,
+                                  "; the file is damaged, copy it again"));
     }
 
     static void decompress(TiffHandle& tiff, const CodedJob& job, index_t strile, index_t y,

@@ -28,6 +28,5 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
 
 // Only TIFFs have such metadata.
 void keep_lookup_tables(ImageMetadata&, const std::vector<index_t>&) {}
-void drop_display_ranges(ImageMetadata&) {}
 
 }  // namespace convolume::io

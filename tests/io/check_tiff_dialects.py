@@ -4,6 +4,7 @@ sentence that names the option which decides. The files are made by tifffile or 
 
 Ends with 77 (skipped) where a module is missing."""
 import argparse
+import base64
 import json
 import os
 import struct
@@ -351,6 +352,42 @@ def depths(folder):
     expect("white is zero", file, np.arange(4, dtype="u1").reshape(1, 1, 1, 2, 2), notes=["0 as white"])
 
 
+# Lossless codestreams of 8×6 pixels that OpenJPEG 2.5.4 made: n-th pixel 5 n of 8 bits, 1300 n of 16 bits.
+JPEG_2000 = {
+    8: "/0//UQApAAAAAAAIAAAABgAAAAAAAAAAAAAACAAAAAYAAAAAAAAAAAABBwEB/1IADAAAAAEAAQQEAAH/XAAHQEBISFD/ZAAlAAFDcmVhdGVkIGJ5IE9"
+       "wZW5KUEVHIHZlcnNpb24gMi41LjT/kAAKAAAAAAAsAAH/k9+AcAbFcjQN5ShSZi2UdhV/wHwhQ+oEABv1DL8oHv/Z",
+    16: "/0//UQApAAAAAAAIAAAABgAAAAAAAAAAAAAACAAAAAYAAAAAAAAAAAABDwEB/1IADAAAAAEAAQQEAAH/XAAHQICIiJD/ZAAlAAFDcmVhdGVkIGJ5IE"
+        "9wZW5KUEVHIHZlcnNpb24gMi41LjT/kAAKAAAAAABCAAH/k9/4kNAGxWjc95SftF7QvwjzmBgUxEdd87Q0pwH6f8B/IND/YMEAG/W7Eu6vDL8oHtSOwx"
+        "//2Q==",
+}
+
+
+def jpeg_2000(folder):
+    file = os.path.join(folder, "j.tif")
+
+    def write(width, height, bits, compression, coded):
+        rows = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bits), (259, 3, 1, compression), (262, 3, 1, 1),
+                (273, 4, 1, 8), (277, 3, 1, 1), (278, 4, 1, height), (279, 4, 1, len(coded))]
+        at = 8 + len(coded) + len(coded) % 2
+        body = struct.pack("<H", len(rows)) + b"".join(
+            struct.pack("<HHLHH", *r, 0) if r[1] == 3 else struct.pack("<HHLL", *r) for r in rows)
+        with open(file, "wb") as f:
+            f.write(struct.pack("<2sHL", b"II", 42, at) + coded + bytes(len(coded) % 2) + body + bytes(4))
+    for bits, text in JPEG_2000.items():
+        coded = base64.b64decode(text)
+        right = (np.arange(48) * (5 if bits == 8 else 1300)).astype(f"u{bits // 8}").reshape(1, 1, 1, 6, 8)
+        for compression in (33003, 33004, 33005, 34712):
+            write(8, 6, bits, compression, coded)
+            about, text = read(file)
+            if about is None and "built without" in text:
+                return
+            expect(f"JPEG 2000 {compression}, {bits} bits", file, right)
+        write(8, 5, bits, 34712, coded)
+        refused("JPEG 2000 of another size", file, "another size")
+        write(8, 6, bits, 34712, coded[:-40])
+        refused("JPEG 2000 that is cut", file, "cannot be decoded") if bits == 8 else None
+
+
 def foreign(folder):
     file = os.path.join(folder, "f.tif")
     a = stack(6, 6, 8)
@@ -380,7 +417,7 @@ def foreign(folder):
 parser = argparse.ArgumentParser()
 parser.add_argument("--dump", required=True)
 arguments = parser.parse_args()
-for part in (units, imagej2, shaped, metamorph, lsm, renamed, sets, depths, foreign):
+for part in (units, imagej2, shaped, metamorph, lsm, renamed, sets, depths, jpeg_2000, foreign):
     with tempfile.TemporaryDirectory() as temporary:
         part(temporary)
 for failure in failures[:60]:

@@ -137,8 +137,8 @@ TEST_CASE("unsupported pixels name the page", "[io][tiff]") {
     write_bytes(path, tiny_tiff(bits));
     CHECK(mentions(refusal<BadData>(path), "page 0 of"));
     CHECK(mentions(refusal<BadData>(path), "24-bit pixels"));
-    write_bytes(path, tiny_tiff(page(4, 4, 34712)));
-    CHECK(mentions(refusal<BadData>(path), "compression 34712"));
+    write_bytes(path, tiny_tiff(page(4, 4, 65000)));
+    CHECK(mentions(refusal<BadData>(path), "compression 65000"));
 }
 
 }  // namespace convolume::testing

@@ -138,4 +138,39 @@ TEST_CASE("every variant of TIFF that libtiff writes is read", "[io][tiff]") {
                     }
 }
 
+TEST_CASE("gray that JPEG stores as YCbCr is read as three equal colors", "[io][tiff]") {
+    const TempFolder folder;
+    const std::string path = folder / "a.tif";
+    constexpr int side = 32;
+    TIFF* tiff = TIFFOpen(path.c_str(), "w");
+    TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, side);
+    TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, side);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
+    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 3);
+    TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_JPEG);
+    TIFFSetField(tiff, TIFFTAG_JPEGQUALITY, 100);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_YCBCR);
+    TIFFSetField(tiff, TIFFTAG_YCBCRSUBSAMPLING, 2, 2);
+    TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, 16);
+    std::vector<std::uint8_t> pixels;
+    for (int y = 0; y < side; ++y)
+        for (int x = 0; x < side; ++x) pixels.insert(pixels.end(), 3, std::uint8_t(4 * x + y));
+    for (std::uint32_t strip = 0; strip < 2; ++strip)
+        REQUIRE(TIFFWriteEncodedStrip(tiff, strip, pixels.data() + strip * 16 * side * 3,
+                                      16 * side * 3) > 0);
+    TIFFClose(tiff);
+    const auto reader = io::open_image(path);
+    REQUIRE(reader->metadata().channels == 3);
+    for (index_t c = 0; c < 3; ++c) {
+        const Volume color = read_channel(*reader, 0, c);
+        const auto* got = static_cast<const std::uint8_t*>(color.view().data);
+        int worst = 0;
+        for (std::size_t i = 0; i < side * side; ++i)
+            worst = std::max(worst, std::abs(got[i] - pixels[3 * i]));
+        CHECK(worst <= 2);  // JPEG of quality 100 rounds to whole numbers in two steps
+    }
+}
+
 }  // namespace convolume::testing
