@@ -6,11 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "convolume/export.hpp"
+
 namespace convolume::io {
 
 /// Returns the µm in one unit of that name ("um", "µm", "micron", "micrometre", "nm", "mm", "inch",
 /// …), singular or plural; nothing for words that are no length, such as "pixel".
-std::optional<double> micrometers_per(std::string_view unit);
+CONVOLUME_API std::optional<double> micrometers_per(std::string_view unit);
 
 /// Tells whether a resolution is one of screens, printers and scanners of photographs, which says
 /// nothing about the specimen.

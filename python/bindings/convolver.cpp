@@ -57,6 +57,11 @@ void bind_convolver(nb::module_& module) {
              nb::arg("parts") = 0, nb::arg("max_host_bytes") = nb::none(),
              nb::arg("executions") = nb::none());
 
+    nb::class_<ExecutionReport>(module, "ExecutionReport")
+        .def_ro("clamped_low", &ExecutionReport::clamped_low)
+        .def_ro("clamped_high", &ExecutionReport::clamped_high)
+        .def_ro("nonfinite_inputs", &ExecutionReport::nonfinite_inputs);
+
     nb::class_<PlannedConvolver>(module, "Convolver")
         .def("__init__", &make_convolver, nb::arg("shape"), nb::arg("kernel"), nb::arg("options"),
              nb::arg("engines"), nb::arg("image_type"), nb::arg("output_type"))
@@ -82,9 +87,11 @@ void bind_convolver(nb::module_& module) {
                const nb::object& progress) {
                 const ConstImageView from = view(image);
                 const ImageView to = view(out);
+                ExecutionReport report;
                 run_released(self.seconds, progress, [&](const ExecutionContext& context) {
-                    self.convolver.execute(from, to, context);
+                    report = self.convolver.execute(from, to, context);
                 });
+                return report;
             },
             nb::arg("image"), nb::arg("out"), nb::arg("progress") = nb::none());
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/string_view.h>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/version.hpp"
+#include "io/units.hpp"
 
 namespace convolume::python {
 
@@ -59,7 +61,10 @@ void bind_metadata(nb::module_& module) {
                          if (!self.scaling) return nb::none();
                          return nb::make_tuple(self.scaling->scale, self.scaling->offset);
                      })
-        .def_ro("notes", &ImageMetadata::notes)
+        .def_rw("images", &ImageMetadata::images)
+        .def_rw("image", &ImageMetadata::image)
+        .def_rw("image_name", &ImageMetadata::image_name)
+        .def_rw("notes", &ImageMetadata::notes)
         .def_ro("ome_xml", &ImageMetadata::ome_xml)
         .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
 }
@@ -68,6 +73,9 @@ void bind_metadata(nb::module_& module) {
 
 void bind_files(nb::module_& module) {
     bind_metadata(module);
+    module.def("micrometers_per", &io::micrometers_per,
+               "Returns the µm in one unit of length of that name; None for other words.",
+               nb::arg("unit"));
     nb::class_<Reader>(module, "Reader")
         .def(
             "__init__",

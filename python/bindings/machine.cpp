@@ -51,8 +51,12 @@ void bind_machine(nb::module_& module) {
                "Why no GPU can be used here, in one sentence; empty when one can.");
     module.def(
         "convert",
-        [](const ReadArray& from, const WriteArray& to) { convert_pixels(view(from), view(to)); },
-        "Copies an array into one of another type: integers are rounded and clamped.",
+        [](const ReadArray& from, const WriteArray& to) {
+            const ClampCount clamped = convert_pixels(view(from), view(to));
+            return nb::make_tuple(clamped.low, clamped.high);
+        },
+        "Copies an array into one of another type: integers are rounded and clamped. Returns the "
+        "numbers of values below and above the type's range; NaN, which becomes 0, is below.",
         nb::arg("source"), nb::arg("target"));
     module.def("parse_byte_size", [](const std::string& text) { return parse_byte_size(text); });
 }

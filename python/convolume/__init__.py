@@ -25,29 +25,33 @@ from ._errors import (
                       OutputExists,
                       Unavailable,
 )
-from ._files import Image, open, save  # noqa: A004 (the name that people look for)
+from ._files import open, save  # noqa: A004 (the name that people look for)
 from ._filters import FilterBank, FilterPlan, filter_bank
+from ._image import Image
 from ._machine import GpuDevice, gpu_devices
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
 from ._plan import Plan
 from ._run import Run
+from ._warnings import ConvolumeWarning
 
 if TYPE_CHECKING:
-    from ._process import BlocksFailed, ProcessReport, process
+    from ._process import process
     from ._process_plan import ProcessPlan, plan_process
+    from ._process_report import BlocksFailed, ProcessReport
     from ._process_status import process_status
 
 __version__: str = version()
 
-__all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "Convolver", "Deconvolver",
-           "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image", "InputNotFound",
-           "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan", "ProcessPlan",
-           "ProcessReport", "RefinedParameter", "RefinedPsf", "Run", "Unavailable", "__version__", "convolve",
-           "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process", "process_status",
-           "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save", "wiener"]
+__all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotCreate", "ConvolumeWarning", "Convolver",
+           "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image",
+           "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan",
+           "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Run", "Unavailable", "__version__",
+           "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
+           "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
+           "wiener"]
 
 # Imported at their first use: they need threads, sockets and more, which take longer to import than all the rest.
-_LATER = {"BlocksFailed": "_process", "ProcessReport": "_process", "process": "_process",
+_LATER = {"BlocksFailed": "_process_report", "ProcessReport": "_process_report", "process": "_process",
           "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_status"}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._errors import BadData, InvalidArgument, Unavailable
 
 #: Types that are read and written without a conversion.
@@ -61,6 +62,30 @@ def _converted(array: np.ndarray, what: str) -> np.ndarray:
                           "them yourself")
         return array.astype(np.float64)
     raise InvalidArgument(f"{what} is of type {dtype}: convert it to float64 or complex128, where that loses nothing")
+
+
+def clamped_to(array: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int, int]:
+    """Converts to an integer type: rounds and clamps.
+
+    Parameters
+    ----------
+    array : array of 1 to 3 dimensions, real
+    dtype : one of TYPES, an integer
+
+    Returns
+    -------
+    array of that type, and the numbers of values below and above its range; NaN, which becomes 0, is below
+    """
+    if array.dtype.kind == "c":
+        raise InvalidArgument(f"complex results are not written as {dtype}: choose complex64 or complex128")
+    if array.dtype.kind in "iu" and array.dtype.itemsize > 4:  # beyond what float64 holds
+        limits = np.iinfo(dtype)
+        low, high = np.count_nonzero(array < limits.min), np.count_nonzero(array > limits.max)
+        return array.clip(limits.min, limits.max).astype(dtype), int(low), int(high)
+    values = readable(array, "the result")
+    result = np.empty(values.shape, dtype)
+    low, high = _core.convert(values, result)
+    return result, low, high
 
 
 def give_back(result: np.ndarray, like: Any) -> Any:

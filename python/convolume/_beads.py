@@ -11,7 +11,7 @@ from . import _core
 from ._arrays import readable
 from ._convolve import _triple
 from ._errors import InvalidArgument
-from ._files import Image
+from ._image import Image
 from ._optics import Modality, Model, _options, _spacing
 from ._run import Progress, progress_bar
 

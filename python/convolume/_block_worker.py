@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ._block_counts import BlockCounts, record_counts
+from ._block_samples import BlockSamples, read_block, read_box
 from ._blocks import Block, Blocks, Triple
 from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
-from ._files import Image
-from ._files import open as open_image
+from ._files import open_quietly
+from ._image import Image
 from ._manifest import EMPTY
-from ._operations import Operation, read_block, read_box
+from ._operations import Operation
 from ._zarr_store import Documents, Location
 from ._zarr_target import Layout, TargetFacts, ZarrTarget
 
@@ -27,20 +29,23 @@ class Source:
 
     path: str
     axes: str = ""
+    number: int | str | None = None
+    """Which image of a file that holds several: its number or its name."""
     level: int | None = None
     missing: str = "fill"
     image: Image | None = None
 
     def open(self) -> Image:
+        """Opens it without the warnings of its notes."""
         if self.image is not None:
             return self.image
-        return open_image(self.path, axes=self.axes, level=self.level,
-                          missing="error" if self.missing == "error" else "fill")
+        return open_quietly(self.path, axes=self.axes, image=self.number, level=self.level,
+                            missing="error" if self.missing == "error" else "fill")
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.image is not None:
             raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
-        return Source, (self.path, self.axes, self.level, self.missing)
+        return Source, (self.path, self.axes, self.number, self.level, self.missing)
 
 
 @dataclass
@@ -79,7 +84,7 @@ class BlockReport:
     seconds: dict[str, float] = field(default_factory=dict)
     bytes_read: int = 0
     bytes_written: int = 0
-
+    counts: BlockCounts = field(default_factory=BlockCounts)
 
     def fail(self, error: BaseException) -> None:
         self.error = sentence(error)
@@ -102,20 +107,23 @@ class Worker:
         self.image = job.source.open()
         self.mask = None if job.mask is None else job.mask.open()
 
-    def read(self, block: Block, report: BlockReport) -> Any:
-        """The samples and where the block is in them; None of an empty block."""
+    def read(self, block: Block, report: BlockReport) -> BlockSamples | None:
+        """The samples with their halo; None of an empty block."""
         begin = time.perf_counter()
         if self._masked_out(block):
             return None
-        values, inside = read_block(self.image, block, self.job.operation)
+        operation = self.job.operation
+        samples = read_block(self.image, block, operation.halo, operation.boundary, operation.cval)
         check = getattr(self.image._reader, "check_there", None)
         if check is not None:
             check()
         report.seconds["read"] = time.perf_counter() - begin
-        report.bytes_read = values.nbytes
-        if self.job.threshold is not None and not bool((values > self.job.threshold).any()):
+        report.bytes_read = samples.values.nbytes
+        if self.job.threshold is not None and not bool((samples.values > self.job.threshold).any()):
+            if operation.nan == "zero":
+                report.counts.nonfinite = samples.count_nonfinite_inside()
             return None
-        return values, inside
+        return samples
 
     def _masked_out(self, block: Block) -> bool:
         """Whether the mask, which may be coarser than the image, is 0 all over the block."""
@@ -127,17 +135,23 @@ class Worker:
         t, c = min(block.t, metadata.frames - 1), min(block.c, metadata.channels - 1)
         return not bool(read_box(self.mask, t, c, box).any())
 
-    def compute(self, values: Any, block: Block, report: BlockReport) -> np.ndarray:
+    def compute(self, samples: BlockSamples, block: Block, report: BlockReport) -> np.ndarray:
         begin = time.perf_counter()
-        samples, inside = values
-        result = self.job.operation(samples, inside)
-        if result.shape != block.shape:
-            raise InvalidArgument(f"the operation gave {result.shape} for a block of {block.shape}")
+        result = self.job.operation(samples)
+        if result.values.shape != block.shape:
+            raise InvalidArgument(f"the operation gave {result.values.shape} for a block of {block.shape}")
+        report.counts = BlockCounts(result.clamped_low, result.clamped_high, result.nonfinite)
         report.seconds["compute"] = time.perf_counter() - begin
-        return result
+        return result.values
+
+    def record(self, block: Block, report: BlockReport) -> None:
+        """Writes what was noticed of a block, before its shards."""
+        if self.job.operation.dtype.kind in "iu" or self.job.operation.nan == "zero":
+            record_counts(self._documents, block.number, report.counts)
 
     def write(self, block: Block, result: np.ndarray | None, report: BlockReport) -> None:
         begin = time.perf_counter()
+        self.record(block, report)
         if result is None:
             report.empty = True
             self._documents.write(f"{EMPTY}/{block.number}", b"")
@@ -164,8 +178,8 @@ class Worker:
             if self.job.level:
                 self._reduce(block, report)
                 return report
-            values = self.read(block, report)
-            self.write(block, None if values is None else self.compute(values, block, report), report)
+            samples = self.read(block, report)
+            self.write(block, None if samples is None else self.compute(samples, block, report), report)
         except (*FATAL, KeyboardInterrupt):
             raise
         except Exception as error:  # a function of the caller raises what it likes

@@ -14,6 +14,7 @@ from ._device import DeviceArray, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument
 from ._plan import Plan
 from ._run import Device, Progress, byte_size, engines, progress_bar
+from ._warnings import warn_of_clamped
 
 Mode = Literal["full", "same", "valid"]
 Boundary = Literal["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
@@ -188,8 +189,9 @@ class Convolver:
         ----------
         image : array
         out : array of `output_shape`, optional
-            Takes the result, in its type: integers are rounded and clamped. Apart from the image in memory. For an
-            image in a GPU's memory, a contiguous array there of :attr:`Convolver.dtype`.
+            Takes the result, in its type: integers are rounded and clamped, and a :class:`ConvolumeWarning` tells how
+            many were clamped. Apart from the image in memory. For an image in a GPU's memory, a contiguous array there
+            of :attr:`Convolver.dtype`.
         stream : stream of CuPy or PyTorch, or int, optional
             For an image in a GPU's memory: a stream of CuPy or PyTorch, or the address of one. The work is enqueued
             there, or on the library's current stream, and nothing waits for it.
@@ -210,10 +212,11 @@ class Convolver:
         else:
             result = writable(out, self.output_shape)
         if progress is None:
-            self._core.execute(pixels, result)
+            done = self._core.execute(pixels, result)
         else:
             with progress_bar(progress) as report:
-                self._core.execute(pixels, result, report)
+                done = self._core.execute(pixels, result, report)
+        warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
         return result if pixels is image or out is not None else give_back(result, image)
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
@@ -301,10 +304,13 @@ def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any,
         target_shape[axis] = extent
     result = np.empty(target_shape, target_type) if out is None else writable(out, tuple(target_shape))
     targets = np.moveaxis(result, chosen, last)
+    low = high = 0
     with progress_bar(progress) as report:
         for number, index in enumerate(np.ndindex(batch)):
             step = None if report is None else _share(report, number, images)
-            convolver._core.execute(moved[index], targets[index], step)
+            done = convolver._core.execute(moved[index], targets[index], step)
+            low, high = low + done.clamped_low, high + done.clamped_high
+    warn_of_clamped(low, high, result.dtype)
     return result if out is not None or pixels is image else give_back(result, image)
 
 
@@ -342,7 +348,7 @@ def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None
         Takes the result.
     dtype : type, optional
         Of the result: float32, float64 or their complex types by default, by the precision. Integers are rounded and
-        clamped.
+        clamped, and a :class:`ConvolumeWarning` tells how many were clamped.
     stream : stream of CuPy or PyTorch, or int, optional
         For arrays in a GPU's memory: as of :meth:`Convolver.__call__`.
     mode, boundary, cval, origin, normalize, method, nan, precision

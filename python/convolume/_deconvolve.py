@@ -14,6 +14,7 @@ from ._convolve import _BOUNDARIES, Boundary, Origin, _center, _triple
 from ._device import DeviceArray, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument
 from ._run import Device, Progress, byte_size, engines, progress_bar
+from ._warnings import warn_of_clamped
 
 Edges = Literal["extend"] | Boundary
 
@@ -177,7 +178,8 @@ class Deconvolver:
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """Facts about the last call: iterations done, likelihood, background, seconds, …"""
+        """Facts about the last call: iterations done, likelihood, background, seconds, …; clamped_low and clamped_high:
+        the numbers of values below and above the range of an integer result."""
         return self._report
 
     def __call__(self, image: Any, out: Any = None, *, dtype: Any = None, start: Any = None,
@@ -192,7 +194,8 @@ class Deconvolver:
         out : array, optional
             Takes the result, where `image` lies. It may be `image`.
         dtype : type, optional
-            Of the result; integers are rounded and clamped.
+            Of the result; integers are rounded and clamped, and a :class:`ConvolumeWarning` tells how many were
+            clamped.
         start : array of `image_shape`, optional
             The estimate to begin with: an earlier result, or that of the time point before.
         callback : callable, optional
@@ -211,7 +214,9 @@ class Deconvolver:
         result = np.empty(pixels.shape, result_type(dtype, "float32")) if out is None else writable(out, pixels.shape)
         enough = self._execute(lambda *run: self._core.execute(pixels, result, *run), start, callback, progress)
         if enough is not None:
-            _core.convert(enough, result)
+            low, high = _core.convert(enough, result)
+            self._report = MappingProxyType({**self._report, "clamped_low": low, "clamped_high": high})
+        self._warn_of_clamped(result.dtype)
         return result if out is not None or pixels is image else give_back(result, image)
 
     def _execute(self, execute: Callable[..., dict[str, Any]], start: Any, callback: Callback | None,
@@ -228,6 +233,9 @@ class Deconvolver:
                 return enough.estimate
         return None
 
+    def _warn_of_clamped(self, dtype: np.dtype[Any]) -> None:
+        warn_of_clamped(self._report["clamped_low"], self._report["clamped_high"], dtype)
+
     def _call_on_gpu(self, image: DeviceArray, out: Any, dtype: Any, start: Any, callback: Callback | None,
                      progress: Progress, stream: Any) -> Any:
         if image.shape != self.image_shape:
@@ -243,7 +251,8 @@ class Deconvolver:
         where = image.address, result.address, image.stream(stream)
         enough = self._execute(lambda *run: deconvolver.execute(*where, *run), start, callback, progress)
         if enough is not None:
-            result.fill_from(enough)
+            self._report = MappingProxyType({**self._report, **result.fill_from(enough)})
+        self._warn_of_clamped(result.dtype)
         return result.array if out is None else out
 
 

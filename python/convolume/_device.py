@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._arrays import TYPES
 from ._errors import InvalidArgument, Unavailable
 
@@ -111,13 +112,17 @@ class DeviceArray:
                      else self.array.astype(dtype))
         return DeviceArray.of(converted, "the converted array")
 
-    def fill_from(self, values: np.ndarray) -> None:
-        """Copies an array of the host, converted."""
+    def fill_from(self, values: np.ndarray) -> dict[str, int]:
+        """Copies an array of the host, converted: integers are rounded and clamped. Returns how many were clamped."""
         module: Any = importlib.import_module(self.library)
+        converted = np.empty(values.shape, self.dtype)
+        low, high = _core.convert(values, converted)
+        values = converted
         if self.library == "torch":
             self.array.copy_(module.from_numpy(values))
         else:
             self.array[...] = module.asarray(values)
+        return {"clamped_low": low, "clamped_high": high}
 
     def stream(self, given: Any) -> int:
         """A CUDA stream's address: the caller's, or the library's current one."""

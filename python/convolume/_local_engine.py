@@ -147,28 +147,28 @@ class _Lane:
         writing: BlockReport | None = None
         while ahead is not None:
             block, report, reading = ahead
-            values = result = None
+            samples = result = None
             try:
-                values = reading.result()
+                samples = reading.result()
             except FATAL:
                 raise
             except Exception as error:
                 report.fail(error)
             ahead = self._ask(reader, numbers)
             del reading
-            if values is not None:
+            if samples is not None:
                 try:
-                    result = self._worker.compute(values, block, report)
+                    result = self._worker.compute(samples, block, report)
                 except FATAL:
                     raise
                 except Exception as error:
                     report.fail(error)
-                del values
+                del samples
             if writing is not None:
                 assert self._writer is not None
                 yield self._writer.wait(writing, self._store)
                 writing = None
-            if result is not None and self._has_writer() and self._handed_over(block, result):
+            if result is not None and self._has_writer() and self._handed_over(block, result, report):
                 writing = report
             else:
                 self._store(block, result, report)
@@ -189,8 +189,14 @@ class _Lane:
             self._started(self._writer.pid)
         return self._writer is not None and self._writer.is_ready
 
-    def _handed_over(self, block: Block, result: np.ndarray) -> bool:
-        return self._writer is not None and self._writer.hand_over(block, result)
+    def _handed_over(self, block: Block, result: np.ndarray, report: BlockReport) -> bool:
+        if self._writer is None:
+            return False
+        try:
+            self._worker.record(block, report)
+        except Exception:  # this process meets it again when it stores the block, and reports it
+            return False
+        return self._writer.hand_over(block, result)
 
     def _ask(self, reader: ThreadPoolExecutor, numbers: Iterator[int]) -> tuple[Block, BlockReport, Future[Any]] | None:
         number = next(numbers, None)

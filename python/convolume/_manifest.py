@@ -22,6 +22,7 @@ from ._zarr_store import Documents
 
 WRITERS = ".convolume/writers"
 EMPTY = ".convolume/empty"
+COUNTS = ".convolume/counts"
 _BEAT_SECONDS = 3.0
 _LOST_SECONDS = 180.0
 """A writer of another machine that has said nothing for so long is gone."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._errors import BadData
+from . import _core
+from ._errors import BadData, InvalidArgument
 
 AXES = "TCZYX"
-_MICROMETERS = {"angstrom": 1e-4, "nanometer": 1e-3, "micrometer": 1.0, "millimeter": 1e3, "centimeter": 1e4,
-                "meter": 1e6, "nm": 1e-3, "um": 1.0, "µm": 1.0, "mm": 1e3}
-_SECONDS = {"nanosecond": 1e-9, "microsecond": 1e-6, "millisecond": 1e-3, "second": 1.0, "minute": 60.0, "hour": 3600.0,
-            "day": 86400.0}
+_SECONDS = {"nanosecond": 1e-9, "ns": 1e-9, "microsecond": 1e-6, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6,
+            "millisecond": 1e-3, "ms": 1e-3, "second": 1.0, "s": 1.0, "sec": 1.0, "minute": 60.0, "min": 60.0,
+            "hour": 3600.0, "h": 3600.0, "day": 86400.0, "d": 86400.0}
 _TYPES = {"T": "time", "C": "channel", "Z": "space", "Y": "space", "X": "space"}
 
 
@@ -24,6 +24,8 @@ class Level:
     scale: list[float]
     """For each axis, in the axis's unit."""
     translation: list[float]
+    has_scale: bool = True
+    """Whether the file gives the scale; where it does not, it is 1."""
 
 
 @dataclass
@@ -37,22 +39,58 @@ class Multiscale:
     channels: list[dict[str, Any]] = field(default_factory=list)
     """As omero has them: label, color, window."""
 
+    notes: list[str] = field(default_factory=list)
+    """What reading assumed, one sentence each."""
+    images: int = 1
+    """How many images the group holds."""
+    number: int = 0
+    """Of this one among them."""
+
     def spacing(self, level: Level) -> dict[str, float]:
         """Edge lengths in µm of those of Z, Y, X whose unit is a length."""
-        return {axis: scale * _MICROMETERS[unit] for axis, scale, unit in zip(self.axes, level.scale, self.units)
-                if axis in "ZYX" and unit in _MICROMETERS}
+        if not level.has_scale:
+            return {}
+        return {axis: scale * length for axis, scale, length in zip(self.axes, level.scale, self._lengths())
+                if length is not None and scale > 0}
 
     def translation(self, level: Level) -> dict[str, float]:
         """Of the first sample, in µm."""
-        return {axis: shift * _MICROMETERS[unit] for axis, shift, unit in
-                zip(self.axes, level.translation, self.units) if axis in "ZYX" and unit in _MICROMETERS}
+        return {axis: shift * length for axis, shift, length in zip(self.axes, level.translation, self._lengths())
+                if length is not None}
 
     def frame_interval(self, level: Level) -> float | None:
         """In seconds."""
         for axis, scale, unit in zip(self.axes, level.scale, self.units):
-            if axis == "T" and unit in _SECONDS:
-                return scale * _SECONDS[unit]
+            if axis == "T" and level.has_scale and scale > 0:
+                seconds = _seconds_per(unit)
+                return None if seconds is None else scale * seconds
         return None
+
+    def _lengths(self) -> list[float | None]:
+        """µm in the unit of each axis; None for axes that are not in space, and for units that are not known."""
+        return [_core.micrometers_per(unit) if axis in "ZYX" and unit else None
+                for axis, unit in zip(self.axes, self.units)]
+
+    def notes_on_units(self) -> list[str]:
+        """Tells which voxel sizes are unknown although the file has numbers for them."""
+        notes: list[str] = []
+        finest = self.levels[0]
+        for axis, scale, unit, length in zip(self.axes, finest.scale, self.units, self._lengths()):
+            name = axis.lower()
+            what = f"the voxel size along {name}" if axis in "ZYX" else "the time between frames"
+            known = length if axis in "ZYX" else _seconds_per(unit)
+            if axis == "C" or known is not None and finest.has_scale and scale > 0:
+                continue
+            if not finest.has_scale:
+                if unit:
+                    notes.append(f"the axis {name} has the unit '{unit}' and no scale: {what} is unknown")
+            elif known is not None:
+                notes.append(f"the scale of the axis {name} is {scale:g}: {what} is unknown")
+            elif unit:
+                notes.append(f"the unit '{unit}' of the axis {name} is not known: {what} is unknown")
+            elif scale != 1:
+                notes.append(f"the axis {name} has the scale {scale:g} and no unit: {what} is unknown")
+        return notes
 
     def channel_names(self) -> list[str]:
         names = [str(channel.get("label", "")) for channel in self.channels]
@@ -62,6 +100,11 @@ class Multiscale:
         """0xRRGGBB, None where a channel has none; empty if no channel has one."""
         colors = [_rgb(channel.get("color")) for channel in self.channels]
         return colors if any(color is not None for color in colors) else []
+
+
+def _seconds_per(unit: str | None) -> float | None:
+    word = (unit or "").strip().lower()
+    return _SECONDS.get(word, _SECONDS.get(word.removesuffix("s")))
 
 
 def _rgb(color: object) -> int | None:
@@ -75,58 +118,113 @@ def ome_of(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else attributes
 
 
-def multiscale_of(attributes: Mapping[str, Any], where: str) -> Multiscale | None:
-    """The first image that a group describes, or None."""
+def multiscale_of(attributes: Mapping[str, Any], where: str, image: int | str | None = None,
+                  axes: str = "") -> Multiscale | None:
+    """An image that a group describes, or None if it describes none.
+
+    `image` is its number or name, by default the first; `axes` takes the place of the names of its axes.
+    """
     ome = ome_of(attributes)
     images = ome.get("multiscales")
     if images is None:
         return None
     try:
-        first = images[0]
-        axes, units = _axes(first.get("axes", list("tczyx")), where)
-        common = _transforms(first.get("coordinateTransformations", []), len(axes))
+        number = _number_of(images, image, where)
+        chosen = images[number]
+        notes: list[str] = []
+        if len(images) > 1 and image is None:
+            notes.append(f"the group holds {len(images)} images, of which the first is read; image=… chooses another")
+        letters, units = _axes(chosen, ome, axes, where, notes)
+        common = _transforms(chosen.get("coordinateTransformations", []), len(units))
         levels = []
-        for dataset in first["datasets"]:
-            scale, shift = _transforms(dataset.get("coordinateTransformations", []), len(axes))
+        for dataset in chosen["datasets"]:
+            scale, shift, has_scale = _transforms(dataset.get("coordinateTransformations", []), len(units))
             levels.append(Level(str(dataset["path"]), [a * b for a, b in zip(scale, common[0])],
-                                [a * b + c for a, b, c in zip(shift, common[0], common[1])]))
+                                [a * b + c for a, b, c in zip(shift, common[0], common[1])], has_scale or common[2]))
         omero = ome.get("omero") or {}
         channels = [dict(channel) for channel in omero.get("channels", [])]
-        found = Multiscale(axes, units, levels, str(first.get("name", "")), channels)
+        found = Multiscale(letters, units, levels, str(chosen.get("name", "")), channels, notes, len(images), number)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, BadData):
+        if isinstance(error, (BadData, InvalidArgument)):
             raise
         raise BadData(f"{where}: the OME metadata do not describe an image ({type(error).__name__}: {error})") from None
     if not found.levels:
         raise BadData(f"{where}: the OME metadata name no array of the image")
+    found.notes += found.notes_on_units()
     return found
 
 
-def _axes(axes: Sequence[Any], where: str) -> tuple[str, list[str | None]]:
-    letters, units = "", []
-    for axis in axes:
-        name = axis if isinstance(axis, str) else str(axis["name"])
-        letter = name.upper()[:1] if name.lower() in ("t", "c", "z", "y", "x", "time", "channel") else ""
+def _number_of(images: Sequence[Mapping[str, Any]], image: int | str | None, where: str) -> int:
+    if image is None:
+        return 0
+    names = [str(one.get("name", "")) for one in images]
+    if isinstance(image, str) and names.count(image) == 1:
+        return names.index(image)
+    if isinstance(image, str) and image in names:
+        raise InvalidArgument(f"{where} holds {names.count(image)} images of the name '{image}': choose one by its "
+                              "number")
+    if str(image).isdigit() and int(image) < len(images):
+        return int(image)
+    listed = ", ".join(f"{number} ('{name}')" for number, name in enumerate(names))
+    raise InvalidArgument(f"{where} holds no image '{image}': choose one of {listed}")
+
+
+_NAMES = {"t": "T", "time": "T", "c": "C", "channel": "C", "z": "Z", "y": "Y", "x": "X"}
+_LETTER_OF_TYPE = {"time": "T", "channel": "C"}
+_AXES_OF_VERSION = {"0.1": "TCZYX", "0.2": "TCZYX"}
+
+
+def _axes(image: Mapping[str, Any], ome: Mapping[str, Any], given: str, where: str,
+          notes: list[str]) -> tuple[str, list[str | None]]:
+    """Letters and units of an image's axes."""
+    entries = image.get("axes")
+    if entries is None:
+        version = str(image.get("version") or ome.get("version") or "")
+        if given:
+            return given, [None] * len(given)
+        if version not in _AXES_OF_VERSION:
+            notes.append("the image names no axes: t, c, z, y, x are assumed; axes=… (--axes) decides")
+        return "TCZYX", [None] * 5
+    units = [None if isinstance(entry, str) or not entry.get("unit") else str(entry["unit"]) for entry in entries]
+    if given:
+        return given, units
+    letters, untyped = "", []
+    for entry in entries:
+        name = entry if isinstance(entry, str) else str(entry["name"])
+        kind = None if isinstance(entry, str) else entry.get("type")
+        letter = _NAMES.get(name.lower()) or _LETTER_OF_TYPE.get(str(kind), "")
         if not letter or letter in letters:
-            raise BadData(f"{where}: the axis '{name}' is none of t, c, z, y, x")
+            raise BadData(f"{where}: the axis '{name}' is none of t, c, z, y, x, or a second one of its kind; say what "
+                          "the axes mean by axes=… (--axes), such as TCZYX")
+        if name.lower() not in _NAMES:
+            notes.append(f"the axis '{name}' of type {kind} is read as {letter.lower()}; axes=… (--axes) decides")
+        elif kind is not None and kind != _TYPES[letter]:
+            notes.append(f"the axis '{name}' is of type {kind} and is read as {letter.lower()}; axes=… (--axes) "
+                         "decides")
+        elif kind is None and not isinstance(entry, str):
+            untyped.append(name)
         letters += letter
-        units.append(None if isinstance(axis, str) else axis.get("unit"))
+    if untyped:
+        notes.append(f"the axes {', '.join(untyped)} have no type and are taken by their names; axes=… (--axes) "
+                     "decides")
     return letters, units
 
 
-def _transforms(transforms: Sequence[Mapping[str, Any]], dimensions: int) -> tuple[list[float], list[float]]:
-    scale, shift = [1.0] * dimensions, [0.0] * dimensions
+def _transforms(transforms: Sequence[Mapping[str, Any]], dimensions: int) -> tuple[list[float], list[float], bool]:
+    """Scale and translation for each axis, and whether there is a scale."""
+    scale, shift, has_scale = [1.0] * dimensions, [0.0] * dimensions, False
     for transform in transforms:
         kind = transform["type"]
         if kind == "scale":
             factors = [float(f) for f in transform["scale"]]
+            has_scale = True
             scale = [a * b for a, b in zip(scale, factors, strict=True)]
             shift = [a * b for a, b in zip(shift, factors, strict=True)]
         elif kind == "translation":
             shift = [a + float(b) for a, b in zip(shift, transform["translation"], strict=True)]
         elif kind != "identity":
             raise BadData(f"a transformation of type '{kind}' is not read")
-    return scale, shift
+    return scale, shift, has_scale
 
 
 def attributes_for(image: Multiscale, zarr_format: int) -> dict[str, Any]:

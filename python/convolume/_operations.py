@@ -3,20 +3,35 @@
 
 import hashlib
 import inspect
+import math
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from ._arrays import is_double, readable, result_type
-from ._blocks import Block, Halo, Triple
+from ._arrays import clamped_to, is_double, readable, result_type
+from ._block_samples import NAN_POLICIES, BlockSamples
+from ._blocks import Halo, Triple
 from ._convolve import _BOUNDARIES, Convolver
 from ._deconvolve import Deconvolver
 from ._errors import BadData, InvalidArgument
-from ._ome_metadata import AXES
 
-Inside = tuple[slice, slice, slice]
+_READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
+
+
+@dataclass
+class Computed:
+    """The results of a block, and what was noticed."""
+
+    values: np.ndarray
+    """(z, y, x) without the halo."""
+    clamped_low: int = 0
+    """Values below the range of an integer type; NaN counts here."""
+    clamped_high: int = 0
+    nonfinite: int = 0
+    """NaN and infinities of the block without its halo that were read as 0."""
 
 
 class Operation(Protocol):
@@ -27,6 +42,8 @@ class Operation(Protocol):
     boundary: str | None
     """How a block is continued outside the image; None: it is not, and blocks at the border are read as they are."""
     cval: float
+    nan: str
+    """What is done with NaN and infinities of the image, one of NAN_POLICIES."""
     dtype: np.dtype[Any]
     """Of the results."""
     voxel_bytes: float
@@ -45,8 +62,8 @@ class Operation(Protocol):
         on the block, or no GPU computes."""
         ...
 
-    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
-        """The results inside of a block that was read with its halo."""
+    def __call__(self, samples: BlockSamples) -> Computed:
+        """Returns the results of a block that was read with its halo."""
         ...
 
 
@@ -98,12 +115,13 @@ class Convolution:
         if self.boundary not in ("zero", "constant", "nearest", "reflect", "mirror", "wrap"):
             raise InvalidArgument(f"there is no boundary '{boundary}': choose zero, constant, nearest, reflect, mirror "
                                   "or wrap")
-        self.cval = float(cval) if self.boundary == "constant" else 0.0
+        self.cval = _checked_cval(cval) if self.boundary == "constant" else 0.0
         self.image_type = readable(np.empty(0, image_type), "the image").dtype
         double = is_double(self.image_type, self.kernel.dtype)
         complex_data = "c" in (self.image_type.kind, self.kernel.dtype.kind)
         self.dtype = result_type(dtype, {(False, False): "float32", (True, False): "float64",
                                          (False, True): "complex64", (True, True): "complex128"}[double, complex_data])
+        self.nan = _checked_policy(nan, self.name)
         self.options: dict[str, Any] = {"normalize": normalize, "nan": nan}
         self.origin = origin if isinstance(origin, str) else [int(i) for i in origin]
         center = _center(self.kernel, origin)
@@ -129,11 +147,31 @@ class Convolution:
             **self._planned.run))
         return made
 
-    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
-        convolver = self.convolver(values.shape)
+    def __call__(self, samples: BlockSamples) -> Computed:
+        convolver = self.convolver(samples.values.shape)
         result = np.empty(convolver.output_shape, self.dtype)
-        convolver(values, result)
-        return result
+        try:
+            done = convolver._core.execute(samples.values, result)
+        except BadData:
+            refusal = samples.refusal(_READ_AS_ZERO)
+            if refusal is None:
+                raise
+            raise refusal from None
+        # The library counts those of the halo, too.
+        nonfinite = samples.count_nonfinite_inside() if done.nonfinite_inputs else 0
+        return Computed(result, done.clamped_low, done.clamped_high, nonfinite)
+
+
+def _checked_cval(cval: float) -> float:
+    if not math.isfinite(cval):
+        raise InvalidArgument(f"cval is {cval}: give a finite value outside the image")
+    return float(cval)
+
+
+def _checked_policy(nan: str, operation: str, policies: Sequence[str] = NAN_POLICIES) -> str:
+    if nan not in policies:
+        raise InvalidArgument(f"nan='{nan}' is not offered by {operation}: choose {', '.join(policies)}")
+    return nan
 
 
 def _center(kernel: np.ndarray, origin: str | Sequence[int]) -> Triple:
@@ -158,14 +196,16 @@ class Deconvolution:
     background, the number of iterations, the meaning of a photon."""
 
     name = "deconvolve"
-    voxel_bytes = 44.0
     boundary: str | None = None  # "extend" and its kin are the method's own
     cval = 0.0
 
-    def __init__(self, psf: Any, *, halo: Sequence[int] | None = None, dtype: Any = None,
+    def __init__(self, psf: Any, *, halo: Sequence[int] | None = None, nan: str = "error", dtype: Any = None,
                  **options: Any) -> None:
         self.psf = _three_dimensional(psf, "the PSF")
+        self.nan = _checked_policy(nan, self.name, ("error", "zero"))
         self.dtype = result_type(dtype, "float32")
+        self._is_converted = self.dtype.kind in "iu"
+        self.voxel_bytes = 48.0 if self._is_converted else 44.0
         self.options = {"acceleration": "none", **options}
         if self.options.get("method") == "rlgc":
             raise InvalidArgument("the method rlgc ends by itself, in each block at another iteration: choose another "
@@ -181,7 +221,7 @@ class Deconvolution:
     def facts(self) -> dict[str, Any]:
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.options.items()}
         return {"name": self.name, "psf": hash_of(self.psf), "psf_shape": list(self.psf.shape),
-                "halo": [low for low, _ in self.halo], **plain}
+                "halo": [low for low, _ in self.halo], "nan": self.nan, **plain}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         self._planned = _Planned(run)
@@ -190,10 +230,10 @@ class Deconvolution:
         """Whether something is to be estimated from the image before the first block."""
         return (self.options.get("background") == "auto" or self.options.get("stop") is not None)
 
-    def find(self, sample: np.ndarray) -> dict[str, Any]:
+    def find(self, sample: BlockSamples) -> dict[str, Any]:
         """What one part of the image says of all of it."""
-        deconvolver = Deconvolver(sample.shape, self.psf, **self.options, **self._planned.run)
-        deconvolver(sample)
+        deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._planned.run)
+        self._deconvolved(deconvolver, sample)
         report = deconvolver.report
         found: dict[str, Any] = {}
         if self.options.get("background") == "auto":
@@ -217,8 +257,26 @@ class Deconvolution:
             tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._planned.run))
         return made
 
-    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
-        return np.asarray(self.deconvolver(values.shape)(values, dtype=self.dtype)[inside])
+    def __call__(self, samples: BlockSamples) -> Computed:
+        estimate, had_nonfinite = self._deconvolved(self.deconvolver(samples.values.shape), samples)
+        nonfinite = samples.count_nonfinite_inside() if had_nonfinite else 0
+        if not self._is_converted:
+            return Computed(estimate[samples.inside], nonfinite=nonfinite)
+        # Values of the halo are thrown away, and are not counted.
+        return Computed(*clamped_to(estimate[samples.inside], self.dtype), nonfinite)
+
+    def _deconvolved(self, deconvolver: Deconvolver, samples: BlockSamples) -> tuple[np.ndarray, bool]:
+        """Returns the estimate with the halo, and whether NaN or infinities were read as 0."""
+        dtype = np.float32 if self._is_converted else self.dtype
+        try:
+            return np.asarray(deconvolver(samples.values, dtype=dtype)), False
+        except BadData:
+            refusal = samples.refusal(_READ_AS_ZERO)
+            if refusal is None:
+                raise
+            if self.nan == "error":
+                raise refusal from None
+        return np.asarray(deconvolver(samples.with_zeros().values, dtype=dtype)), True
 
 
 class Function:
@@ -227,7 +285,8 @@ class Function:
     voxel_bytes = 16.0
 
     def __init__(self, function: Callable[[np.ndarray], Any], image_type: np.dtype[Any], *,
-                 halo: Sequence[int] | None, boundary: str = "nearest", cval: float = 0.0, dtype: Any = None) -> None:
+                 halo: Sequence[int] | None, boundary: str = "nearest", cval: float = 0.0, nan: str = "propagate",
+                 dtype: Any = None) -> None:
         if halo is None:
             raise InvalidArgument("a function needs its halo: so many samples around a block along z, y and x as its "
                                   "results depend on, such as halo=(0, 2, 2)")
@@ -238,7 +297,8 @@ class Function:
         self.name = getattr(function, "__qualname__", type(function).__qualname__)
         self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
         self.boundary: str | None = _BOUNDARIES.get(boundary, boundary)
-        self.cval = float(cval)
+        self.cval = _checked_cval(cval)
+        self.nan = _checked_policy(nan, self.name)
         self.dtype = result_type(dtype, "float32" if image_type.kind in "iub" else np.dtype(image_type).name)
 
     def facts(self) -> dict[str, Any]:
@@ -247,7 +307,8 @@ class Function:
         except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # not every function is in a file of Python
             source = "unknown"
         return {"name": f"{getattr(self.function, '__module__', '')}.{self.name}", "source": source,
-                "halo": [low for low, _ in self.halo], "boundary": self.boundary, "cval": self.cval}
+                "halo": [low for low, _ in self.halo], "boundary": self.boundary, "cval": self.cval,
+                "nan": self.nan}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
         del run  # it computes as it likes
@@ -256,88 +317,28 @@ class Function:
         del shape
         return 0
 
-    def __call__(self, values: np.ndarray, inside: Inside) -> np.ndarray:
-        result = np.asarray(self.function(values))
-        extents = tuple(one.stop - one.start for one in inside)
-        if result.shape == values.shape:
-            result = result[inside]
+    def __call__(self, samples: BlockSamples) -> Computed:
+        nonfinite = 0
+        if self.nan != "propagate" and samples.may_hold_nonfinite():
+            refusal = samples.refusal(_READ_AS_ZERO)
+            if refusal is not None and self.nan == "error":
+                raise refusal
+            if refusal is not None:
+                nonfinite = samples.count_nonfinite_inside()
+                samples = samples.with_zeros()
+        try:
+            result = np.asarray(self.function(samples.values))
+        except BadData:  # of this package's functions, which know the block alone
+            refusal = samples.refusal(_READ_AS_ZERO)
+            if refusal is None:
+                raise
+            raise refusal from None
+        extents = tuple(one.stop - one.start for one in samples.inside)
+        if result.shape == samples.values.shape:
+            result = result[samples.inside]
         elif result.shape != extents:
-            raise InvalidArgument(f"the function gave an array of {result.shape} for one of {values.shape}: it must "
-                                  f"have that shape, or {extents} without the halo")
-        if self.dtype.kind in "iu" and result.dtype.kind not in "iub":
-            limits = np.iinfo(self.dtype)
-            result = np.clip(np.rint(result), limits.min, limits.max)
-        return result.astype(self.dtype, copy=False)
-
-
-def _continued(begin: int, end: int, extent: int, boundary: str) -> np.ndarray:
-    """The samples of an axis that stand for [begin, end); -1 for what is not of the image."""
-    places = np.arange(begin, end)
-    if boundary in ("zero", "constant"):
-        return np.where((places < 0) | (places >= extent), -1, places)
-    if boundary == "nearest" or extent == 1:
-        return np.clip(places, 0, extent - 1)
-    if boundary == "wrap":
-        return places % extent
-    period = 2 * extent if boundary == "reflect" else 2 * extent - 2
-    places = places % period
-    return np.where(places < extent, places, period - places - (1 if boundary == "reflect" else 0))
-
-
-def _runs(places: np.ndarray) -> list[tuple[int, int]]:
-    """Consecutive samples among sorted ones, as [begin, end)."""
-    cuts = np.flatnonzero(np.diff(places) != 1) + 1
-    return [(int(part[0]), int(part[-1]) + 1) for part in np.split(places, cuts)]
-
-
-def read_block(image: Any, block: Block, operation: Operation) -> tuple[np.ndarray, Inside]:
-    """A block with its halo, continued as the operation wants it, and where the block is in it."""
-    shape = image._metadata.shape
-    lists, inside = [], []
-    for b, e, n, (low, high) in zip(block.begin, block.end, shape, operation.halo):
-        if operation.boundary is None:
-            first, last = max(0, b - low), min(n, e + high)
-            lists.append(np.arange(first, last))
-            inside.append(slice(b - first, e - first))
-        else:
-            lists.append(_continued(b - low, e + high, n, operation.boundary))
-            inside.append(slice(low, low + e - b))
-    stored = [np.unique(places[places >= 0]) for places in lists]
-    values = _read_parts(image, block, [_runs(one) for one in stored])
-    for axis, (places, one) in enumerate(zip(lists, stored)):
-        if len(places) != len(one) or not np.array_equal(places, one):
-            taken = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
-            outside = np.flatnonzero(places < 0)
-            if len(outside):
-                if taken.dtype.kind in "iu" and taken.dtype.type(int(operation.cval)) != operation.cval:
-                    taken = taken.astype(np.result_type(taken.dtype, np.float32))
-                taken[(slice(None),) * axis + (outside,)] = operation.cval
-            values = taken
-    return values, (inside[0], inside[1], inside[2])
-
-
-def _read_parts(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> np.ndarray:
-    """The product of runs along z, y and x, packed."""
-    if all(len(one) == 1 for one in runs):
-        return read_box(image, block.t, block.c, [slice(*one[0]) for one in runs])
-    values = np.empty([sum(e - b for b, e in one) for one in runs], image.dtype)
-    z = 0
-    for z_run in runs[0]:
-        y, depth = 0, z_run[1] - z_run[0]
-        for y_run in runs[1]:
-            x, height = 0, y_run[1] - y_run[0]
-            for x_run in runs[2]:
-                width = x_run[1] - x_run[0]
-                values[z:z + depth, y:y + height, x:x + width] = read_box(
-                    image, block.t, block.c, [slice(*z_run), slice(*y_run), slice(*x_run)])
-                x += width
-            y += height
-        z += depth
-    return values
-
-
-def read_box(image: Any, t: int, c: int, box: Sequence[slice]) -> np.ndarray:
-    """A box of one channel at one time, as (z, y, x)."""
-    by_axis: dict[str, int | slice] = dict(zip(AXES, (t, c, *box)))
-    values = image[tuple(by_axis[axis] for axis in image.axes)]
-    return np.asarray(values).reshape([one.stop - one.start for one in box])
+            raise InvalidArgument(f"the function gave an array of {result.shape} for one of {samples.values.shape}: it "
+                                  f"must have that shape, or {extents} without the halo")
+        if self.dtype.kind in "iu" and not np.can_cast(result.dtype, self.dtype):
+            return Computed(*clamped_to(result, self.dtype), nonfinite)
+        return Computed(result.astype(self.dtype, copy=False), nonfinite=nonfinite)

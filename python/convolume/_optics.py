@@ -10,7 +10,7 @@ from . import _core
 from ._arrays import readable, writable
 from ._convolve import _triple
 from ._errors import InvalidArgument
-from ._files import Image
+from ._image import Image
 from ._run import Progress, progress_bar
 
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]

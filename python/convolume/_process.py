@@ -6,24 +6,27 @@ import importlib.metadata
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
+from ._block_counts import recorded_counts
 from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
-from ._errors import CannotCreate, Error, InvalidArgument, OutputExists
-from ._files import Image, Path
-from ._files import open as open_image
+from ._errors import CannotCreate, InvalidArgument, OutputExists, errors_name
+from ._files import Path, open_quietly
+from ._image import Image
 from ._local_engine import run_local
-from ._manifest import EMPTY, Writer, read_manifest, refuse_difference, write_manifest
+from ._manifest import COUNTS, EMPTY, Writer, read_manifest, refuse_difference, write_manifest
 from ._process_dask import cluster_of, run_dask
+from ._process_report import BlocksFailed, ProcessReport
 from ._process_request import Asked, asked, fix
 from ._run import Device
+from ._warnings import warn, warn_of_clamped
 from ._zarr_nodes import MANIFEST, Node, is_image, levels_of, node_at, remove_description
 from ._zarr_save import refuse_existing
 from ._zarr_store import Documents, Location
@@ -33,33 +36,18 @@ MOST_FAILURES = 10
 """A run ends when so many blocks have failed one after the other, but for blocks whose samples are damaged."""
 
 
-class BlocksFailed(Error, RuntimeError):
-    """Some blocks failed; all others are complete."""
-
-
-@dataclass
-class ProcessReport:
-    """What a run did."""
-
-    blocks: int
-    """Of this run: of its block range, or all."""
-    done: int = 0
-    """Computed by this run."""
-    complete_before: int = 0
-    empty: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    finished: bool = False
-    """The whole image is complete, with its smaller levels."""
-    failures: list[str] = field(default_factory=list)
+DEFAULTS: Mapping[str, Any] = MappingProxyType({
+    "kernel": None, "halo": None, "block": "auto", "axes": "", "image": None, "level": None, "missing": "fill",
+    "threshold": None, "mask": None, "dtype": None, "zarr_format": 3, "chunks": None, "shards": None,
+    "compression": "zstd", "levels": None, "device": "auto", "workers": None, "max_host_mem": None,
+    "max_gpu_mem": None})
+"""What a run is asked for where the caller does not say."""
 
 
 def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvolve"] | Callable[[np.ndarray], Any],
             *, kernel: Any = None, halo: Sequence[int] | None = None, block: Sequence[int] | Literal["auto"] = "auto",
             block_range: str | None = None, client: Any = None, dask: str | None = None, resume: bool = False,
-            overwrite: bool = False, axes: str = "", level: int | None = None,
+            overwrite: bool = False, axes: str = "", image: int | str | None = None, level: int | None = None,
             missing: Literal["fill", "error"] = "fill", threshold: float | None = None, mask: Path | None = None,
             dtype: Any = None, zarr_format: Literal[2, 3] = 3, chunks: Sequence[int] | None = None,
             shards: Sequence[int] | None = None, compression: str = "zstd", levels: int | None = None,
@@ -97,14 +85,15 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         The same by a scheduler's address, or "local:N" for N processes on this machine.
     resume, overwrite : bool
         Go on with a target that was begun with the same options; replace an image that exists.
-    axes, level, missing
+    axes, image, level, missing
         As of :func:`open`.
     threshold : float, optional
         Blocks that hold no larger sample, their halo included, are skipped: they are 0.
     mask : str or path, optional
         An image of any resolution: blocks where it is 0 are skipped.
     dtype : type, optional
-        Of the result; float32 by default, float64 where image or kernel need it. Integers are rounded and clamped.
+        Of the result; float32 by default, float64 where image or kernel need it. Integers are rounded and clamped, and
+        a :class:`ConvolumeWarning` tells how many were clamped.
     zarr_format, chunks, shards, compression, levels
         As of :func:`save`.
     device, workers, max_host_mem, max_gpu_mem
@@ -115,16 +104,19 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         Of "convolve": boundary, cval, origin, normalize, nan, as of :class:`Convolver`. Of "deconvolve": those of
         :class:`Deconvolver`; acceleration is "none" by default, as it would differ between blocks. Background and
         number of iterations that are found from the image (``background="auto"``, ``stop=…``) are found once, for all
-        blocks. Of a function: boundary and cval.
+        blocks. Of a function: boundary and cval. Of all: nan, which is "error", "zero" or, but for "deconvolve",
+        "propagate"; "error" by default, "propagate" of a function.
 
     Returns
     -------
     ProcessReport
+        Among others, how many values were clamped, and how many NaN and infinities were read as 0.
 
     Raises
     ------
     BlocksFailed
-        Some blocks could not be read, computed or written (a RuntimeError). All others are complete.
+        Some blocks could not be read, computed or written (a RuntimeError). All others are complete. Where NaN or
+        infinities are refused, it names the first of a block by t, c, z, y, x in the image.
     InvalidArgument
         Options that differ from those the target was begun with (a ValueError).
     OutputExists
@@ -140,17 +132,28 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     >>> report.done, convolume.open(name).shape
     (1, (8, 40, 50))
     """
-    settings = {"op": op, "kernel": kernel, "halo": halo, "block": block, "axes": axes, "level": level,
+    settings = {"op": op, "kernel": kernel, "halo": halo, "block": block, "axes": axes, "image": image, "level": level,
                 "missing": missing, "threshold": threshold, "mask": mask, "dtype": dtype, "zarr_format": zarr_format,
                 "chunks": chunks, "shards": shards, "compression": compression, "levels": levels, "options": options,
                 "device": device, "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
+    report = run_process(source, target, settings, block_range=block_range, client=client, dask=dask, resume=resume,
+                         overwrite=overwrite, log=log)
+    warn_of_clamped(report.clamped_low, report.clamped_high, report.dtype)
+    return report
+
+
+def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any], *, block_range: str | None = None,
+                client: Any = None, dask: str | None = None, resume: bool = False, overwrite: bool = False,
+                log: Callable[[str], object] | bool = False) -> ProcessReport:
+    """As :func:`process`, with the options of :data:`DEFAULTS`, `op` and `options` in `settings`. Clamped values are in
+    the report alone."""
     location = Location.of(target)
     if (client is not None or dask is not None) and not isinstance(source, (str, os.PathLike)):
         raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
-    with ExitStack() as stack:
+    with errors_name(str(location)), ExitStack() as stack:
         sharing, patience = 1, 600.0
         if client is None and dask is not None:
-            client, sharing = stack.enter_context(cluster_of(dask, device != "cpu"))
+            client, sharing = stack.enter_context(cluster_of(dask, settings["device"] != "cpu"))
             patience = 20.0 if dask.startswith("local") else patience
         say = _teller(log)
         if client is not None:
@@ -164,7 +167,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
             if not resume and block_range is None:
                 raise OutputExists(f"{location} was begun by an earlier run: go on with resume=True (--resume), or "
                                    "replace it by overwrite=True (--overwrite)")
-        replaced = None if begun is not None else refuse_existing(location, zarr_format, overwrite)
+        replaced = None if begun is not None else refuse_existing(location, settings["zarr_format"], overwrite)
         if replaced is not None and block_range is not None:
             raise InvalidArgument("a block range goes on with a target or begins one: it does not overwrite")
         _make_folder(location)
@@ -175,7 +178,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
             if begun is None:
                 manifest = write_manifest(documents, request.request, request.found, _versions())
                 fix(request, manifest["found"])
-            _warn_of_spacing(settings["kernel"], request.job.source.open(), say)
+            _warn_of_spacing(settings["kernel"], request.job.source.open())
             return _run(request, documents, writer, client, patience, block_range, say)
 
 
@@ -188,16 +191,17 @@ def _remove(image: Node, documents: Documents) -> None:
     for name in dict.fromkeys(names):
         documents.delete_all(name)
     documents.delete_all(EMPTY)
+    documents.delete_all(COUNTS)
     documents.delete(MANIFEST)
 
 
-def _warn_of_spacing(kernel: Any, image: Image, say: Callable[[str], object]) -> None:
+def _warn_of_spacing(kernel: Any, image: Image) -> None:
     if not isinstance(kernel, (str, os.PathLike)):
         return
-    for own, other in zip(reversed(open_image(kernel).spacing), reversed(image.spacing)):
+    for own, other in zip(reversed(open_quietly(kernel).spacing), reversed(image.spacing)):
         if own and other and abs(own - other) > 0.01 * other:
-            say(f"warning: the kernel's voxels are of {own:g} µm where the image's are of {other:g} µm: resample it "
-                "by convolume.resample_kernel")
+            warn(f"the kernel's voxels are of {own:g} µm where the image's are of {other:g} µm: resample it by "
+                 "convolume.resample_kernel")
             return
 
 
@@ -218,7 +222,7 @@ def _make_folder(location: Location) -> None:
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:
-            raise CannotCreate(f"{path} cannot be made: {error.strerror}") from None
+            raise CannotCreate(f"{path} cannot be made: {error.strerror}", path, error.errno) from None
 
 
 def _versions() -> dict[str, str]:
@@ -265,7 +269,12 @@ def _run(asked: Asked, documents: Documents, writer: Writer, client: Any, patien
                       else run_dask(part, to_do, client, _on_a_worker(asked), patience))
             _follow(engine, blocks, of_level, writer, say, f"level {level}, " if level else "")
             complete = _done(target, level, job.block, documents)
-        report = of_level if level == 0 else report
+        if level == 0:
+            report = of_level
+            total = recorded_counts(documents, (number for number in numbers if complete[number]))
+            report.dtype = job.facts.dtype.name
+            report.clamped_low, report.clamped_high = total.clamped_low, total.clamped_high
+            report.nonfinite_inputs = total.nonfinite
         report.seconds = time.perf_counter() - begin
         if of_level.failed:
             raise BlocksFailed(f"{of_level.failed} of {len(numbers)} blocks failed, the others are complete; go on "

@@ -8,10 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ._block_samples import read_box
 from ._block_worker import Job
 from ._blocks import Block, Triple, halo_overhead, product, triple
-from ._files import Image, Path
-from ._operations import Convolution, read_box
+from ._files import Path
+from ._image import Image
+from ._operations import Convolution
+from ._process import DEFAULTS
 from ._process_request import asked
 from ._zarr_store import Location
 from ._zarr_target import ZarrTarget
@@ -76,13 +79,9 @@ def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool =
 
     Nothing is written but, with `measure`, a hidden file beside a local target, for the storage's rate.
     """
-    every = {"kernel": None, "halo": None, "block": "auto", "axes": "", "level": None, "missing": "fill",
-             "threshold": None, "mask": None, "dtype": None, "zarr_format": 3, "chunks": None, "shards": None,
-             "compression": "zstd", "levels": None, "device": "auto", "workers": None, "max_host_mem": None,
-             "max_gpu_mem": None}
     location = Location.of(target)
-    options = {name: value for name, value in settings.items() if name not in every}
-    request = asked(source, location, {**every, **settings, "op": op, "options": options}, None, 1, None)
+    options = {name: value for name, value in settings.items() if name not in DEFAULTS}
+    request = asked(source, location, {**DEFAULTS, **settings, "op": op, "options": options}, None, 1, None)
     job = request.job
     blocks, operation = job.blocks(), job.operation
     shape = job.facts.shape

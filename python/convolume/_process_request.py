@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ._block_samples import BlockSamples, read_box
 from ._block_worker import Job, Source
 from ._blocks import Triple, check_block, default_block, product, triple
 from ._errors import InvalidArgument
-from ._files import Image, Path
+from ._files import Path, warn_of_notes
 from ._files import open as open_image
+from ._image import Image
 from ._machine import free_host_bytes, gpu_devices
 from ._manifest import hash_of_request
-from ._operations import Convolution, Deconvolution, Function, Operation, hash_of, read_box
+from ._operations import Convolution, Deconvolution, Function, Operation, hash_of
 from ._run import byte_size
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
@@ -42,7 +44,7 @@ def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
     name = os.fspath(source)
     if "://" not in name:
         name = os.path.abspath(name)
-    return Source(name, settings["axes"], settings["level"], settings["missing"])
+    return Source(name, settings["axes"], settings["image"], settings["level"], settings["missing"])
 
 
 def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
@@ -97,6 +99,8 @@ def asked(source: Path | Image, location: Location, settings: Mapping[str, Any],
     """Checks the arguments and settles what they leave open: as the run before did, or by rules."""
     opened = _source_of(source, settings)
     image = opened.open()
+    if opened.image is None:
+        warn_of_notes(image, opened.path)
     operation = _operation_of(settings, image)
     limit = (byte_size(settings["max_host_mem"]) or free_host_bytes()) // sharing
     lanes = _lanes(settings, limit // 2, sharing, on_cluster)
@@ -122,11 +126,14 @@ def asked(source: Path | Image, location: Location, settings: Mapping[str, Any],
     else:
         block = default_block(facts.shape, target.shards, operation.halo, voxel_bytes, limit // len(lanes),
                               device=_device_room(operation, facts.shape, target.shards, lanes))
-    mask = None if settings["mask"] is None else _source_of(settings["mask"], {"axes": "", "level": None,
-                                                                             "missing": "fill"})
+    mask = None if settings["mask"] is None else _source_of(settings["mask"], {"axes": "", "image": None,
+                                                                             "level": None, "missing": "fill"})
+    if mask is not None and mask.image is None:
+        warn_of_notes(mask.open(), mask.path)
     job = Job("", opened, location, facts, layout, operation, block, settings["threshold"], mask)
     request = {
-        "source": {"path": opened.path, "level": opened.level, "axes": image.axes, "shape": list(image.shape),
+        "source": {"path": opened.path, "level": opened.level, "image": settings["image"],
+                   "axes": image.axes, "shape": list(image.shape),
                    "type": image.dtype.name, "missing": opened.missing, "state": _state_of(opened)},
         "operation": operation.facts(),
         "target": {"type": operation.dtype.name, "zarr_format": layout.zarr_format, "chunks": list(target.chunks),
@@ -196,16 +203,19 @@ def _state_of(source: Source) -> str | None:
     return None if node is None else hash_of_request(node)
 
 
-def _sample(image: Image) -> np.ndarray:
+def _sample(image: Image) -> BlockSamples:
     """The brightest of some boxes, from which what holds for all blocks is found."""
     shape = image._metadata.shape
     size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]
-    best, light = None, -1.0
+    best, light = None, -np.inf
     for place in np.ndindex(2, 2, 2):
         begin = [(n - s) * (2 * p + 1) // 4 for n, s, p in zip(shape, size, place)]
-        values = read_box(image, 0, 0, [slice(b, b + s) for b, s in zip(begin, size)])
-        mean = float(np.mean(values, dtype=np.float64))
+        box = [slice(b, b + s) for b, s in zip(begin, size)]
+        values = read_box(image, 0, 0, box)
+        finite = np.isfinite(values)
+        mean = float(np.sum(values, dtype=np.float64, where=finite)) / max(1, int(np.count_nonzero(finite)))
         if mean > light:
-            best, light = values, mean
+            inside = slice(0, size[0]), slice(0, size[1]), slice(0, size[2])
+            best, light = BlockSamples(values, inside, [np.arange(one.start, one.stop) for one in box]), mean
     assert best is not None
     return best

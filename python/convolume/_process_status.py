@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._block_counts import recorded_counts
 from ._blocks import Blocks, triple
 from ._errors import InvalidArgument
 from ._files import Path
@@ -21,7 +22,8 @@ def process_status(target: Path) -> dict[str, Any]:
     -------
     dict
         blocks, done, empty, failed, blocks_per_second, seconds_left (None where nothing is at work), writers,
-        failures, finished
+        failures, finished, dtype; clamped_low, clamped_high, nonfinite_inputs: of the blocks that are done, as in
+        :class:`ProcessReport`
     """
     location = Location.of(target)
     documents = Documents(location)
@@ -39,6 +41,7 @@ def process_status(target: Path) -> dict[str, Any]:
         stored = ZarrArray.open(array.location, array.zarr_format).stored_shards()
         done = blocks.complete(triple(request["target"]["shards"], "a shard"), stored)
     done[empty] = True
+    counts = recorded_counts(documents, np.flatnonzero(done).tolist())
     now = time.time()
     records = list(writer_records(documents).values())
     alive = [record for record in records if is_alive(record, now)]
@@ -50,5 +53,8 @@ def process_status(target: Path) -> dict[str, Any]:
             "blocks_per_second": rate, "seconds_left": left / rate if rate > 0 else None,
             "writers": [{name: record[name] for name in ("host", "pid", "range", "done", "to_do")}
                         for record in alive],
+            "dtype": request["target"]["type"],
+            "clamped_low": counts.clamped_low, "clamped_high": counts.clamped_high,
+            "nonfinite_inputs": counts.nonfinite,
             "failures": [line for record in records for line in record["failures"]][-5:],
             "finished": is_image(location)}

@@ -2,7 +2,7 @@
 """OME-Zarr images and arrays, opened as readers of boxes."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class ZarrReader:
         metadata.channel_names = names if len(names) == metadata.channels else []
         colors = image.channel_colors()
         metadata.channel_colors = colors if len(colors) == metadata.channels else []
+        metadata.images, metadata.image, metadata.image_name = image.images, image.number, image.name
+        metadata.notes = image.notes
         self.metadata = metadata
         self.translation = image.translation(level)
         self.channels = image.channels
@@ -76,7 +78,9 @@ class ZarrReader:
         self.array.check_there()
 
 
-def open_zarr(path: str, axes: str = "", level: int | None = None, missing: str = "fill") -> ZarrReader:
+def open_zarr(path: str, axes: str = "", image: int | str | None = None, level: int | None = None,
+              missing: str = "fill") -> ZarrReader:
+    """Opens an image or an array of a store. `image` chooses among the images of a group."""
     location = Location.of(path)
     node = node_at(location)
     if node is None:
@@ -84,35 +88,37 @@ def open_zarr(path: str, axes: str = "", level: int | None = None, missing: str 
     if node.is_array:
         if level is not None:
             raise InvalidArgument(f"{location} is one array: name its image to choose a level")
+        if image is not None:
+            raise InvalidArgument(f"{location} is one array: name the group of its image to choose an image")
         array = ZarrArray.open(location, node.zarr_format, missing)
         found = None if axes else _image_of_array(location)
-        image, chosen = found or _without_metadata(array, node, axes)
+        described, chosen = found or _without_metadata(array, node, axes)
     else:
-        described = multiscale_of(node.attributes, str(location))
-        if described is None:
+        found_image = multiscale_of(node.attributes, str(location), image, axes)
+        if found_image is None:
             _refuse_group(location, node)
-        assert described is not None
+        described = found_image
         number = level or 0
         if not 0 <= number < len(described.levels):
             raise InvalidArgument(f"{location} has the levels 0 to {len(described.levels) - 1}, not {number}")
-        image, chosen = described, described.levels[number]
+        chosen = described.levels[number]
         inner = node_at(location.child(chosen.path))
         if inner is None or not inner.is_array:
             raise BadData(f"{location}: level {number}, '{chosen.path}', is not there")
         node = inner
         array = ZarrArray.open(inner.location, inner.zarr_format, missing)
         if axes:
-            image = Multiscale(_checked_axes(axes, len(array.shape), location), image.units, image.levels,
-                               image.name, image.channels)
-    if len(image.axes) != len(array.shape) or len(chosen.scale) != len(array.shape):
-        raise BadData(f"{array.location} has {len(array.shape)} dimensions and its metadata name {len(image.axes)} "
-                      "axes")
-    if not {"Y", "X"} <= set(image.axes) and not axes:
-        raise BadData(f"{array.location} has the axes {image.axes}: an image has y and x")
-    return ZarrReader(array, image, chosen, node.document)
+            _checked_axes(axes, len(array.shape), location)
+    if len(described.axes) != len(array.shape) or len(chosen.scale) != len(array.shape):
+        raise BadData(f"{array.location} has {len(array.shape)} dimensions and its metadata name "
+                      f"{len(described.axes)} axes")
+    if not {"Y", "X"} <= set(described.axes) and not axes:
+        raise BadData(f"{array.location} has the axes {described.axes}: an image has y and x; say what the axes mean "
+                      "by axes=… (--axes)")
+    return ZarrReader(array, described, chosen, node.document)
 
 
-def _refuse_group(location: Location, node: Node) -> None:
+def _refuse_group(location: Location, node: Node) -> NoReturn:
     if Documents(location).read(MANIFEST) is not None:
         raise BadData(f"{location} is not finished: go on with convolume process … --resume")
     sentence = no_image_sentence(node.attributes, str(location))
@@ -129,6 +135,7 @@ def _checked_axes(axes: str, dimensions: int, location: Location) -> str:
 def _without_metadata(array: ZarrArray, node: Node, axes: str) -> tuple[Multiscale, Level]:
     """An array alone: its axes by their names, or the last ones of TCZYX."""
     dimensions = len(array.shape)
+    notes: list[str] = []
     names = [str(name).upper() for name in node.document.get("dimension_names") or []]
     if axes:
         axes = _checked_axes(axes, dimensions, array.location)
@@ -136,7 +143,10 @@ def _without_metadata(array: ZarrArray, node: Node, axes: str) -> tuple[Multisca
         axes = "".join(names)
     elif 2 <= dimensions <= 5:
         axes = AXES[5 - dimensions:]
+        if dimensions > 2:
+            notes.append(f"the array does not name its axes: {', '.join(axes.lower())} are assumed; axes=… (--axes) "
+                         "decides")
     else:
         raise BadData(f"{array.location} has {dimensions} dimensions: an image has 2 to 5")
-    level = Level("", [1.0] * dimensions, [0.0] * dimensions)
-    return Multiscale(axes, [None] * dimensions, [level]), level
+    level = Level("", [1.0] * dimensions, [0.0] * dimensions, has_scale=False)
+    return Multiscale(axes, [None] * dimensions, [level], notes=notes), level

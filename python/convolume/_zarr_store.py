@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Zarr stores through TensorStore: where they are, their JSON documents, and their arrays."""
 
+import errno
 import importlib
 import itertools
 import json
@@ -12,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import BadData, CannotCreate, FileFailure, InputNotFound, InvalidArgument, Unavailable
+from ._errors import (
+                      BadData,
+                      CannotCreate,
+                      FileFailure,
+                      InputNotFound,
+                      InvalidArgument,
+                      Unavailable,
+                      system_code,
+)
 
 SCHEMES = ("s3", "gs", "http", "https", "file")
 _DAMAGE = ("DATA_LOSS", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE")
@@ -20,6 +29,7 @@ _ABSENT = b"\x02"  # the generation of a key that does not exist
 # Patience with a store that does not answer: about 10 seconds, then an error.
 _RETRIES = {"max_retries": 5, "initial_delay": "500ms", "max_delay": "4s"}
 _SILENCE_SECONDS = "30"
+_READS_AT_ONCE = 256
 
 
 def tensorstore() -> Any:
@@ -54,11 +64,12 @@ def store_errors(where: str, creating: bool = False) -> Generator[None]:
         text = str(error).replace("\n", " ")
         code, _, rest = text.partition(": ")
         sentence = f"{where}: {rest.split(' [')[0] if code.isupper() else text}"
+        system = system_code(text)
         if code == "NOT_FOUND":
-            raise InputNotFound(sentence) from None
+            raise InputNotFound(sentence, where, system) from None
         if code in _DAMAGE:
             raise BadData(sentence) from None
-        raise (CannotCreate if creating else FileFailure)(sentence) from None
+        raise (CannotCreate if creating else FileFailure)(sentence, where, system) from None
 
 
 @dataclass(frozen=True)
@@ -136,8 +147,20 @@ class Documents:
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         text = self.read(name)
-        if text is None:
-            return None
+        return None if text is None else self._parsed(name, text)
+
+    def read_many_json(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Reads documents side by side; those that do not exist are left out."""
+        for first in range(0, len(names), _READS_AT_ONCE):
+            some = names[first:first + _READS_AT_ONCE]
+            reads = [self._store.read(name) for name in some]
+            for name, read in zip(some, reads):
+                with store_errors(str(self.location.child(name))):
+                    answer = read.result()
+                if answer.state == "value":
+                    yield self._parsed(name, bytes(answer.value))
+
+    def _parsed(self, name: str, text: bytes) -> dict[str, Any]:
         try:
             found = json.loads(text)
         except ValueError as error:
@@ -235,7 +258,8 @@ class ZarrArray:
         with store_errors(str(self.location)):
             found = self._store.kvstore.read("zarr.json" if self.zarr_format == 3 else ".zarray").result()
         if found.state != "value":
-            raise FileFailure(f"{self.location} is gone: its metadata cannot be read any more")
+            raise FileFailure(f"{self.location} is gone: its metadata cannot be read any more", str(self.location),
+                              errno.ENOENT)
 
     def holds(self, box: Box) -> bool:
         """Whether all shards of a box exist, where that is known at little cost: in a local store."""

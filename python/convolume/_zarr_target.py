@@ -85,12 +85,13 @@ class TargetFacts:
 
 
 def facts_of(image: Any, dtype: np.dtype[Any], name: str, like: Any = None) -> TargetFacts:
-    """Of an :class:`convolume.Image`; channels and colors of `like` if it is given."""
-    metadata, described = image._metadata, (like or image)._metadata
-    reader = (like or image)._reader
-    channels = [dict(one) for one in getattr(reader, "channels", [])] or _omero(described)
+    """Of an :class:`convolume.Image`; how channels are shown, and the place, are those of `like` if it is given."""
+    metadata, reader = image._metadata, (like or image)._reader
+    channels = [dict(one) for one in getattr(reader, "channels", [])]
     if len(channels) != metadata.channels:
-        channels = []
+        channels = _omero(metadata)
+    for entry, name in zip(channels, metadata.channel_names):
+        entry["label"] = name
     return TargetFacts(image.axes, metadata.frames, metadata.channels, triple(metadata.shape, "an image"), dtype,
                        list(metadata.spacing), dict(getattr(reader, "translation", {})), metadata.frame_interval,
                        channels, name)

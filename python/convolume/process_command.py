@@ -6,8 +6,10 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any, NoReturn
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn, TextIO
 
 from ._errors import (
                       BadData,
@@ -19,9 +21,11 @@ from ._errors import (
                       OutputExists,
                       Unavailable,
 )
-from ._process import BlocksFailed, process
+from ._process import DEFAULTS, run_process
 from ._process_plan import plan_process
+from ._process_report import BlocksFailed, ProcessReport
 from ._process_status import process_status
+from ._warnings import ConvolumeWarning
 
 _EXIT_CODES: list[tuple[type[BaseException], int]] = [
     (BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
@@ -74,9 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     work.add_argument("--edges", help="deconvolve: extend (default), zero, nearest, reflect, mirror, wrap")
     work.add_argument("--halo", type=_extents, metavar="Z,Y,X", help="deconvolve: samples around a block; default the "
                                                                     "PSF's extents")
+    work.add_argument("--nan", choices=["error", "zero", "propagate"],
+                      help="NaN and infinities of the image: error (default), zero; convolve: also propagate")
     work.add_argument("--output-type", dest="dtype", help="pixel type of the result; default float32")
     image = parser.add_argument_group("images")
     image.add_argument("--axes", default="", help="meaning of the source's axes, such as TYX")
+    image.add_argument("--image", metavar="N|NAME",
+                       help="which image of a source with several, by its number from 0 or its name (default: the first)")
     image.add_argument("--level", type=int, help="of the source's pyramid, from 0")
     image.add_argument("--missing", choices=["fill", "error"], default="fill",
                        help="chunks that the source has not stored: the fill value (default), or an error")
@@ -104,10 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-_OF_CONVOLVE = ("boundary", "cval", "origin", "normalize")
-_OF_DECONVOLVE = ("method", "iterations", "acceleration", "background", "stop", "edges", "origin")
-_PLAIN = ("kernel", "halo", "block", "axes", "level", "missing", "threshold", "mask", "dtype", "zarr_format", "chunks",
-          "shards", "compression", "levels", "device", "workers", "max_host_mem", "max_gpu_mem")
+_OF_CONVOLVE = ("boundary", "cval", "origin", "normalize", "nan")
+_OF_DECONVOLVE = ("method", "iterations", "acceleration", "background", "stop", "edges", "origin", "nan")
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -115,12 +121,11 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     for name in {*_OF_CONVOLVE, *_OF_DECONVOLVE}:
         if name not in own and getattr(arguments, name) is not None:
             raise InvalidArgument(f"--{name} is no option of {arguments.op}")
-    settings = {name: getattr(arguments, name) for name in _PLAIN}
-    settings.update({name: getattr(arguments, name) for name in own if getattr(arguments, name) is not None})
-    origin = settings.get("origin")
+    options = {name: getattr(arguments, name) for name in own if getattr(arguments, name) is not None}
+    origin = options.get("origin")
     if origin is not None and origin[:1].isdigit():
-        settings["origin"] = _extents(origin)
-    return settings
+        options["origin"] = _extents(origin)
+    return {**{name: getattr(arguments, name) for name in DEFAULTS}, "op": arguments.op, "options": options}
 
 
 def _status(arguments: argparse.Namespace) -> None:
@@ -136,6 +141,10 @@ def _status(arguments: argparse.Namespace) -> None:
     if status["seconds_left"] is not None:
         end = time.strftime("%Y-%m-%d %H:%M", time.localtime(time.time() + status["seconds_left"]))
         print(f"{status['blocks_per_second']:.2f} blocks a second, {status['seconds_left']:.0f} s left (until {end})")
+    report = ProcessReport(status["blocks"], dtype=status["dtype"], clamped_low=status["clamped_low"],
+                           clamped_high=status["clamped_high"], nonfinite_inputs=status["nonfinite_inputs"])
+    for sentence in report.sentences("--output-type"):
+        print(sentence)
     for line in status["failures"]:
         print(f"failed: {line}")
 
@@ -150,17 +159,42 @@ def _run(arguments: argparse.Namespace) -> None:
         raise InvalidArgument("--op is needed: convolve or deconvolve")
     settings = _settings(arguments)
     if arguments.dry_run:
-        plan = plan_process(arguments.source, arguments.target, arguments.op, **settings)
+        plain = {name: settings[name] for name in DEFAULTS}
+        plan = plan_process(arguments.source, arguments.target, arguments.op, **plain, **settings["options"])
         print(json.dumps(dataclasses.asdict(plan), indent=1) if arguments.json else str(plan))
         return
-    report = process(
-        arguments.source, arguments.target, arguments.op, block_range=arguments.block_range, dask=arguments.dask,
-        resume=arguments.resume, overwrite=arguments.overwrite, log=not arguments.quiet, **settings)
+    report = run_process(
+        arguments.source, arguments.target, settings, block_range=arguments.block_range, dask=arguments.dask,
+        resume=arguments.resume, overwrite=arguments.overwrite, log=not arguments.quiet)
+    for sentence in report.sentences("--output-type"):
+        print_warning(sentence)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(report), indent=1))
     elif not arguments.quiet:
         print(f"{report.done} blocks computed ({report.empty} of them empty), {report.complete_before} complete "
               f"before, {report.seconds:.1f} s", file=sys.stderr)
+
+
+def print_warning(sentence: str) -> None:
+    print(f"convolume: warning: {sentence}", file=sys.stderr)
+
+
+@contextmanager
+def warnings_of_the_command() -> Generator[None]:
+    """Prints the warnings of this package as the commands do: one line each, every time."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], filename: str, lineno: int,
+                 file: TextIO | None = None, line: str | None = None) -> None:
+            if issubclass(category, ConvolumeWarning):
+                print_warning(str(message))
+            else:
+                others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", ConvolumeWarning)
+        yield
 
 
 def report_error(error: BaseException, interrupted: str) -> int:
@@ -179,7 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, one of those of all commands."""
     parsed = _parser().parse_args(arguments)
     try:
-        _run(parsed)
+        with warnings_of_the_command():
+            _run(parsed)
     except (Exception, KeyboardInterrupt) as error:
         return report_error(error, "interrupted; blocks that are done stay, --resume goes on")
     return 0

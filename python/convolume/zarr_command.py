@@ -12,13 +12,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from typing import Any
 
 from ._errors import CannotCreate, InvalidArgument, Unavailable
-from ._files import Image, open, save
+from ._files import open_quietly, save, warn_of_notes
+from ._image import Image
 from ._zarr_nodes import is_zarr, levels_of, node_at
 from ._zarr_save import refuse_existing
 from ._zarr_store import Location
-from .process_command import report_error
+from .process_command import report_error, warnings_of_the_command
 
 _WRITERS = ("convolve", "deconvolve", "simulate")
 _PREVIEW_SAMPLES = 2048
@@ -49,6 +51,14 @@ class _Arguments:
         if self.command in _WRITERS and (self.output is None or self.output >= len(self.all)):
             raise InvalidArgument(f"{self.command} of OME-Zarr needs a name for its result: -o OUT")
 
+    def value_of(self, option: str) -> str | None:
+        """The value of an option, as "--image 1" or "--image=1"."""
+        for number, text in enumerate(self.all):
+            name, equals, value = text.partition("=")
+            if name == option and (equals or number + 1 < len(self.all)):
+                return value if equals else self.all[number + 1]
+        return None
+
     def zarr_output(self) -> str | None:
         name = None if self.output is None else self.all[self.output]
         return name if name is not None and is_zarr(name.rstrip("/")) else None
@@ -64,14 +74,14 @@ def _folder_for(arguments: _Arguments) -> str:
 
 
 def _opened(name: str, command: str) -> Image:
-    image = open(name)
+    image = open_quietly(name)
     if command != "preview" or not name.rstrip("/").endswith(".zarr"):
         return image
     level = 0
     while max(image.shape) > _PREVIEW_SAMPLES:
         level += 1
         try:
-            image = open(name, level=level)
+            image = open_quietly(name, level=level)
         except (ValueError, OSError):
             break
     return image
@@ -94,17 +104,25 @@ def _count(image: Image) -> int:
     return count
 
 
-def _information(names: Sequence[str], as_json: bool) -> None:
+def _information(names: Sequence[str], arguments: _Arguments) -> None:
+    as_json = "--json" in arguments.all
     for name in names:
-        image, location = open(name), Location.of(name)
+        image = open_quietly(name, axes=arguments.value_of("--axes") or "", image=arguments.value_of("--image"))
+        location = Location.of(name)
         node = node_at(location)
         levels = len(levels_of(node)) if node is not None and not node.is_array else 1
         extents = dict(zip(image.axes, image.shape))
         shape = [extents.get(axis, 1) for axis in "ZYX"]
-        facts = {"file": name, "format": "OME-Zarr", "axes": image.axes, "frames": extents.get("T", 1),
-                 "channels": extents.get("C", 1), "shape": shape, "type": image.dtype.name,
-                 "voxel_size_um": list(image.spacing), "levels": levels, "channel_names": image.channel_names,
-                 "bytes": image.dtype.itemsize * _count(image)}
+        facts: dict[str, Any] = {
+            "file": name, "format": "OME-Zarr", "axes": image.axes, "frames": extents.get("T", 1),
+            "channels": extents.get("C", 1), "shape": shape, "type": image.dtype.name,
+            "voxel_size_um": list(image.spacing), "levels": levels, "channel_names": image.channel_names,
+            "bytes": image.dtype.itemsize * _count(image)}
+        if image.images > 1:
+            facts["images_in_file"] = image.images
+            facts["image"] = {"number": image.image, "name": image.image_name}
+        if image.notes:
+            facts["notes"] = image.notes
         if as_json:
             print(json.dumps(facts, indent=2))
             continue
@@ -112,7 +130,12 @@ def _information(names: Sequence[str], as_json: bool) -> None:
               f"channels: {facts['channels']}\nshape (z,y,x): {'×'.join(map(str, shape))}")
         for axis, size in zip("zyx", image.spacing):
             print(f"voxel size {axis}: {'unknown' if size is None else f'{size:g} µm'}")
+        if image.images > 1:
+            name_of_image = f" ({image.image_name})" if image.image_name else ""
+            print(f"images in the file: {image.images}\nimage: {image.image}{name_of_image}")
         print(f"levels: {levels}\nbytes: {facts['bytes']}")
+        for note in image.notes:
+            print(f"note: {note}")
 
 
 def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
@@ -134,7 +157,7 @@ def _run(given: Sequence[str]) -> int:
     arguments = _Arguments(given)
     chosen = [arguments.all[number] for number in arguments.inputs]
     if arguments.command == "info" and "--statistics" not in arguments.all:
-        _information(chosen, "--json" in arguments.all)
+        _information(chosen, arguments)
         return 0
     target = arguments.zarr_output()
     overwrite = "--overwrite" in arguments.all
@@ -142,6 +165,8 @@ def _run(given: Sequence[str]) -> int:
     if target is not None:
         refuse_existing(Location.of(target), 3, overwrite)
     images = [_opened(name, arguments.command) for name in chosen]
+    for image, name in zip(images, chosen):  # the copies do not have the notes
+        warn_of_notes(image, name)
     with tempfile.TemporaryDirectory(prefix=".convolume-", dir=_folder_for(arguments)) as folder:
         _require_space(folder, images, target is not None)
         names = {}
@@ -156,14 +181,15 @@ def _run(given: Sequence[str]) -> int:
             names[result] = target
         code = _run_command(arguments.all, names)
         if code == 0 and target is not None and not dry:
-            save(target, open(result), like=images[0] if images else None, overwrite=overwrite)
+            save(target, open_quietly(result), like=images[0] if images else None, overwrite=overwrite)
         return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code, one of those of all commands."""
     try:
-        return _run(sys.argv[1:] if arguments is None else arguments)
+        with warnings_of_the_command():
+            return _run(sys.argv[1:] if arguments is None else arguments)
     except (Exception, KeyboardInterrupt) as error:
         return report_error(error, "interrupted; nothing was written")
 

@@ -14,6 +14,7 @@ from process_cases import GRID, HERE, close, shards
 import convolume
 from convolume._block_worker import Job, Source
 from convolume._local_engine import run_local
+from convolume._operations import Computed
 from convolume._zarr_store import Location
 from convolume._zarr_target import Layout, ZarrTarget, facts_of
 
@@ -208,17 +209,17 @@ class OnDevices:
     def __init__(self, failing=()):
         self.failing, self.used = failing, []
         self.name, self.halo, self.boundary, self.cval = "noted", ((0, 0),) * 3, None, 0.0
-        self.dtype, self.voxel_bytes, self.run = np.dtype(np.uint16), 1.0, {}
+        self.dtype, self.voxel_bytes, self.run, self.nan = np.dtype(np.uint16), 1.0, {}, "propagate"
 
     def run_on(self, run):
         self.run = dict(run)
 
-    def __call__(self, values, inside):
+    def __call__(self, samples):
         time.sleep(0.01)
         if self.run["device"] in self.failing and self.used.count(self.run["device"]) >= 2:
             raise convolume.DeviceFailure("the GPU fell off the bus")
         self.used.append(self.run["device"])
-        return values[inside] + 1
+        return Computed(samples.values[samples.inside] + 1)
 
 
 @pytest.mark.parametrize("failing", [(), (1,), (0, 1, 2)])

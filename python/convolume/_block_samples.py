@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of a block with its halo, continued outside the image, and where in the image each of them is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._blocks import Block, Halo
+from ._errors import BadData
+from ._ome_metadata import AXES
+
+Inside = tuple[slice, slice, slice]
+NAN_POLICIES = ("error", "zero", "propagate")
+
+
+@dataclass
+class BlockSamples:
+    """What an operation is given of one channel at one time."""
+
+    values: np.ndarray
+    """(z, y, x)"""
+    inside: Inside
+    """The block without its halo."""
+    places: Sequence[np.ndarray]
+    """Indices in the image of the samples along z, y and x; -1 for what is not of the image."""
+    t: int = 0
+    c: int = 0
+
+    def may_hold_nonfinite(self) -> bool:
+        return self.values.dtype.kind in "fc"
+
+    def count_nonfinite_inside(self) -> int:
+        """Counts NaN and infinities of the block without its halo: each of an image is in one block."""
+        if not self.may_hold_nonfinite():
+            return 0
+        return sum(plane.size - int(np.count_nonzero(np.isfinite(plane))) for plane in self.values[self.inside])
+
+    def with_zeros(self) -> "BlockSamples":
+        """Returns the same with 0 for NaN and infinities."""
+        values = self.values.copy()
+        for plane in values:
+            plane[~np.isfinite(plane)] = 0
+        return BlockSamples(values, self.inside, self.places, self.t, self.c)
+
+    def refusal(self, cure: str) -> BadData | None:
+        """Returns the error that names the first NaN or infinity by its place in the image; None if there is none."""
+        if not self.may_hold_nonfinite():
+            return None
+        for z in np.argsort(self.places[0], kind="stable"):
+            bad = ~np.isfinite(self.values[z])
+            if not bad.any():
+                continue
+            # Samples outside the image are copies of those inside, or a constant, which is finite.
+            y = _first(self.places[1], np.logical_or.reduce(bad, 1))
+            x = _first(self.places[2], bad[y])
+            place = ",".join(str(int(one[index])) for one, index in zip(self.places, (z, y, x)))
+            return BadData(f"the image holds {self.values[z, y, x]} at t,c,z,y,x = {self.t},{self.c},{place}: {cure}")
+        return None
+
+
+def _first(places: np.ndarray, chosen: np.ndarray) -> int:
+    """Returns the index of the smallest of the chosen places."""
+    indices = np.flatnonzero(chosen)
+    return int(indices[np.argmin(places[indices])])
+
+
+def _continued(begin: int, end: int, extent: int, boundary: str) -> np.ndarray:
+    """The samples of an axis that stand for [begin, end); -1 for what is not of the image."""
+    places = np.arange(begin, end)
+    if boundary in ("zero", "constant"):
+        return np.where((places < 0) | (places >= extent), -1, places)
+    if boundary == "nearest" or extent == 1:
+        return np.clip(places, 0, extent - 1)
+    if boundary == "wrap":
+        return places % extent
+    period = 2 * extent if boundary == "reflect" else 2 * extent - 2
+    places = places % period
+    return np.where(places < extent, places, period - places - (1 if boundary == "reflect" else 0))
+
+
+def _runs(places: np.ndarray) -> list[tuple[int, int]]:
+    """Consecutive samples among sorted ones, as [begin, end)."""
+    cuts = np.flatnonzero(np.diff(places) != 1) + 1
+    return [(int(part[0]), int(part[-1]) + 1) for part in np.split(places, cuts)]
+
+
+def read_block(image: Any, block: Block, halo: Halo, boundary: str | None, cval: float) -> BlockSamples:
+    """Reads a block with its halo. `boundary` says how it is continued outside the image; None: it is not, and blocks
+    at the border are read as they are."""
+    shape = image._metadata.shape
+    lists, inside = [], []
+    for b, e, n, (low, high) in zip(block.begin, block.end, shape, halo):
+        if boundary is None:
+            first, last = max(0, b - low), min(n, e + high)
+            lists.append(np.arange(first, last))
+            inside.append(slice(b - first, e - first))
+        else:
+            lists.append(_continued(b - low, e + high, n, boundary))
+            inside.append(slice(low, low + e - b))
+    stored = [np.unique(places[places >= 0]) for places in lists]
+    values = _read_parts(image, block, [_runs(one) for one in stored])
+    for axis, (places, one) in enumerate(zip(lists, stored)):
+        if len(places) != len(one) or not np.array_equal(places, one):
+            taken = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
+            outside = np.flatnonzero(places < 0)
+            if len(outside):
+                if not _holds(taken.dtype, cval):
+                    taken = taken.astype(np.result_type(taken.dtype, np.float32))
+                taken[(slice(None),) * axis + (outside,)] = cval
+            values = taken
+    return BlockSamples(values, (inside[0], inside[1], inside[2]), lists, block.t, block.c)
+
+
+def _holds(dtype: np.dtype[Any], value: float) -> bool:
+    """Tells whether a type has this value."""
+    if dtype.kind not in "iu":
+        return True
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max) and value == int(value)
+
+
+def _read_parts(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> np.ndarray:
+    """The product of runs along z, y and x, packed."""
+    if all(len(one) == 1 for one in runs):
+        return read_box(image, block.t, block.c, [slice(*one[0]) for one in runs])
+    values = np.empty([sum(e - b for b, e in one) for one in runs], image.dtype)
+    z = 0
+    for z_run in runs[0]:
+        y, depth = 0, z_run[1] - z_run[0]
+        for y_run in runs[1]:
+            x, height = 0, y_run[1] - y_run[0]
+            for x_run in runs[2]:
+                width = x_run[1] - x_run[0]
+                values[z:z + depth, y:y + height, x:x + width] = read_box(
+                    image, block.t, block.c, [slice(*z_run), slice(*y_run), slice(*x_run)])
+                x += width
+            y += height
+        z += depth
+    return values
+
+
+def read_box(image: Any, t: int, c: int, box: Sequence[slice]) -> np.ndarray:
+    """A box of one channel at one time, as (z, y, x)."""
+    by_axis: dict[str, int | slice] = dict(zip(AXES, (t, c, *box)))
+    values = image[tuple(by_axis[axis] for axis in image.axes)]
+    return np.asarray(values).reshape([one.stop - one.start for one in box])

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An image with its axes and voxel size, in memory or in a file."""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arrays import readable
+from ._errors import InvalidArgument, Unavailable, errors_name
+
+Spacing = tuple[float | None, ...]
+_AXES = "TCZYX"
+
+
+class Image:
+    """An image with its axes and voxel size. Samples are read from the file when they are asked for.
+
+    ``np.asarray(image)`` is all of it, ``image[…]`` a part, as of a NumPy array. Its axes are those of T, C, Z, Y, X
+    that the file has, in that order.
+    """
+
+    def __init__(self, reader: Any, metadata: Any, array: np.ndarray | None, axes: str, name: str = "") -> None:
+        self._reader = reader
+        self._name = name
+        self._metadata = metadata
+        self._array = array
+        self._axes = axes
+
+    @classmethod
+    def of_array(cls, array: Any, *, axes: str | None = None, spacing: Sequence[float | None] | None = None,
+                 channel_names: Sequence[str] = ()) -> "Image":
+        """Returns an image in memory.
+
+        Parameters
+        ----------
+        array : array of 1 to 5 dimensions
+        axes : str, optional
+            One letter of T, C, Z, Y, X for each dimension, in that order; the last ones where not given.
+        spacing : sequence, optional
+            Edge lengths of a voxel in µm, for z, y and x of those that there are.
+        channel_names : sequence of str, optional
+            One for each channel.
+
+        Raises
+        ------
+        InvalidArgument
+            Axes, spacing or names that do not fit the array (a ValueError).
+        """
+        values = readable(array, "the image")
+        axes = axes or _AXES[len(_AXES) - values.ndim:]
+        if len(axes) != values.ndim or not set(axes) <= set(_AXES) or sorted(axes, key=_AXES.index) != list(axes):
+            raise InvalidArgument(f"axes '{axes}' do not fit an array of {values.ndim} dimensions: name each by one of "
+                                  "T, C, Z, Y, X, in that order")
+        metadata = _core.ImageMetadata()
+        extents = dict(zip(axes, values.shape))
+        metadata.frames, metadata.channels = extents.get("T", 1), extents.get("C", 1)
+        metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
+        metadata.type, metadata.axes = values.dtype.name, axes
+        set_channel_names(metadata, channel_names)
+        if spacing is not None:
+            set_spacing(metadata, axes, spacing)
+        return cls(None, metadata, values, axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the axes."""
+        extents = dict(zip(_AXES, (self._metadata.frames, self._metadata.channels, *self._metadata.shape)))
+        return tuple(extents[axis] for axis in self._axes)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self._axes)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the samples as they are stored."""
+        return np.dtype(str(self._metadata.type))
+
+    @property
+    def axes(self) -> str:
+        """One letter of T, C, Z, Y, X for each dimension."""
+        return self._axes
+
+    @property
+    def spacing(self) -> Spacing:
+        """Edge lengths of a voxel in µm, for those of z, y, x that there are; None where the file does not say."""
+        return tuple(length for axis, length in zip("ZYX", self._metadata.spacing) if axis in self._axes)
+
+    @property
+    def translation(self) -> tuple[float, ...]:
+        """Of the first sample in µm, for those of z, y, x that there are: of OME-Zarr, 0 of other files."""
+        shifts = getattr(self._reader, "translation", {})
+        return tuple(float(shifts.get(axis, 0.0)) for axis in "ZYX" if axis in self._axes)
+
+    @property
+    def channel_names(self) -> list[str]:
+        """One for each channel; empty where the file has none."""
+        return list(self._metadata.channel_names)
+
+    @property
+    def notes(self) -> list[str]:
+        """What reading assumed or left out, one sentence each: axes that the file does not name, a unit that is not
+        known. :func:`open` warns of each."""
+        return list(self._metadata.notes)
+
+    @property
+    def images(self) -> int:
+        """The number of images in the file."""
+        return int(self._metadata.images)
+
+    @property
+    def image(self) -> int:
+        """The number of this image among those of the file, from 0."""
+        return int(self._metadata.image)
+
+    @property
+    def image_name(self) -> str:
+        """The file's name for this image; may be empty."""
+        return str(self._metadata.image_name)
+
+    @property
+    def scaling(self) -> tuple[float, float] | None:
+        """(scale, offset) where samples stand for sample * scale + offset. Samples are given as they are stored."""
+        scaling: tuple[float, float] | None = self._metadata.scaling
+        return scaling
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        """The samples that numbers and slices choose. Of a file, only the box around them is read."""
+        if self._array is not None:
+            return np.asarray(self._array[key])
+        ranges, then = self._ranges(key)
+        return np.asarray(self._read(ranges)[then])
+
+    def _ranges(self, key: Any) -> tuple[list[range], tuple[Any, ...]]:
+        """What to read of each axis, and how to index that: NumPy's basic indexing, which a reader can do in part."""
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if sum(one is Ellipsis for one in keys) > 1:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        if Ellipsis in [one for one in keys if one is Ellipsis]:
+            place = next(i for i, one in enumerate(keys) if one is Ellipsis)
+            keys[place:place + 1] = [slice(None)] * (self.ndim - len(keys) + 1)
+        keys += [slice(None)] * (self.ndim - len(keys))
+        if len(keys) > self.ndim:
+            raise IndexError(f"too many indices: the image has {self.ndim} axes ({self._axes})")
+        ranges: list[range] = []
+        then: list[Any] = []
+        for one, extent in zip(keys, self.shape):
+            if isinstance(one, slice):
+                picked = range(*one.indices(extent))
+                low, high = (min(picked[0], picked[-1]), max(picked[0], picked[-1]) + 1) if len(picked) else (0, 0)
+                ranges.append(range(low, high))
+                begin = picked.start - low
+                end = begin + len(picked) * picked.step
+                then.append(slice(begin, end if end >= 0 else None, picked.step) if len(picked) else slice(0, 0))
+            elif isinstance(one, (int, np.integer)):
+                index = int(one) + extent * (one < 0)
+                if not 0 <= index < extent:
+                    raise IndexError(f"index {one} is out of bounds for an axis of {extent}")
+                ranges.append(range(index, index + 1))
+                then.append(0)
+            else:
+                raise IndexError("an image in a file is indexed by numbers and slices: use np.asarray(image) for "
+                                 "others")
+        return ranges, tuple(then)
+
+    def _read(self, ranges: list[range]) -> np.ndarray:
+        result = np.empty([len(one) for one in ranges], self.dtype)
+        if result.size == 0:
+            return result
+        by_axis = dict(zip(self._axes, ranges))
+        frames, channels = by_axis.get("T", range(1)), by_axis.get("C", range(1))
+        z, y, x = (by_axis.get(axis, range(1)) for axis in "ZYX")
+        box = (z.start, z.stop, y.start, y.stop, x.start, x.stop)
+        target = result.reshape(len(frames), len(channels), len(z), len(y), len(x))
+        with errors_name(self._name):
+            for i, t in enumerate(frames):
+                for j, c in enumerate(channels):
+                    self._reader.read_box(t, c, box, target[i, j])
+        return result
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self._array is None and copy is False:
+            raise ValueError("samples of a file are read into a new array: copy=False cannot be met")
+        values = self[...] if self._array is None else self._array
+        if dtype is not None and np.dtype(dtype) != values.dtype:
+            return values.astype(dtype)
+        return values.copy() if copy and self._array is not None else values
+
+    def to_dask(self, chunks: Any = "auto") -> Any:
+        """As a dask array, which reads its blocks when they are computed."""
+        try:
+            dask: Any = importlib.import_module("dask.array")
+        except ImportError:
+            raise Unavailable("to_dask() needs dask: pip install 'dask[array]'") from None
+        return dask.from_array(self, chunks=chunks, asarray=False, fancy=False, lock=False)
+
+    def __repr__(self) -> str:
+        return f"<Image {'×'.join(map(str, self.shape))} {self._axes}, {self.dtype}, spacing {self.spacing} µm>"
+
+
+def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> None:
+    spatial = [axis for axis in "ZYX" if axis in axes]
+    if len(spacing) != len(spatial):
+        raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
+    lengths = dict(zip(spatial, spacing))
+    metadata.spacing = tuple(lengths.get(axis) for axis in "ZYX")
+    metadata.unit = "um"
+
+
+def set_channel_names(metadata: Any, names: Sequence[str]) -> None:
+    """One for each channel, or none."""
+    if len(names) not in (0, metadata.channels):
+        raise InvalidArgument(f"{len(names)} channel names for {metadata.channels} channels: give one for each, and "
+                              "name the axis of channels by C in axes")
+    metadata.channel_names = [str(name) for name in names]
