@@ -2,6 +2,8 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string_view.h>
 
+#include <numeric>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "convolume/image_file.hpp"
@@ -65,6 +67,14 @@ void bind_metadata(nb::module_& module) {
         .def_rw("image", &ImageMetadata::image)
         .def_rw("image_name", &ImageMetadata::image_name)
         .def_rw("notes", &ImageMetadata::notes)
+        .def(
+            "drop_imagej_labels",
+            [](ImageMetadata& self) {
+                std::vector<index_t> channels(static_cast<std::size_t>(self.channels));
+                std::iota(channels.begin(), channels.end(), index_t{0});
+                io::keep_lookup_tables(self, channels);
+            },
+            "Drops what ImageJ's metadata say of planes, names of channels among it.")
         .def_ro("ome_xml", &ImageMetadata::ome_xml)
         .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
 }

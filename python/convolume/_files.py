@@ -162,6 +162,7 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
         set_spacing(metadata, source.axes, spacing)
     if channel_names is not None:
         set_channel_names(metadata, channel_names)
+        metadata.drop_imagej_labels()  # they would be written instead
     if is_zarr(name):
         layout = Layout(zarr_format, chunks, shards, compression or "zstd", levels, free_host_bytes() // 16)
         described = Image(source._reader, metadata, source._array, source.axes)

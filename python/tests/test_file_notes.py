@@ -46,6 +46,13 @@ def test_images_of_a_file(two_images):
     first = noted(two_images)
     assert (first.image, first.images, first.shape) == (0, 2, (3, 8, 9))
     assert any("2 images" in note for note in first.notes)
+    for chosen in (1, "1", "detail"):
+        with silence():
+            second = convolume.open(two_images, image=chosen)
+        assert (second.image, second.image_name, second.shape) == (1, "detail", (3, 9, 9))
+        assert (np.asarray(second) == 2).all()
+    with pytest.raises(convolume.InvalidArgument, match="detail"):
+        convolume.open(two_images, image="none")
 
 
 def test_one_image_has_no_notes(tmp_path):
@@ -81,7 +88,8 @@ def group(path, axes, scale=(0.5, 0.1, 0.2), values=VALUES, version="0.5", more=
 
 
 @pytest.mark.parametrize("unit,length", [
-    ("micrometer", 1), ("micron", 1), ("microns", 1), ("um", 1), ("\u00b5m", 1), ("\u03bcm", 1), ("nanometer", 1e-3),
+    ("micrometer", 1), ("micrometre", 1), ("Micrometers", 1), ("micron", 1), ("microns", 1), ("um", 1), (" um ", 1),
+    ("\u00b5m", 1), ("\u03bcm", 1), ("nanometer", 1e-3), ("nanometre", 1e-3), ("millimetre", 1e3),
     ("nm", 1e-3), ("millimeter", 1e3), ("mm", 1e3), ("centimeter", 1e4), ("angstrom", 1e-4), ("meter", 1e6)])
 def test_units_of_length(tmp_path, unit, length):
     group(tmp_path / "a.zarr", entries(unit=unit))
@@ -225,7 +233,7 @@ def test_info_prints_notes(two_in_a_group, capsys):
 
 # Names of channels.
 
-HOLD_NAMES = ["a.ome.tif", "a.zarr"]  # formats whose files have names of channels
+HOLD_NAMES = ["a.ome.tif", "a.tif", "a.zarr"]  # formats whose files have names of channels
 NAMES = ["DAPI", "GFP 488 nm", "µ-tubulin"]
 
 
