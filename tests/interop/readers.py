@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads our files with Python packages.
+
+Each reader returns a `TheirReading` or raises; `None` stands for what a program does not know of any file."""
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from registry import READERS
+
+TIFF = (".tif", ".ome.tif")
+NOT_TOLD = "not told"
+
+
+@dataclass(frozen=True)
+class TheirReading:
+    """What a program tells of a file. Without axes, pixels lie in the order of the file's pages."""
+
+    pixels: np.ndarray | None
+    axes: str | None = None
+    voxel_um: tuple | None = None
+    channel_names: tuple | None = None
+    frame_interval_s: float | None | str = NOT_TOLD
+    sizes: tuple | None = None
+
+
+def reader(name, distribution, modules, suffixes):
+    """Registers a function that reads one file."""
+    def register(function):
+        def read_all(files, folder):
+            for file in files:
+                try:
+                    yield file, function(file.path)
+                except Exception as error:  # noqa: BLE001 - what a program raises is its answer
+                    yield file, error
+        READERS.add(name, distribution, modules, suffixes=suffixes)(read_all)
+        return function
+    return register
+
+
+def pixels_of_pages(pages):
+    return np.stack([np.asarray(page) for page in pages])
+
+
+@reader("tifffile", "tifffile", ["tifffile"], TIFF)
+def read_tifffile(path):
+    import tifffile
+
+    with tifffile.TiffFile(path) as file:
+        series = file.series[0]
+        pixels, axes = series.asarray(), series.axes
+        if file.is_ome:
+            about = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]["Pixels"]
+            channels = about["Channel"] if isinstance(about["Channel"], list) else [about["Channel"]]
+            names = tuple(channel.get("Name", "") for channel in channels)
+            voxel = tuple(about.get(f"PhysicalSize{axis}") for axis in "ZYX")
+            return TheirReading(pixels, axes, voxel, names, about.get("TimeIncrement"))
+        about = file.imagej_metadata or {}
+        x, y = (file.pages[0].tags[name].value for name in ("XResolution", "YResolution"))
+        voxel = (about.get("spacing"), y[1] / y[0], x[1] / x[0])
+        labels = about.get("Labels", [])
+        names = tuple(labels[:about.get("channels", 1)])
+        return TheirReading(pixels, axes, voxel, names, about.get("finterval"))
+
+
+@reader("scikit-image", "scikit-image", ["skimage.io"], TIFF)
+def read_skimage(path):
+    import skimage.io
+
+    return TheirReading(skimage.io.imread(path))
+
+
+@reader("imageio", "imageio", ["imageio.v3"], TIFF)
+def read_imageio(path):
+    import imageio.v3
+
+    return TheirReading(imageio.v3.imread(path))
+
+
+@reader("Pillow", "Pillow", ["PIL.Image"], TIFF)
+def read_pillow(path):
+    from PIL import Image, ImageSequence
+
+    with Image.open(path) as image:
+        return TheirReading(pixels_of_pages(page.copy() for page in ImageSequence.Iterator(image)))
+
+
+@reader("OpenCV", "opencv-python-headless", ["cv2"], TIFF)
+def read_opencv(path):
+    import cv2
+
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    done, pages = cv2.imreadmulti(str(path), flags=cv2.IMREAD_UNCHANGED)
+    if not done:
+        raise ValueError("OpenCV reads nothing")
+    return TheirReading(pixels_of_pages(pages))
+
+
+@reader("SimpleITK", "SimpleITK", ["SimpleITK"], TIFF)
+def read_itk(path):
+    import SimpleITK
+
+    SimpleITK.ProcessObject.GlobalWarningDisplayOff()
+    return TheirReading(SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(path))))
+
+
+@reader("napari", "napari", ["napari.components"], TIFF)
+def read_napari(path):
+    from napari.components import ViewerModel
+    from napari.plugins import _initialize_plugins
+
+    _initialize_plugins()
+    layers = ViewerModel().open(str(path))
+    pixels = pixels_of_pages(layer.data for layer in layers)
+    return TheirReading(pixels[0] if len(layers) == 1 else pixels)
+
+
+def read_bioio(path, image_reader):
+    import bioio
+
+    image = bioio.BioImage(str(path), reader=image_reader)
+    voxel = tuple(image.physical_pixel_sizes)
+    return TheirReading(image.data, image.dims.order, voxel, tuple(image.channel_names or ()))
+
+
+@reader("bioio-ome-tiff", "bioio-ome-tiff", ["bioio", "bioio_ome_tiff"], (".ome.tif",))
+def read_bioio_ome(path):
+    import bioio_ome_tiff
+
+    return read_bioio(path, bioio_ome_tiff.Reader)
+
+
+@reader("bioio-tifffile", "bioio-tifffile", ["bioio", "bioio_tifffile"], TIFF)
+def read_bioio_tifffile(path):
+    import bioio_tifffile
+
+    reading = read_bioio(path, bioio_tifffile.Reader)
+    return TheirReading(reading.pixels, reading.axes)
+
+
+@reader("ome-types", "ome-types", ["ome_types"], (".ome.tif",))
+def read_ome_types(path):
+    import ome_types
+
+    about = ome_types.from_tiff(path).images[0].pixels
+    voxel = tuple(getattr(about, f"physical_size_{axis}") for axis in "zyx")
+    sizes = tuple(getattr(about, f"size_{axis}") for axis in "tczyx")
+    return TheirReading(None, None, voxel, tuple(channel.name for channel in about.channels), about.time_increment,
+                        sizes)
+
+
+@reader("xmlschema (OME 2016-06)", "xmlschema", ["xmlschema", "ome_types", "tifffile"], (".ome.tif",))
+def validate_ome(path):
+    import tifffile
+
+    with tifffile.TiffFile(path) as file:
+        ome_schema().validate(file.pages[0].description)
+    return TheirReading(None)
+
+
+@functools.cache
+def ome_schema():
+    import ome_types
+    import xmlschema
+
+    return xmlschema.XMLSchema(str(Path(ome_types.__file__).parent / "ome-2016-06.xsd"))
+
+
+@reader("h5py", "h5py", ["h5py"], (".h5",))
+def read_h5py(path):
+    import h5py
+
+    with h5py.File(path) as file:
+        data = file["data"]
+        axes = "".join(axis["key"] for axis in json.loads(data.attrs["axistags"])["axes"]).upper()
+        voxel = tuple(float(size) or None for size in data.attrs["element_size_um"])
+        return TheirReading(data[()], axes, voxel)
+
+
+@reader("NumPy", "numpy", ["numpy"], (".npy",))
+def read_numpy(path):
+    return TheirReading(np.load(path))
