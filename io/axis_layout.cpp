@@ -9,16 +9,6 @@ namespace {
 
 const std::string all_axes = "TCZYX";
 
-/// Letters among TCZYX, none twice, X always and Y unless alone.
-bool is_axes(const std::string& axes) {
-    for (std::size_t i = 0; i < axes.size(); ++i)
-        if (all_axes.find(axes[i]) == std::string::npos ||
-            axes.find(axes[i], i + 1) != std::string::npos)
-            return false;
-    return axes.find('X') != std::string::npos &&
-           (axes.size() == 1 || axes.find('Y') != std::string::npos);
-}
-
 void fit_rank(std::vector<index_t>& dims, std::size_t rank) {
     while (dims.size() > rank && dims.front() == 1) dims.erase(dims.begin());
     while (dims.size() < rank) dims.insert(dims.begin(), 1);
@@ -43,6 +33,15 @@ std::vector<index_t> AxisLayout::position(index_t t, index_t c, index_t z) const
     return at;
 }
 
+bool is_axes(const std::string& axes) {
+    for (std::size_t i = 0; i < axes.size(); ++i)
+        if (all_axes.find(axes[i]) == std::string::npos ||
+            axes.find(axes[i], i + 1) != std::string::npos)
+            return false;
+    return axes.find('X') != std::string::npos &&
+           (axes.size() == 1 || axes.find('Y') != std::string::npos);
+}
+
 AxisLayout axis_layout(std::vector<index_t> dims, const std::string& file_axes,
                        const std::string& asked, const std::string& what) {
     for (const index_t extent : dims)
@@ -51,7 +50,8 @@ AxisLayout axis_layout(std::vector<index_t> dims, const std::string& file_axes,
     std::string axes = asked.empty() ? file_axes : asked;
     std::transform(axes.begin(), axes.end(), axes.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-    if (asked.empty() && (axes.size() != dims.size() || !is_axes(axes))) {
+    const bool assumed = asked.empty() && (axes.size() != dims.size() || !is_axes(axes));
+    if (assumed) {
         fit_rank(dims, std::clamp<std::size_t>(dims.size(), 1, all_axes.size()));
         if (dims.size() > all_axes.size())
             throw BadData(message(what, " has ", dims.size(), " dimensions (", dims_text(dims),
@@ -65,7 +65,7 @@ AxisLayout axis_layout(std::vector<index_t> dims, const std::string& file_axes,
                                       shape_text,
                                       "; give one letter of T, C, Z, Y, X for each "
                                       "dimension, slowest first, such as ZYX"));
-    return {axes, std::move(dims)};
+    return {axes, std::move(dims), assumed};
 }
 
 void set_extents(ImageMetadata& metadata, const AxisLayout& layout) {

@@ -15,6 +15,7 @@ inline constexpr std::size_t most_dimensions = 64;
 struct AxisLayout {
     std::string axes;  ///< one letter of T, C, Z, Y, X for each dimension, slowest first
     std::vector<index_t> dims;
+    bool assumed = false;  ///< neither the caller nor the file named the axes
 
     /// Dimension with that letter, or -1.
     int dimension(char axis) const;
@@ -23,6 +24,9 @@ struct AxisLayout {
     /// Position of channel c, time t, plane z (y = x = 0) along every dimension.
     std::vector<index_t> position(index_t t, index_t c, index_t z) const;
 };
+
+/// Whether these are letters of TCZYX, none twice, with X, and with Y if there are others.
+bool is_axes(const std::string& axes);
 
 /// The layout of an array of `dims`: by `asked` (OpenOptions::axes) if not empty, else by
 /// `file_axes`, else X, YX, ZYX, CZYX or TCZYX; leading dimensions of 1 come and go to fit. Throws

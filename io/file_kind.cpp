@@ -13,6 +13,16 @@ bool is_tiff(const std::string& head) {
                        [&](const std::string& mark) { return head.compare(0, 4, mark) == 0; });
 }
 
+/// XML begins with a tag, after a byte order mark and blanks.
+bool is_xml(std::string_view head) {
+    if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+    const auto first = head.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos || head[first] != '<') return false;
+    const std::string_view tag = head.substr(first + 1);
+    return !tag.empty() &&
+           (tag[0] == '?' || tag[0] == '!' || std::isalpha(static_cast<unsigned char>(tag[0])));
+}
+
 /// HDF5's signature stands at 0 or, after a user block, at 512, 1024, 2048, …
 bool is_hdf5(const RawFile& file) {
     static const std::string mark("\211HDF\r\n\032\n", 8);
@@ -30,7 +40,8 @@ FileKind kind_of(const RawFile& file) {
     if (is_hdf5(file)) return FileKind::hdf5;
     const std::string head = file.head(8);
     if (is_tiff(head)) return FileKind::tiff;
-    return head.compare(0, 6, "\x93NUMPY") == 0 ? FileKind::npy : FileKind::other;
+    if (head.compare(0, 6, "\x93NUMPY") == 0) return FileKind::npy;
+    return is_xml(file.head(64)) ? FileKind::xml : FileKind::other;
 }
 
 bool has_extension(const std::string& path, std::string_view extension) {

@@ -9,7 +9,7 @@
 
 namespace convolume::io {
 
-enum class FileKind { tiff, hdf5, npy, other };
+enum class FileKind { tiff, hdf5, npy, xml, other };
 FileKind kind_of(const RawFile& file);
 
 /// Whether `path` ends with `extension` (".npy"), in letters of any case, and has a name before it.

@@ -16,6 +16,8 @@ std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOption
 std::unique_ptr<ImageReader> open_ome_companion(const std::string& path,
                                                 const OpenOptions& options);
 std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions& options);
+/// Opens the HDF5 file that BigDataViewer's XML names.
+std::unique_ptr<ImageReader> open_bdv_xml(const PathSpec& spec, const OpenOptions& options);
 std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options);
 
 std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata& metadata,

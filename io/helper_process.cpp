@@ -27,6 +27,7 @@ namespace convolume::io {
 namespace {
 
 std::atomic<bool> contained{false};
+bool is_helper = false;  // processes of one thread
 
 // Sanitizers slow programs down, and take address space without bounds.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -42,6 +43,7 @@ constexpr bool sanitized = false;
 #endif
 
 constexpr double most_waiting_s = 30;
+constexpr double time_factor = sanitized ? 20 : 1;
 
 /// The first byte of what a helper says; for errors their sentence follows.
 enum class Outcome : char {
@@ -121,6 +123,15 @@ void limit(int resource, rlim_t most) {
     ::setrlimit(static_cast<__rlimit_resource>(resource), &now);
 }
 
+/// Lets the timer run for `seconds` of processor time from now on.
+void set_timer_of_helper(double seconds) {
+    itimerval when{};
+    when.it_value.tv_sec = static_cast<time_t>(seconds);
+    when.it_value.tv_usec =
+        static_cast<suseconds_t>((seconds - static_cast<double>(when.it_value.tv_sec)) * 1e6);
+    ::setitimer(ITIMER_PROF, &when, nullptr);
+}
+
 /// What ends the helper: its limits, a crash, the end of the process; not what the terminal sends,
 /// whose handlers are the process's.
 void set_limits(const HelperLimits& limits) {
@@ -133,12 +144,7 @@ void set_limits(const HelperLimits& limits) {
     sigemptyset(&timer);
     sigaddset(&timer, SIGPROF);
     ::sigprocmask(SIG_UNBLOCK, &timer, nullptr);
-    const double seconds = sanitized ? 20 * limits.processor_s : limits.processor_s;
-    itimerval when{};
-    when.it_value.tv_sec = static_cast<time_t>(seconds);
-    when.it_value.tv_usec =
-        static_cast<suseconds_t>((seconds - static_cast<double>(when.it_value.tv_sec)) * 1e6);
-    ::setitimer(ITIMER_PROF, &when, nullptr);
+    set_timer_of_helper(time_factor * limits.processor_s);
     limit(RLIMIT_CORE, 0);
     // What the C library says of a crash.
     const int nowhere = sanitized ? -1 : ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -149,6 +155,7 @@ void set_limits(const HelperLimits& limits) {
 [[noreturn]] void be_helper(int descriptor, const HelperLimits& limits,
                             const std::function<void()>& begin, const std::function<void()>& work) {
     bool said = false;
+    is_helper = true;
     try {
         set_limits(limits);
         begin();
@@ -223,7 +230,7 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
     pipe.close_writing();
     std::string said;
     bool ended = false;
-    const double most_s = (sanitized ? 20 : 1) * limits.processor_s + most_waiting_s;
+    const double most_s = time_factor * limits.processor_s + most_waiting_s;
     try {
         ended = listen(pipe.reading(), most_s, said);
     } catch (const std::bad_alloc&) {
@@ -244,6 +251,20 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
     throw BadData(message(path, " cannot be read: the library for its format ",
                           too_long ? "does not come to an end" : "crashes",
                           " on it; the file is damaged, copy it again"));
+}
+
+void extend_helper_limits(const HelperLimits& more) {
+    if (!is_helper) return;
+    itimerval left{};
+    ::getitimer(ITIMER_PROF, &left);
+    set_timer_of_helper(static_cast<double>(left.it_value.tv_sec) +
+                        static_cast<double>(left.it_value.tv_usec) * 1e-6 +
+                        time_factor * more.processor_s);
+    rlimit memory{};
+    if (sanitized || ::getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY)
+        return;
+    memory.rlim_cur = std::min(memory.rlim_cur + static_cast<rlim_t>(more.bytes), memory.rlim_max);
+    ::setrlimit(RLIMIT_AS, &memory);
 }
 
 SharedMemory::SharedMemory(index_t bytes)

@@ -29,6 +29,9 @@ struct HelperLimits {
 bool run_in_helper(const std::string& path, const HelperLimits& limits,
                    const std::function<void()>& begin, const std::function<void()>& work);
 
+/// In a helper process, adds to its limits: the file leads to another one. Does nothing elsewhere.
+void extend_helper_limits(const HelperLimits& more);
+
 /// Memory of this process and of helpers that begin after it.
 class SharedMemory {
   public:

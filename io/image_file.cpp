@@ -94,17 +94,27 @@ PathSpec parse_path(const std::string& path) {
     return {path.substr(0, colon), path.substr(colon + 1)};
 }
 
+namespace {
+
+/// OME-XML names itself in its first element, after comments.
+bool is_ome_xml(const std::string& path) {
+    return RawFile(path).head(1 << 16).find("<OME") != std::string::npos;
+}
+
+}  // namespace
+
 std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
     const PathSpec spec = parse_path(path);
     const FileKind kind = kind_of(RawFile(spec.file));
     if (kind == FileKind::hdf5) return open_hdf5(spec, options);
+    if (kind == FileKind::xml && is_ome_xml(spec.file))
+        return open_ome_companion(spec.file, options);
+    if (kind == FileKind::xml) return open_bdv_xml(spec, options);
     if (kind != FileKind::other && !spec.dataset.empty())
         throw InvalidArgument(message(spec.file, " is not an HDF5 file and has no dataset ",
                                       spec.dataset, "; give the path of the file alone"));
     if (kind == FileKind::tiff) return open_tiff(spec.file, options);
     if (kind == FileKind::npy) return open_npy(spec.file, options);
-    if (RawFile(spec.file).head(1 << 16).find("<OME") != std::string::npos)
-        return open_ome_companion(spec.file, options);
     throw BadData(message(spec.file,
                           " is not a TIFF, HDF5 or NPY file, or its beginning is damaged; "
                           "convert it, for example with Fiji"));

@@ -2,10 +2,12 @@
 #include "io/hdf5/attributes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "convolume/error.hpp"
-#include "io/hdf5/driver.hpp"
+#include "io/hdf5/answers.hpp"
+#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
@@ -22,23 +24,21 @@ std::optional<std::string> variable_text(hid_t attribute, hid_t type, hid_t spac
     return text;
 }
 
-std::optional<std::string> read_text(hid_t object, const std::string& name) {
-    if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
+std::vector<std::string> read_text_list(hid_t object, const std::string& name) {
+    if (H5Aexists(object, name.c_str()) <= 0) return {};
     const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-    if (!attribute) return std::nullopt;
+    if (!attribute) return {};
     const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
     const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
-    if (!type || !space || H5Tget_class(type.get()) != H5T_STRING) return std::nullopt;
-    if (H5Tis_variable_str(type.get()) > 0)
-        return variable_text(attribute.get(), type.get(), space.get());
+    if (!type || !space || H5Tis_variable_str(type.get()) <= 0) return {};
     const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-    const std::size_t bytes = H5Tget_size(type.get());
-    if (count < 1 || bytes < 1 || bytes > most_characters ||
-        count > most_characters / static_cast<hssize_t>(bytes))
-        return std::nullopt;
-    std::string text(static_cast<std::size_t>(count) * bytes, '\0');
-    if (H5Aread(attribute.get(), type.get(), text.data()) < 0) return std::nullopt;
-    return text.substr(0, text.find('\0'));
+    if (count < 1 || count > most_characters) return {};
+    std::vector<char*> values(static_cast<std::size_t>(count), nullptr);
+    if (H5Aread(attribute.get(), type.get(), values.data()) < 0) return {};
+    std::vector<std::string> texts;
+    for (const char* value : values) texts.emplace_back(value == nullptr ? "" : value);
+    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, values.data());
+    return texts;
 }
 
 std::vector<double> read_numbers(hid_t object, const std::string& name) {
@@ -66,90 +66,9 @@ std::map<std::string, std::string> read_texts(hid_t object) {
                                                   name.data(), name.size(), H5P_DEFAULT);
         if (length < 1 || length >= static_cast<ssize_t>(name.size())) continue;
         name.resize(static_cast<std::size_t>(length));
-        if (auto text = read_text(object, name)) texts.emplace(name, std::move(*text));
+        if (auto text = direct_text_attribute(object, name)) texts.emplace(name, std::move(*text));
     }
     return texts;
-}
-
-/// What a helper process found in attributes, for this one: answers in the order of the questions.
-class Answers {
-  public:
-    explicit Answers(const RawFile& file)
-        : path_(file.path()), room_(room_for(file.size())), memory_(room_) {
-        current = this;
-    }
-    ~Answers() { current = nullptr; }
-    Answers(const Answers&) = delete;
-    Answers& operator=(const Answers&) = delete;
-
-    /// From now on they are taken, from the first one on.
-    void take() {
-        taken_ = true;
-        at_ = 0;
-    }
-
-    using Answer = std::vector<std::string>;
-    Answer next(const std::string& question, const std::function<Answer()>& ask) {
-        if (!taken_) {
-            Answer answer = ask();
-            keep(question);
-            keep_number(static_cast<index_t>(answer.size()));
-            for (const std::string& part : answer) keep(part);
-            return answer;
-        }
-        if (kept() != question) refuse();
-        Answer answer;
-        for (index_t parts = kept_number(); parts > 0; --parts) answer.push_back(kept());
-        return answer;
-    }
-
-    /// Of the opening at hand, under Hdf5Lock; null where HDF5 is asked.
-    static Answers* current;
-
-  private:
-    /// Numbers, which take 16 bytes here, may have one in the file. What is missing takes some,
-    /// too.
-    static index_t room_for(index_t file_bytes) {
-        constexpr index_t most = index_t{64} << 20;
-        return std::min(16 * std::min(file_bytes, most) + (index_t{1} << 16), most);
-    }
-
-    [[noreturn]] void refuse() const {
-        throw BadData(message("the attributes of ", path_,
-                              " cannot be read: they are damaged, or too large; copy it again"));
-    }
-    char* place(index_t bytes) {
-        if (bytes < 0 || bytes > room_ - at_) refuse();
-        at_ += bytes;
-        return static_cast<char*>(memory_.data()) + at_ - bytes;
-    }
-    void keep_number(index_t number) { std::memcpy(place(sizeof number), &number, sizeof number); }
-    void keep(const std::string& text) {
-        const auto bytes = static_cast<index_t>(text.size());
-        keep_number(bytes);
-        std::memcpy(place(bytes), text.data(), text.size());
-    }
-    index_t kept_number() {
-        index_t number = 0;
-        std::memcpy(&number, place(sizeof number), sizeof number);
-        return number;
-    }
-    std::string kept() {
-        const index_t bytes = kept_number();
-        return {place(bytes), static_cast<std::size_t>(bytes)};
-    }
-
-    std::string path_;
-    index_t room_;
-    SharedMemory memory_;
-    index_t at_ = 0;
-    bool taken_ = false;
-};
-
-Answers* Answers::current = nullptr;
-
-Answers::Answer answer(const std::string& question, const std::function<Answers::Answer()>& ask) {
-    return Answers::current ? Answers::current->next(question, ask) : ask();
 }
 
 void check(bool done, const std::string& name) {
@@ -157,19 +76,58 @@ void check(bool done, const std::string& name) {
         throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_write_reason()));
 }
 
+/// h5py gives texts of variable length as str, others as bytes.
+Hdf5Id variable_text_type(const std::string& name) {
+    Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+    check(type && H5Tset_size(type.get(), H5T_VARIABLE) >= 0 &&
+              H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0,
+          name);
+    return type;
+}
+
+void write_attribute(hid_t object, const std::string& name, hid_t type, const Hdf5Id& space,
+                     hid_t memory_type, const void* values) {
+    const Hdf5Id attribute(
+        H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    check(attribute && H5Awrite(attribute.get(), memory_type, values) >= 0, name);
+}
+
 }  // namespace
 
+std::optional<std::string> direct_text_attribute(hid_t object, const std::string& name) {
+    if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
+    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
+    if (!attribute) return std::nullopt;
+    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
+    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
+    if (!type || !space || H5Tget_class(type.get()) != H5T_STRING) return std::nullopt;
+    if (H5Tis_variable_str(type.get()) > 0)
+        return variable_text(attribute.get(), type.get(), space.get());
+    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    const std::size_t bytes = H5Tget_size(type.get());
+    if (count < 1 || bytes < 1 || bytes > most_characters ||
+        count > most_characters / static_cast<hssize_t>(bytes))
+        return std::nullopt;
+    std::string text(static_cast<std::size_t>(count) * bytes, '\0');
+    if (H5Aread(attribute.get(), type.get(), text.data()) < 0) return std::nullopt;
+    return text.substr(0, text.find('\0'));
+}
+
 std::optional<std::string> text_attribute(hid_t object, const std::string& name) {
-    const auto found = answer("text " + name, [&] {
-        const auto text = read_text(object, name);
-        return text ? Answers::Answer{*text} : Answers::Answer{};
+    const auto found = carried_answer("text " + name, [&] {
+        const auto text = direct_text_attribute(object, name);
+        return text ? Hdf5Answer{*text} : Hdf5Answer{};
     });
     return found.empty() ? std::nullopt : std::optional(found[0]);
 }
 
+std::vector<std::string> text_list_attribute(hid_t object, const std::string& name) {
+    return carried_answer("list " + name, [&] { return read_text_list(object, name); });
+}
+
 std::vector<double> number_attribute(hid_t object, const std::string& name) {
-    const auto found = answer("numbers " + name, [&] {
-        Answers::Answer all;
+    const auto found = carried_answer("numbers " + name, [&] {
+        Hdf5Answer all;
         for (const double number : read_numbers(object, name))
             all.emplace_back(reinterpret_cast<const char*>(&number), sizeof number);
         return all;
@@ -181,8 +139,8 @@ std::vector<double> number_attribute(hid_t object, const std::string& name) {
 }
 
 std::map<std::string, std::string> text_attributes(hid_t object) {
-    const auto found = answer("texts", [&] {
-        Answers::Answer all;
+    const auto found = carried_answer("texts", [&] {
+        Hdf5Answer all;
         for (const auto& [name, text] : read_texts(object)) all.insert(all.end(), {name, text});
         return all;
     });
@@ -191,49 +149,32 @@ std::map<std::string, std::string> text_attributes(hid_t object) {
     return texts;
 }
 
-void open_after_trial(const RawFile& file, const std::function<void()>& open,
-                      const std::function<void()>& close) {
-    if (!damage_is_contained()) return open();
-    std::optional<Answers> answers(std::in_place, file);
-    const bool tried = try_hdf5(file.path(), limits_of_opening(file), [&] {
-        open();
-        close();
-    });
-    if (tried)
-        answers->take();
-    else
-        answers.reset();
-    open();
+double near_decimal(double value, double relative_difference) {
+    const double decimal = decimal_of_float(static_cast<double>(static_cast<float>(value)));
+    return std::abs(decimal - value) <= relative_difference * std::abs(value) ? decimal : value;
 }
 
 void write_text_attribute(hid_t object, const std::string& name, const std::string& value) {
-    const Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
-    // h5py gives texts of variable length as str, others as bytes.
-    check(type && H5Tset_size(type.get(), H5T_VARIABLE) >= 0 &&
-              H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0,
-          name);
+    const Hdf5Id type = variable_text_type(name);
     const char* text = value.c_str();
-    const Hdf5Id space(H5Screate(H5S_SCALAR), H5Sclose);
-    const Hdf5Id attribute(
-        H5Acreate2(object, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
-        H5Aclose);
-    check(attribute && H5Awrite(attribute.get(), type.get(), &text) >= 0, name);
+    write_attribute(object, name, type.get(), {H5Screate(H5S_SCALAR), H5Sclose}, type.get(), &text);
+}
+
+void write_text_list_attribute(hid_t object, const std::string& name,
+                               const std::vector<std::string>& values) {
+    const Hdf5Id type = variable_text_type(name);
+    std::vector<const char*> texts;
+    for (const std::string& value : values) texts.push_back(value.c_str());
+    const hsize_t count = texts.size();
+    write_attribute(object, name, type.get(), {H5Screate_simple(1, &count, nullptr), H5Sclose},
+                    type.get(), texts.data());
 }
 
 void write_number_attribute(hid_t object, const std::string& name, hid_t type,
                             const std::vector<double>& values) {
     const hsize_t count = values.size();
-    const Hdf5Id space(H5Screate_simple(1, &count, nullptr), H5Sclose);
-    const Hdf5Id attribute(
-        H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    check(attribute && H5Awrite(attribute.get(), H5T_NATIVE_DOUBLE, values.data()) >= 0, name);
-}
-
-std::optional<std::string> text_attribute_at(hid_t file, const std::string& path,
-                                             const std::string& name) {
-    const Hdf5Id object(H5Oopen(file, path.c_str(), H5P_DEFAULT), H5Oclose);
-    if (!object) return std::nullopt;
-    return text_attribute(object.get(), name);
+    write_attribute(object, name, type, {H5Screate_simple(1, &count, nullptr), H5Sclose},
+                    H5T_NATIVE_DOUBLE, values.data());
 }
 
 }  // namespace convolume::io

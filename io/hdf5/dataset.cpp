@@ -19,45 +19,51 @@ constexpr index_t bytes_read_at_once = index_t{64} << 20;
 constexpr index_t least_cache_bytes = index_t{1} << 20;
 constexpr index_t largest_cache_bytes = index_t{256} << 20;
 
-index_t bytes_of(const std::vector<index_t>& dims, PixelType type) {
-    index_t bytes = static_cast<index_t>(size_of(type));
+index_t bytes_of(const std::vector<index_t>& dims, std::size_t bytes_each) {
+    auto bytes = static_cast<index_t>(bytes_each);
     for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
     return bytes;
 }
 
-/// Opens `name` with a chunk cache of that size, or HDF5's own default for 0.
-Hdf5Id open_dataset(hid_t file, const std::string& name, index_t cache_bytes) {
-    const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-    if (cache_bytes > 0)
-        H5Pset_chunk_cache(access.get(), 12421,
-                           static_cast<std::size_t>(std::max(cache_bytes, least_cache_bytes)),
-                           H5D_CHUNK_CACHE_W0_DEFAULT);
-    return {H5Dopen2(file, name.c_str(), access.get()), H5Dclose};
+/// Filters that h5py brings along.
+constexpr H5Z_filter_t lzf_filter = 32000;
+
+std::string cure_of_filter(H5Z_filter_t filter) {
+    if (filter == lzf_filter)
+        return "h5repack lacks it, too: copy the dataset in Python with h5py, which has it, "
+               "without compression='lzf'";
+    return "install its plug-in and set HDF5_PLUGIN_PATH to its folder, for many filters that of "
+           "pip install hdf5plugin: python3 -c 'import hdf5plugin; "
+           "print(hdf5plugin.PLUGIN_PATH)'";
+}
+
+Hdf5Place place_of(Hdf5Files& files, const std::string& name) {
+    auto place = files.find(name);
+    if (!place) throw BadData(message(files.main().path(), " has no dataset /", name));
+    return *std::move(place);
 }
 
 }  // namespace
 
-Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
-                         bool allow_wide)
-    : file_(file),
-      dataset_(open_dataset(file_id, name, 0)),
-      full_name_(file.path() + ":" + (name[0] == '/' ? "" : "/") + name) {
-    if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
+Hdf5Dataset::Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library_only)
+    : place_(place_of(files, name)),
+      full_name_(place_.raw.path() + ":" + (place_.name[0] == '/' ? "" : "/") + place_.name) {
+    open(0);
     const Hdf5Id file_type(H5Dget_type(id()), H5Tclose);
     const Hdf5Id space(H5Dget_space(id()), H5Sclose);
     const Hdf5Id properties(H5Dget_create_plist(id()), H5Pclose);
     if (!file_type || !space || !properties)
-        throw BadData(message(full_name_, " is damaged: ", hdf5_reason()));
-    auto type = pixel_type_of_hdf5(file_type.get());
-    if (!type && allow_wide && H5Tget_class(file_type.get()) == H5T_INTEGER &&
-        H5Tget_size(file_type.get()) == 8)
-        type = PixelType::float64;
+        throw BadData(
+            message(full_name_, " cannot be read: ", hdf5_failure("it is damaged, copy it again")));
+    const auto type = pixel_type_of_hdf5(file_type.get());
     if (!type)
         throw BadData(
             message(full_name_,
-                    " holds elements of a type that is not supported; store integers of up "
-                    "to 32 bits, float32, float64, or complex {r, i}"));
+                    " holds elements of a type that is not supported; store integers, float16, "
+                    "float32, float64, or complex {r, i}"));
     type_ = *type;
+    wide_ = wide_integer(file_type.get());
+    read_type_ = reading_type(file_type.get(), type_);
     const int rank = H5Sget_simple_extent_ndims(space.get());
     if (H5Sget_simple_extent_type(space.get()) != H5S_SIMPLE || rank < 1)
         throw BadData(
@@ -69,12 +75,12 @@ Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& 
         dims_.push_back(static_cast<index_t>(std::min<hsize_t>(extent, INT64_MAX)));
     }
     chunk_.assign(dims_.size(), 1);
-    check_storage(properties.get());
+    check_storage(properties.get(), H5Tget_size(file_type.get()));
     plain_ = H5Pget_layout(properties.get()) != H5D_COMPACT &&
-             (stored_swapped(file_type.get(), type_).has_value() ||
-              H5Tget_precision(file_type.get()) == 64);
-    if (!allow_wide) {
-        storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, type_), file);
+             (stored_swapped(file_type.get(), type_).has_value() || wide_ != WideInteger::none);
+    if (!library_only) {
+        storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, size_of(type_)),
+                                place_.raw);
         // HDF5 does not look whether filters make a whole chunk, and reads what lies behind.
         if (chunked_ && storage_.kind == Hdf5Storage::Kind::library) plain_ = false;
     }
@@ -82,10 +88,7 @@ Hdf5Dataset::Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& 
     double row_bytes = static_cast<double>(size_of(type_)) * static_cast<double>(chunk_[0]);
     for (std::size_t d = 1; d < dims_.size(); ++d)
         row_bytes *= static_cast<double>(std::max(dims_[d], chunk_[d]));
-    dataset_ = open_dataset(
-        file_id, name,
-        static_cast<index_t>(std::min(2 * row_bytes, static_cast<double>(largest_cache_bytes))));
-    if (!dataset_) throw BadData(message(full_name_, " cannot be opened: ", hdf5_reason()));
+    open(static_cast<index_t>(std::min(2 * row_bytes, static_cast<double>(largest_cache_bytes))));
 }
 
 Hdf5Dataset::~Hdf5Dataset() {
@@ -93,17 +96,31 @@ Hdf5Dataset::~Hdf5Dataset() {
     dataset_.close();
 }
 
-void Hdf5Dataset::check_storage(hid_t properties) {
+/// Opens it with a chunk cache of that size, or HDF5's own default for 0.
+void Hdf5Dataset::open(index_t cache_bytes) {
+    const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+    if (cache_bytes > 0)
+        H5Pset_chunk_cache(access.get(), 12421,
+                           static_cast<std::size_t>(std::max(cache_bytes, least_cache_bytes)),
+                           H5D_CHUNK_CACHE_W0_DEFAULT);
+    dataset_ = {H5Dopen2(place_.file, place_.name.c_str(), access.get()), H5Dclose};
+    if (!dataset_)
+        throw BadData(message(full_name_,
+                              " cannot be opened: ", hdf5_failure("it is damaged, copy it again")));
+}
+
+void Hdf5Dataset::check_storage(hid_t properties, std::size_t bytes_each) {
     const H5D_layout_t layout = H5Pget_layout(properties);
     if (layout == H5D_VIRTUAL || H5Pget_external_count(properties) > 0)
-        throw BadData(message(full_name_,
-                              " has its pixels in other files; copy them to one dataset first "
-                              "(h5repack can)"));
+        throw BadData(
+            message(full_name_,
+                    " takes its pixels from other datasets or files; copy them to one with "
+                    "h5repack -l CONTI OLD NEW"));
     chunked_ = layout == H5D_CHUNKED;
     index_t limit = 1;
     index_t least = 0;
     try {
-        least = bytes_of(dims_, type_);
+        least = bytes_of(dims_, bytes_each);
         if (layout == H5D_CHUNKED) {
             std::vector<hsize_t> chunk(dims_.size());
             if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) !=
@@ -112,16 +129,16 @@ void Hdf5Dataset::check_storage(hid_t properties) {
             for (std::size_t d = 0; d < chunk.size(); ++d)
                 chunk_[d] = std::max<index_t>(static_cast<index_t>(chunk[d]), 1);
             limit = deflate_expansion;
-            least = std::max(least, bytes_of(chunk_, type_));
+            least = std::max(least, bytes_of(chunk_, bytes_each));
             check_filters(properties);
         }
     } catch (const InvalidArgument&) {
         least = INT64_MAX;
     }
-    if (least / limit > file_.size() + (limit > 1 ? hdf5_slack_bytes : 0))
+    if (least / limit > place_.raw.size() + (limit > 1 ? hdf5_slack_bytes : 0))
         throw BadData(
             message(full_name_, " claims ", dims_text(dims_), " ", to_string(type_),
-                    " pixels in a file of ", file_.size(),
+                    " pixels in a file of ", place_.raw.size(),
                     " bytes, which cannot hold them; it is damaged or was never written"));
 }
 
@@ -140,10 +157,9 @@ void Hdf5Dataset::check_filters(hid_t properties) {
             weak_filters_ || (filter < H5Z_FILTER_RESERVED && filter != H5Z_FILTER_DEFLATE &&
                               filter != H5Z_FILTER_SHUFFLE);
         if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
-            throw BadData(
-                message(full_name_, " is compressed by the HDF5 filter ", filter, " (", name.data(),
-                        "), which is not installed; install its plug-in or rewrite the file with "
-                        "h5repack -f GZIP=1"));
+            throw BadData(message(full_name_, " is compressed by the HDF5 filter ", filter, " (",
+                                  name.data(), "), which HDF5 does not find; ",
+                                  cure_of_filter(filter)));
     }
 }
 
@@ -152,12 +168,29 @@ void Hdf5Dataset::read_box(const std::vector<hsize_t>& start, const std::vector<
     const Hdf5Id file_space(H5Dget_space(id()), H5Sclose);
     const Hdf5Id memory_space(
         H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
-    const Hdf5Id type = memory_type(type_);
     if (!file_space || !memory_space ||
         H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
                             nullptr) < 0 ||
-        H5Dread(id(), type.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, target) < 0)
+        H5Dread(id(), read_type_.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, target) <
+            0)
         refuse(hdf5_reason());
+    widen(start, count, target);
+}
+
+void Hdf5Dataset::widen(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                        void* samples) const {
+    if (wide_ == WideInteger::none) return;
+    std::size_t elements = 1;
+    for (const hsize_t extent : count) elements *= extent;
+    const auto wrong = widen_integers(samples, elements, wide_);
+    if (!wrong) return;
+    std::string place;
+    std::size_t rest = wrong->element;
+    for (std::size_t d = count.size(); d-- > 0; rest /= count[d])
+        place = message(start[d] + rest % count[d], place.empty() ? "" : ", ") + place;
+    throw BadData(message(full_name_, " holds ", wrong->text, " at (", place,
+                          "); integers of 64 bits are read as float64, which holds them exactly up "
+                          "to 2^53 only; store smaller values, or float64"));
 }
 
 std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& place,
@@ -170,7 +203,7 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& pla
     constexpr const char* wrong_size = "a chunk has another size than its dataset says";
     // HDF5 1.10 gives some size for chunks that were never written.
     if (H5Dget_chunk_storage_size(id(), start.data(), &bytes) < 0 || bytes == 0) return {};
-    if (bytes > static_cast<hsize_t>(file_.size())) {
+    if (bytes > static_cast<hsize_t>(place_.raw.size())) {
         unsigned skips = 0;
         haddr_t address = HADDR_UNDEF;
         hsize_t indexed = 0;
@@ -225,7 +258,7 @@ void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) c
 }
 
 void Hdf5Dataset::refuse(const std::string& reason) const {
-    file_.check_unchanged();
+    place_.raw.check_unchanged();
     throw BadData(
         message(full_name_, " cannot be read: ", reason, "; the file is damaged, copy it again"));
 }

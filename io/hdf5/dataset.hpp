@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/axis_layout.hpp"
+#include "io/hdf5/links.hpp"
 #include "io/hdf5/storage.hpp"
 
 namespace convolume::io {
@@ -19,10 +20,10 @@ struct Hdf5Volume {
 
 class Hdf5Dataset {
   public:
-    /// Throws BadData for what cannot be read or claims more than `file` can hold. Integers of 64
-    /// bits, which no PixelType holds, can be read with `allow_wide`: as float64.
-    Hdf5Dataset(hid_t file_id, const RawFile& file, const std::string& name,
-                bool allow_wide = false);
+    /// Throws BadData for what cannot be read or claims more than its file can hold, and as
+    /// Hdf5Files::find(). Integers of 64 bits are float64, and reading them throws BadData where a
+    /// value is beyond ±2^53. With `library_only`, storage() is not looked for: HDF5 reads all.
+    Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library_only = false);
     ~Hdf5Dataset();
     Hdf5Dataset(const Hdf5Dataset&) = delete;
     Hdf5Dataset& operator=(const Hdf5Dataset&) = delete;
@@ -33,7 +34,7 @@ class Hdf5Dataset {
     /// 1s where it is not chunked.
     const std::vector<index_t>& chunk() const { return chunk_; }
     const Hdf5Storage& storage() const { return storage_; }
-    const RawFile& file() const { return file_; }
+    const RawFile& file() const { return place_.raw; }
     /// "file.h5:/name"
     const std::string& full_name() const { return full_name_; }
 
@@ -69,13 +70,20 @@ class Hdf5Dataset {
     [[noreturn]] void refuse(const std::string& reason) const;
 
   private:
-    void check_storage(hid_t properties);
+    void open(index_t cache_bytes);
+    /// `bytes_each` are those of an element in the file.
+    void check_storage(hid_t properties, std::size_t bytes_each);
     void check_filters(hid_t properties);
+    /// Makes float64 of integers of 64 bits, in place.
+    void widen(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+               void* samples) const;
 
-    const RawFile& file_;
+    Hdf5Place place_;
     Hdf5Id dataset_;
     std::string full_name_;
+    Hdf5Id read_type_;  // what HDF5 gives samples as
     PixelType type_ = PixelType::uint8;
+    WideInteger wide_ = WideInteger::none;
     std::vector<index_t> dims_;
     std::vector<index_t> chunk_;
     Hdf5Storage storage_;

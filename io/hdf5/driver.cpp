@@ -29,7 +29,6 @@ index_t samples_read = 0;             // bytes
 struct DriverFile {
     H5FD_t known{};
     const RawFile* file = nullptr;
-    std::unique_ptr<RawFile> own;  ///< of a file that another one links to
     haddr_t end_of_addresses = 0;
 };
 
@@ -58,10 +57,8 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
         if (info == nullptr) return nullptr;
         auto opened = std::make_unique<DriverFile>();
         opened->file = *static_cast<const RawFile* const*>(info);
-        if (opened->file->path() != name) {
-            opened->own = std::make_unique<RawFile>(name);
-            opened->file = opened->own.get();
-        }
+        // Hdf5Files follows links to other files.
+        if (opened->file->path() != name) return nullptr;
         return &opened.release()->known;
     });
 }

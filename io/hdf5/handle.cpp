@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <new>
 
@@ -109,6 +111,22 @@ std::string hdf5_reason() {
     const Reason reason = reason_on(H5E_DEFAULT);
     if (reason.memory && memory_is_short()) throw OutOfMemory(refused_memory);
     return reason.text.empty() ? no_reason : reason.text;
+}
+
+std::string hdf5_failure(const std::string& cure_of_damage) {
+    const std::string reason = hdf5_reason();
+    // Later versions of HDF5 write descriptions that this one does not know.
+    constexpr const char* newer[] = {"version", "unknown message", "unknown datatype"};
+    if (std::none_of(std::begin(newer), std::end(newer),
+                     [&](const char* words) { return reason.find(words) != std::string::npos; }))
+        return message(reason, "; ", cure_of_damage);
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned release = 0;
+    H5get_libversion(&major, &minor, &release);
+    return message(reason, "; it needs a newer HDF5 than ", major, ".", minor, ".", release,
+                   " or is damaged: write its datasets anew in Python, h5py.File(NEW, 'w')"
+                   ".create_dataset(NAME, data=h5py.File(OLD)[NAME][()])");
 }
 
 std::string hdf5_write_reason() {

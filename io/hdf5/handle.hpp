@@ -62,7 +62,11 @@ class Hdf5Id {
 /// The innermost reason of the last failed call, in HDF5's words. Throws what kept an input file
 /// from giving its bytes, if that was it (hdf5_driver.hpp), and OutOfMemory where memory is short.
 std::string hdf5_reason();
-/// The same of a file that is made: there, what HDF5 calls refused memory throws OutOfMemory.
+/// That reason and the cure, as "REASON; CURE". The cure is `cure_of_damage`, unless the file seems
+/// to need a newer HDF5.
+std::string hdf5_failure(const std::string& cure_of_damage);
+/// As hdf5_reason() for a file that is written: there, what HDF5 calls refused memory throws
+/// OutOfMemory.
 std::string hdf5_write_reason();
 
 }  // namespace convolume::io

@@ -2,6 +2,7 @@
 // Imaris: /DataSet/ResolutionLevel 0/TimePoint t/Channel c/Data, padded to whole chunks; sizes are
 // texts in attributes.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <sstream>
@@ -12,6 +13,9 @@
 
 namespace convolume::io {
 namespace {
+
+const std::string image_group = "DataSetInfo/Image";
+constexpr double rounding = 1e-12;  // relative, of extents divided by sizes
 
 struct ImarisName {
     int level = 0;
@@ -30,33 +34,58 @@ std::optional<ImarisName> parse_imaris_name(const std::string& name) {
     return parts;
 }
 
-double number_at(hid_t file, const std::string& path, const std::string& name) {
-    const auto text = text_attribute_at(file, path, name);
-    return text ? parse_number(*text).value_or(0) : 0;
+std::string text_at(const Hdf5Source& source, const std::string& path, const std::string& name) {
+    const Hdf5Id object = source.files.open_object(path);
+    return object ? text_attribute(object.get(), name).value_or("") : "";
 }
 
-/// The dataset's shape without its padding.
-void crop(const Hdf5Source& source, const std::string& dataset, ImageMetadata& metadata) {
+double number_at(const Hdf5Source& source, const std::string& path, const std::string& name) {
+    return parse_number(text_at(source, path, name)).value_or(0);
+}
+
+/// Sets the shape without the padding of the dataset. The sizes are beside it, and for the first
+/// level of the pyramid also in the description of the whole image.
+void crop(const Hdf5Source& source, const std::string& dataset, int level,
+          ImageMetadata& metadata) {
     const std::string group = dataset.substr(0, dataset.rfind('/'));
-    constexpr const char* names[] = {"ImageSizeZ", "ImageSizeY", "ImageSizeX"};
+    bool unknown = false;
     for (int axis = 0; axis < 3; ++axis) {
-        const double size = number_at(source.id, group, names[axis]);
-        if (size >= 1 && size < static_cast<double>(metadata.shape[axis]))
-            metadata.shape[axis] = static_cast<index_t>(size);
+        const std::string letter(1, "ZYX"[axis]);
+        const double beside = number_at(source, group, "ImageSize" + letter);
+        const double whole = level == 0 ? number_at(source, image_group, letter) : 0;
+        const double size = beside >= 1 ? beside : whole;
+        const auto stored = static_cast<double>(metadata.shape[axis]);
+        unknown = unknown || size < 1;
+        if (beside >= 1 && whole >= 1 && beside != whole)
+            metadata.notes.push_back(message("ImageSize", letter, " of /", group, " is ",
+                                             number_text(beside), ", but ", letter, " of /",
+                                             image_group, " is ", number_text(whole), ": ",
+                                             number_text(std::min(beside, stored)), " is taken"));
+        else if (size > stored)
+            metadata.notes.push_back(message("/", dataset, " holds ", number_text(stored),
+                                             " samples along ", letter,
+                                             ", but the image is said "
+                                             "to have ",
+                                             number_text(size)));
+        if (size >= 1 && size < stored) metadata.shape[axis] = static_cast<index_t>(size);
     }
+    if (unknown)
+        metadata.notes.push_back(message("the size of /", dataset,
+                                         " without its padding is not in the file: --crop can cut "
+                                         "it off"));
 }
 
 void read_calibration(const Hdf5Source& source, ImageMetadata& metadata) {
-    const std::string image = "DataSetInfo/Image";
-    metadata.unit = text_attribute_at(source.id, image, "Unit").value_or("um");
+    const std::string unit = text_at(source, image_group, "Unit");
+    metadata.unit = unit.empty() ? "um" : unit;
     const auto micrometers = micrometers_per(metadata.unit);
     for (int axis = 0; axis < 3 && micrometers; ++axis) {
         const std::string digit(1, static_cast<char>('2' - axis));
-        const double extent = number_at(source.id, image, "ExtMax" + digit) -
-                              number_at(source.id, image, "ExtMin" + digit);
+        const double extent = number_at(source, image_group, "ExtMax" + digit) -
+                              number_at(source, image_group, "ExtMin" + digit);
         if (extent > 0)
-            metadata.voxel_size_um[static_cast<std::size_t>(axis)] =
-                extent * *micrometers / static_cast<double>(metadata.shape[axis]);
+            metadata.voxel_size_um[static_cast<std::size_t>(axis)] = near_decimal(
+                extent * *micrometers / static_cast<double>(metadata.shape[axis]), rounding);
     }
 }
 
@@ -74,31 +103,37 @@ std::optional<std::uint32_t> color_of(const std::string& text) {
 
 }  // namespace
 
+bool is_of_imaris(const std::string& name) {
+    return name.starts_with("DataSet/") || name.starts_with("DataSetTimes/") ||
+           name.starts_with("DataSetInfo/") || name.starts_with("Thumbnail/");
+}
+
 std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
                                       const std::vector<std::string>& datasets) {
     std::vector<PlacedDataset> placed;
+    int level = 0;
     for (const std::string& name : datasets) {
         const auto parts = parse_imaris_name(name);
         // Levels above 0 are smaller copies: read when one is asked for.
         if (!parts || (parts->level > 0 && datasets.size() > 1)) continue;
         placed.push_back({parts->time, parts->channel, name});
+        level = parts->level;
     }
     if (placed.empty()) return std::nullopt;
     Hdf5Series series;
     place_datasets(source, placed, series);
     ImageMetadata& metadata = series.metadata;
     metadata.format = "Imaris HDF5";
-    crop(source, series.datasets[0], metadata);
+    crop(source, series.datasets[0], level, metadata);
     read_calibration(source, metadata);
     bool named = false;
     for (index_t c = 0; c < metadata.channels; ++c) {
         const auto number =
             parse_imaris_name(series.datasets[static_cast<std::size_t>(c)])->channel;
         const std::string group = "DataSetInfo/Channel " + std::to_string(number);
-        metadata.channel_names.push_back(text_attribute_at(source.id, group, "Name").value_or(""));
+        metadata.channel_names.push_back(text_at(source, group, "Name"));
         named = named || !metadata.channel_names.back().empty();
-        metadata.channel_colors.push_back(
-            color_of(text_attribute_at(source.id, group, "Color").value_or("")));
+        metadata.channel_colors.push_back(color_of(text_at(source, group, "Color")));
     }
     if (!named) metadata.channel_names.clear();
     return series;

@@ -2,13 +2,20 @@
 #include "io/hdf5/names.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "convolume/error.hpp"
+#include "io/hdf5/attributes.hpp"
+#include "io/hdf5/types.hpp"
 
 namespace convolume::io {
 namespace {
 
 constexpr std::size_t most_listed = 20;
+constexpr std::size_t most_compared = 1000;
+constexpr std::size_t most_linked_datasets = std::size_t{1} << 20;
+constexpr std::size_t deepest_links = 16;
+constexpr int most_groups = 100'000;
 
 std::string list_text(const std::vector<std::string>& datasets) {
     std::string text;
@@ -26,48 +33,136 @@ std::string plain_name(std::string name) {
     return name;
 }
 
-/// Whether a dataset of that name can be reached; H5Lexists wants every step of the way to exist.
-bool is_dataset(hid_t file, const std::string& name) {
-    for (auto slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
-        if (H5Lexists(file, name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
-    if (name.empty() || H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return false;
-    const Hdf5Id object(H5Oopen(file, name.c_str(), H5P_DEFAULT), H5Oclose);
+bool is_dataset(const Hdf5Source& source, const std::string& name) {
+    if (name.empty()) return false;
+    const Hdf5Id object = source.files.open_object(name);
     return object && H5Iget_type(object.get()) == H5I_DATASET;
 }
+
+/// Lists datasets of one file and, through its links, of others.
+class DatasetList {
+  public:
+    explicit DatasetList(const Hdf5Source& source) : files_(source.files) {}
+
+    std::vector<std::string> all() {
+        add_group({files_.id(), files_.main(), "/"}, "");
+        if (linked_) std::sort(names_.begin(), names_.end());
+        return std::move(names_);
+    }
+
+  private:
+    /// Adds the datasets below the group at `place`, whose name in the main file is `prefix`.
+    void add_group(const Hdf5Place& place, const std::string& prefix) {
+        const auto here = std::make_pair(&place.raw, place.name);
+        if (std::find(within_.begin(), within_.end(), here) != within_.end()) return;
+        if (within_.size() >= deepest_links) return;
+        if (++groups_ > most_groups) refuse();
+        within_.push_back(here);
+        for (const std::string& name : datasets_below(place)) add(prefix + name);
+        for (const std::string& name : files_.external_links(place)) add_link(prefix + name);
+        within_.pop_back();
+    }
+
+    void add_link(const std::string& name) {
+        linked_ = true;
+        std::optional<Hdf5Place> place;
+        try {
+            if (const auto found = files_.find(name)) place.emplace(*found);
+        } catch (const Error&) {  // the error is thrown when the dataset is needed
+            add(name);
+            return;
+        }
+        if (!place) return add(name);
+        const Hdf5Id object(H5Oopen(place->file, place->name.c_str(), H5P_DEFAULT), H5Oclose);
+        const H5I_type_t type = object ? H5Iget_type(object.get()) : H5I_DATASET;
+        if (type == H5I_DATASET) add(name);
+        if (type == H5I_GROUP) add_group(*place, name + "/");
+    }
+
+    void add(const std::string& name) {
+        if (linked_ && names_.size() >= most_linked_datasets) refuse();
+        names_.push_back(name);
+    }
+
+    [[noreturn]] void refuse() const {
+        const std::string& path = files_.main().path();
+        throw BadData(message(path, " leads to too many datasets by its links; give one as ", path,
+                              ":/NAME"));
+    }
+
+    static std::vector<std::string> datasets_below(const Hdf5Place& place) {
+        std::vector<std::string> names;
+        const auto keep = [](hid_t, const char* name, const H5O_info_t* info,
+                             void* list) -> herr_t {
+            try {
+                if (info->type == H5O_TYPE_DATASET)
+                    static_cast<std::vector<std::string>*>(list)->emplace_back(name);
+                return 0;
+            } catch (...) {
+                return -1;
+            }
+        };
+        if (H5Ovisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC, keep,
+                             &names, H5P_DEFAULT) < 0)
+            throw BadData(message("the datasets of ", place.raw.path(), " cannot be listed: ",
+                                  hdf5_failure("it is damaged, copy it again")));
+        return names;
+    }
+
+    Hdf5Files& files_;
+    std::vector<std::string> names_;
+    bool linked_ = false;
+    int groups_ = 0;
+    /// Groups that are being listed, by file and name.
+    std::vector<std::pair<const RawFile*, std::string>> within_;
+};
 
 }  // namespace
 
 std::vector<std::string> list_datasets(const Hdf5Source& source) {
-    std::vector<std::string> names;
-    const auto keep = [](hid_t, const char* name, const H5O_info_t* info, void* list) -> herr_t {
-        try {
-            if (info->type == H5O_TYPE_DATASET)
-                static_cast<std::vector<std::string>*>(list)->emplace_back(name);
-            return 0;
-        } catch (...) {
-            return -1;
-        }
-    };
-    if (H5Ovisit(source.id, H5_INDEX_NAME, H5_ITER_INC, keep, &names) < 0)
-        throw BadData(message("the datasets of ", source.file.path(), " cannot be listed: ",
-                              hdf5_reason(), "; it is damaged, copy it again"));
-    return names;
+    return DatasetList(source).all();
 }
 
 std::string named_dataset(const Hdf5Source& source, const std::string& name) {
     const std::string plain = plain_name(name);
-    if (!is_dataset(source.id, plain))
-        throw BadData(message(source.file.path(), " has no dataset ", name,
+    if (!is_dataset(source, plain))
+        throw BadData(message(source.files.main().path(), " has no dataset ", name,
                               "; it holds: ", list_text(list_datasets(source))));
     return plain;
 }
 
-std::string default_dataset(const Hdf5Source& source, const std::vector<std::string>& datasets) {
-    if (datasets.size() == 1) return datasets[0];
-    for (const char* usual : {"data", "t0/channel0", "Data", "exported_data"})
-        if (is_dataset(source.id, usual)) return usual;
-    throw BadData(message(source.file.path(), " does not say which dataset is meant; give one as ",
-                          source.file.path(), ":/NAME; it holds: ", list_text(datasets)));
+bool is_pixel_array(const Hdf5Source& source, const std::string& name, int least_dimensions) {
+    Hdf5Id dataset;
+    try {
+        dataset = source.files.open_object(name);
+    } catch (const Error&) {  // a link that leads nowhere
+        return false;
+    }
+    if (!dataset || H5Iget_type(dataset.get()) != H5I_DATASET) return false;
+    const Hdf5Id type(H5Dget_type(dataset.get()), H5Tclose);
+    const Hdf5Id space(H5Dget_space(dataset.get()), H5Sclose);
+    return type && space && H5Sget_simple_extent_ndims(space.get()) >= least_dimensions &&
+           pixel_type_of_hdf5(type.get()) &&
+           text_attribute(dataset.get(), "CLASS") != "DIMENSION_SCALE";
+}
+
+Hdf5Choice default_dataset(const Hdf5Source& source, const std::vector<std::string>& datasets,
+                           int least_dimensions) {
+    constexpr const char* usual_names[] = {"data", "t0/channel0", "Data", "exported_data"};
+    if (datasets.size() == 1) return {datasets[0], 0};
+    std::vector<std::string> arrays;
+    for (const std::string& name : datasets)
+        if (arrays.size() < most_compared && is_pixel_array(source, name, least_dimensions))
+            arrays.push_back(name);
+    for (const char* usual : usual_names)
+        if (is_pixel_array(source, usual, least_dimensions))
+            return {usual, std::max<std::size_t>(arrays.size(), 1) - 1};
+    if (arrays.size() == 1) return {arrays[0], 0};
+    for (const char* usual : usual_names)
+        if (is_dataset(source, usual)) return {usual, 0};
+    const std::string& path = source.files.main().path();
+    throw BadData(message(path, " does not say which dataset is meant; give one as ", path,
+                          ":/NAME; it holds: ", list_text(datasets)));
 }
 
 }  // namespace convolume::io

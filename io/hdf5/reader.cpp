@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "io/hdf5/reader.hpp"
+
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <mutex>
 
 #include "io/file_array.hpp"
 #include "io/formats.hpp"
-#include "io/hdf5/attributes.hpp"
+#include "io/hdf5/answers.hpp"
 #include "io/hdf5/chunks.hpp"
 #include "io/hdf5/driver.hpp"
 #include "io/hdf5/series.hpp"
@@ -15,25 +18,28 @@ namespace {
 
 class Hdf5Reader : public ImageReader {
   public:
-    Hdf5Reader(const PathSpec& spec, const OpenOptions& options) : raw_(spec.file) {
+    Hdf5Reader(const PathSpec& spec, const OpenOptions& options, const std::string& bdv_xml)
+        : files_(spec.file) {
         const Hdf5Lock lock;
         open_after_trial(
-            raw_, [&] { open(spec, options); },
+            files_.main(), [&] { open(spec.dataset, options, bdv_xml); },
             [&] {
                 datasets_.clear();
-                file_.close();
+                files_.close();
             });
     }
 
     ~Hdf5Reader() override {
         const Hdf5Lock lock;
         datasets_.clear();
-        file_.close();
     }
 
     const ImageMetadata& metadata() const override { return series_.metadata; }
     StackFormat format() const override { return stack_format(series_.metadata, piece_); }
-    void check_unchanged() const override { raw_.check_unchanged(); }
+    void check_unchanged() const override {
+        const Hdf5Lock lock;
+        files_.check_unchanged();
+    }
 
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         check_box(format(), t, c, box, target);
@@ -59,16 +65,13 @@ class Hdf5Reader : public ImageReader {
     }
 
   private:
-    void open(const PathSpec& spec, const OpenOptions& options) {
-        file_ = open_hdf5_input(raw_);
-        if (!file_)
-            throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
-                                  "; it is truncated, damaged or open for writing, copy it again"));
+    void open(const std::string& dataset, const OpenOptions& options, const std::string& bdv_xml) {
         try {
-            series_ = find_series({file_.get(), raw_}, spec.dataset, options.axes);
+            files_.open();
+            series_ = find_series({files_, bdv_xml}, dataset, options.axes);
             datasets_.resize(series_.datasets.size());
             tried_.resize(series_.datasets.size());
-            const Hdf5Dataset first(file_.get(), raw_, series_.datasets[0]);
+            const Hdf5Dataset first(files_, series_.datasets[0]);
             const Hdf5Volume volume = first.volume(series_.layout, 0, 0);
             for (int axis = 0; axis < 3; ++axis)
                 if (const int d = volume.dimension[static_cast<std::size_t>(axis)]; d >= 0)
@@ -76,7 +79,7 @@ class Hdf5Reader : public ImageReader {
             cache_ = std::make_unique<ChunkCache>(chunk_cache_bytes(first, volume));
             throw_failed_hdf5_read();  // of what is there or not, such as attributes
         } catch (...) {
-            file_.close();
+            files_.close();
             throw;
         }
     }
@@ -92,7 +95,7 @@ class Hdf5Reader : public ImageReader {
                 if (volume.dimension[static_cast<std::size_t>(axis)] == static_cast<int>(d))
                     array.strides[axis] = stride;
         }
-        read_array(raw_, array.from(box.begin, bytes_each), target);
+        read_array(data.file(), array.from(box.begin, bytes_each), target);
     }
 
     /// Opens the dataset, and closes the one opened first when many are open.
@@ -102,7 +105,7 @@ class Hdf5Reader : public ImageReader {
         const std::lock_guard own(mutex_);
         if (datasets_[place]) return datasets_[place];
         const Hdf5Lock lock;
-        auto data = std::make_shared<const Hdf5Dataset>(file_.get(), raw_, series_.datasets[place]);
+        auto data = std::make_shared<const Hdf5Dataset>(files_, series_.datasets[place]);
         if (!tried_[place]) data->try_chunks();
         tried_[place] = true;
         datasets_[place] = std::move(data);
@@ -114,8 +117,7 @@ class Hdf5Reader : public ImageReader {
         return datasets_[place];
     }
 
-    RawFile raw_;
-    Hdf5Id file_;
+    Hdf5Files files_;
     Hdf5Series series_;
     Shape3 piece_{1, 1, 1};
     std::mutex mutex_;
@@ -127,8 +129,14 @@ class Hdf5Reader : public ImageReader {
 
 }  // namespace
 
+std::unique_ptr<ImageReader> open_hdf5_file(const PathSpec& spec, const OpenOptions& options,
+                                            const std::string& bdv_xml) {
+    return std::make_unique<Hdf5Reader>(spec, options, bdv_xml);
+}
+
 std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions& options) {
-    return std::make_unique<Hdf5Reader>(spec, options);
+    return open_hdf5_file(spec, options,
+                          std::filesystem::path(spec.file).replace_extension(".xml").string());
 }
 
 }  // namespace convolume::io

@@ -16,16 +16,30 @@ struct Hdf5Series {
     AxisLayout layout;  ///< of each dataset
 };
 
-/// A series of the BigDataViewer or Imaris layout among `datasets`, if their names are of that
-/// kind. Throw BadData when they are, but contradict each other.
+/// A series of the layout of BigDataViewer, Imaris or Fiji's HDF5 plug-in among `datasets`, if
+/// their names are of that kind. Throw BadData if they are, but contradict each other.
 std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
                                    const std::vector<std::string>& datasets);
 std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
                                       const std::vector<std::string>& datasets);
+std::optional<Hdf5Series> find_fiji(const Hdf5Source& source,
+                                    const std::vector<std::string>& datasets);
+
+/// Whether `name` belongs to the layout: volumes, smaller copies of them, tables.
+bool is_of_bdv(const std::string& name);
+bool is_bdv_table(const std::string& name);
+bool is_of_imaris(const std::string& name);
+
+/// The image in one dataset that belongs to no layout.
+Hdf5Series plain_series(const Hdf5Source& source, const std::string& name, const std::string& axes);
 
 /// The series of `dataset`, or of the file when that is empty (see open_image()).
 Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset,
                        const std::string& axes);
+
+/// Reads element_size_um, frame_interval_s, scale_factor, add_offset and channel_names of a
+/// dataset, its unit, and its other texts.
+void read_attributes(const Hdf5Dataset& dataset, ImageMetadata& metadata);
 
 /// A dataset of a layout with one for each time and channel.
 struct PlacedDataset {

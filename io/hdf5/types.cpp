@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/hdf5/types.hpp"
 
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace convolume::io {
 namespace {
@@ -44,9 +46,41 @@ std::optional<PixelType> complex_type(hid_t compound) {
     const Hdf5Id real(H5Tget_member_type(compound, 0), H5Tclose);
     const Hdf5Id imaginary(H5Tget_member_type(compound, 1), H5Tclose);
     if (!real || !imaginary || H5Tequal(real.get(), imaginary.get()) <= 0) return std::nullopt;
+    if (H5Tget_class(real.get()) != H5T_FLOAT || H5Tget_size(real.get()) < 4) return std::nullopt;
     const auto part = pixel_type_of_hdf5(real.get());
     if (part == PixelType::float32) return PixelType::complex64;
     if (part == PixelType::float64) return PixelType::complex128;
+    return std::nullopt;
+}
+
+/// Enumerations are their numbers; booleans of h5py are an enumeration of int8.
+std::optional<PixelType> enumeration_type(hid_t enumeration) {
+    const Hdf5Id number(H5Tget_super(enumeration), H5Tclose);
+    if (!number || H5Tget_class(number.get()) != H5T_INTEGER || H5Tget_size(number.get()) != 1)
+        return std::nullopt;
+    const int members = H5Tget_nmembers(enumeration);
+    for (int i = 0; i < members; ++i) {
+        signed char value = 0;
+        if (H5Tget_member_value(enumeration, static_cast<unsigned>(i), &value) < 0)
+            return std::nullopt;
+        if (value < 0 && H5Tget_sign(number.get()) == H5T_SGN_2) return PixelType::int8;
+    }
+    return PixelType::uint8;
+}
+
+template <class Integer>
+std::optional<WideValue> widen(void* samples, std::size_t elements) {
+    constexpr Integer most = Integer{1} << 53;
+    auto* bytes = static_cast<char*>(samples);
+    for (std::size_t i = 0; i < elements; ++i, bytes += sizeof(Integer)) {
+        Integer integer = 0;
+        std::memcpy(&integer, bytes, sizeof integer);
+        bool exact = integer <= most;
+        if constexpr (std::is_signed_v<Integer>) exact = exact && integer >= -most;
+        if (!exact) return WideValue{i, std::to_string(integer)};
+        const auto number = static_cast<double>(integer);
+        std::memcpy(bytes, &number, sizeof number);
+    }
     return std::nullopt;
 }
 
@@ -65,7 +99,28 @@ Hdf5Id memory_type(PixelType type) {
     return type_of_numbers(type, native_number(type));
 }
 
+WideInteger wide_integer(hid_t file_type) {
+    if (H5Tget_class(file_type) != H5T_INTEGER || H5Tget_size(file_type) != 8)
+        return WideInteger::none;
+    return H5Tget_sign(file_type) == H5T_SGN_2 ? WideInteger::int64 : WideInteger::uint64;
+}
+
+std::optional<WideValue> widen_integers(void* samples, std::size_t elements, WideInteger type) {
+    if (type == WideInteger::none) return std::nullopt;
+    return type == WideInteger::int64 ? widen<std::int64_t>(samples, elements)
+                                      : widen<std::uint64_t>(samples, elements);
+}
+
+Hdf5Id reading_type(hid_t file_type, PixelType type) {
+    // HDF5 converts no enumerations to numbers.
+    if (H5Tget_class(file_type) == H5T_ENUM) return {H5Tcopy(file_type), H5Tclose};
+    const WideInteger wide = wide_integer(file_type);
+    if (wide == WideInteger::none) return memory_type(type);
+    return {H5Tcopy(wide == WideInteger::int64 ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64), H5Tclose};
+}
+
 std::optional<bool> stored_swapped(hid_t file_type, PixelType type) {
+    if (H5Tget_class(file_type) == H5T_ENUM) return false;  // of one byte
     if (H5Tequal(file_type, memory_type(type).get()) > 0) return false;
     const Hdf5Id number(H5Tcopy(native_number(type)), H5Tclose);
     const H5T_order_t other =
@@ -83,12 +138,15 @@ std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type) {
             if (bytes == 1) return is_signed ? PixelType::int8 : PixelType::uint8;
             if (bytes == 2) return is_signed ? PixelType::int16 : PixelType::uint16;
             if (bytes == 4) return is_signed ? PixelType::int32 : PixelType::uint32;
+            if (bytes == 8) return PixelType::float64;
             return std::nullopt;
         }
         case H5T_FLOAT:
-            if (bytes == 4) return PixelType::float32;
+            if (bytes == 2 || bytes == 4) return PixelType::float32;
             if (bytes == 8) return PixelType::float64;
             return std::nullopt;
+        case H5T_ENUM:
+            return enumeration_type(file_type);
         case H5T_COMPOUND:
             return complex_type(file_type);
         default:

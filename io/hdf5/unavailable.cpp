@@ -19,6 +19,13 @@ std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions&)
     refuse(spec.file);
 }
 
+std::unique_ptr<ImageReader> open_bdv_xml(const PathSpec& spec, const OpenOptions&) {
+    throw Unavailable(message(spec.file,
+                              " is an XML file and convolume was built without HDF5, whose images "
+                              "such files describe; install libhdf5-dev, libdeflate-dev and "
+                              "libpugixml-dev, then build it again"));
+}
+
 std::unique_ptr<ImageWriter> create_hdf5(const PathSpec& spec, const ImageMetadata&,
                                          const CreateOptions&) {
     refuse(spec.file);

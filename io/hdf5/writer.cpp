@@ -17,7 +17,8 @@ namespace {
 constexpr index_t chunk_bytes = index_t{1} << 20;
 constexpr index_t chunk_edge = 256;
 constexpr int deflate_level = 4;
-constexpr std::size_t longest_attribute = 60000;  // HDF5's own limit is 64 KiB
+constexpr std::size_t longest_attribute = 60000;                    // HDF5's own limit is 64 KiB
+constexpr std::size_t most_channel_names = longest_attribute / 16;  // bytes of a text's place
 
 /// Blocks of about 1 MiB and at most 256×256 in a plane, that divide the axes evenly.
 Shape3 chunk_shape(const Shape3& shape, PixelType type) {
@@ -138,6 +139,10 @@ class Hdf5Writer : public ImageWriter {
             write_number_attribute(output_.dataset(), "add_offset", H5T_IEEE_F64LE,
                                    {metadata_.scaling->offset});
         }
+        const std::vector<std::string>& names = metadata_.channel_names;
+        if (static_cast<index_t>(names.size()) == metadata_.channels &&
+            names.size() <= most_channel_names)
+            write_text_list_attribute(output_.dataset(), "channel_names", names);
         std::map<std::string, std::string> texts = metadata_.text;
         texts["axistags"] = axis_tags(stack_);
         if (!metadata_.unit.empty()) texts["unit"] = metadata_.unit;

@@ -105,7 +105,9 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
                                           const OpenSignalOptions& options) {
     const PathSpec spec = parse_path(path);
     const auto named = stored_type_of_name(spec.file);
-    const FileKind kind = named ? FileKind::other : kind_of(RawFile(spec.file));
+    const FileKind content = named ? FileKind::other : kind_of(RawFile(spec.file));
+    // Raw samples may look like the beginning of XML.
+    const FileKind kind = content == FileKind::xml ? FileKind::other : content;
     const bool wav = !named && kind == FileKind::other && is_wav(RawFile(spec.file));
     if (kind != FileKind::other || wav) refuse_raw_options(spec.file, options);
     if (kind == FileKind::hdf5) return open_hdf5_signal(spec);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals in datasets of HDF5 files.
 
+#include "io/hdf5/answers.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/hdf5/driver.hpp"
@@ -27,20 +28,20 @@ std::vector<hsize_t> range_counts(const std::vector<index_t>& dims, index_t coun
 
 class Hdf5SignalReader : public SignalReader {
   public:
-    explicit Hdf5SignalReader(const PathSpec& spec) : raw_(spec.file) {
+    explicit Hdf5SignalReader(const PathSpec& spec) : files_(spec.file) {
         const Hdf5Lock lock;
         open_after_trial(
-            raw_, [&] { open(spec); },
+            files_.main(), [&] { open(spec.dataset); },
             [&] {
                 dataset_.reset();
-                file_.close();
+                files_.close();
             });
         info_ = {"HDF5", dataset_->type(), dataset_->dims()};
         try {
             dataset_->try_chunks();
         } catch (...) {
             dataset_.reset();
-            file_.close();
+            files_.close();
             throw;
         }
     }
@@ -48,7 +49,6 @@ class Hdf5SignalReader : public SignalReader {
     ~Hdf5SignalReader() override {
         const Hdf5Lock lock;
         dataset_.reset();
-        file_.close();
     }
 
     const SignalInfo& info() const override { return info_; }
@@ -63,30 +63,26 @@ class Hdf5SignalReader : public SignalReader {
             dataset_->read_box(start, counts, to);
         else
             dataset_->read_box_in_helper(start, counts, to);
-        raw_.check_unchanged();
+        files_.check_unchanged();
     }
 
   private:
-    void open(const PathSpec& spec) {
-        file_ = open_hdf5_input(raw_);
-        if (!file_)
-            throw BadData(message(spec.file, " cannot be read as HDF5: ", hdf5_reason(),
-                                  "; it is truncated, damaged or open for writing, copy it again"));
+    void open(const std::string& dataset) {
         try {
-            const Hdf5Source source{file_.get(), raw_};
-            const std::string name = spec.dataset.empty()
-                                         ? default_dataset(source, list_datasets(source))
-                                         : named_dataset(source, spec.dataset);
-            dataset_.emplace(source.id, raw_, name, true);
+            files_.open();
+            const Hdf5Source source{files_, ""};
+            const std::string name = dataset.empty()
+                                         ? default_dataset(source, list_datasets(source), 1).name
+                                         : named_dataset(source, dataset);
+            dataset_.emplace(files_, name, true);
             throw_failed_hdf5_read();
         } catch (...) {
-            file_.close();
+            files_.close();
             throw;
         }
     }
 
-    RawFile raw_;
-    Hdf5Id file_;
+    Hdf5Files files_;
     std::optional<Hdf5Dataset> dataset_;
     SignalInfo info_;
 };

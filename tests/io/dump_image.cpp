@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dump_image IMAGE RAW [AXES]: the pixels as t, c, z, y, x to RAW, what the reader knows as JSON to
-// stdout.
+// dump_image IMAGE RAW [AXES [contain]]: writes the pixels as t, c, z, y, x to RAW, and what the
+// reader knows as JSON to stdout. With `contain`, damage is contained (contain_damage()).
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 int main(int argc, char** argv) try {
     using namespace convolume;
     if (argc < 3) return 2;
+    io::contain_damage(argc > 5);
     const auto reader = io::open_image(argv[1], {argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : ""});
     const io::ImageMetadata& m = reader->metadata();
     std::ofstream raw(argv[2], std::ios::binary);
@@ -28,14 +29,15 @@ int main(int argc, char** argv) try {
         {"unit", m.unit},
         {"shape", {m.frames, m.channels, m.shape.z, m.shape.y, m.shape.x}},
         {"channels", m.channel_names},
-        {"interval", m.frame_interval_s ? nlohmann::json(*m.frame_interval_s) : nlohmann::json()},
         {"notes", m.notes},
+        {"interval", m.frame_interval_s ? nlohmann::json(*m.frame_interval_s) : nlohmann::json()},
         {"images", m.images},
         {"image", m.image},
         {"image_name", m.image_name},
         {"voxel", nlohmann::json::array()}};
     for (const auto& size : m.voxel_size_um)
         json["voxel"].push_back(size ? nlohmann::json(*size) : nlohmann::json());
+    reader->check_unchanged();
     std::cout << json.dump() << '\n';
     return raw ? 0 : 1;
 } catch (const std::exception& error) {

@@ -42,7 +42,7 @@ using io::ImageMetadata;
 [[maybe_unused]] void read_bdv(const std::string& text) {
     pugi::xml_document document;
     if (document.load_buffer(text.data(), text.size()))
-        static_cast<void>(io::bdv_voxel(document, 0));
+        static_cast<void>(io::read_bdv_xml(document));
 }
 
 }  // namespace

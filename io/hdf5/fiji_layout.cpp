@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fiji's HDF5 plug-in: /t0/channel0, /t0/channel1, … for each time and channel. A stack of one
+// plane has two dimensions.
+
+#include <cstdio>
+
+#include "io/hdf5/attributes.hpp"
+#include "io/hdf5/series.hpp"
+
+namespace convolume::io {
+namespace {
+
+std::optional<PlacedDataset> parse_fiji_name(const std::string& name) {
+    int time = 0;
+    int channel = 0;
+    int length = -1;
+    if (std::sscanf(name.c_str(), "t%9d/channel%9d%n", &time, &channel, &length) != 2 ||
+        length != static_cast<int>(name.size()) || time < 0 || channel < 0)
+        return std::nullopt;
+    return PlacedDataset{time, channel, name};
+}
+
+/// RGB images are stored with a last dimension of three colors.
+std::string axes_of_colors(const Hdf5Dataset& dataset) {
+    const std::size_t rank = dataset.dims().size();
+    const bool colors =
+        dataset.type() == PixelType::uint8 && rank >= 3 && rank <= 4 && dataset.dims().back() == 3;
+    return !colors ? "" : rank == 4 ? "ZYXC" : "YXC";
+}
+
+/// Notes datasets whose voxels have other sizes than those of the first.
+void compare_sizes(const Hdf5Source& source, Hdf5Series& series) {
+    std::vector<double> first;
+    for (const std::string& name : series.datasets) {
+        const Hdf5Id dataset = source.files.open_object(name);
+        const std::vector<double> sizes = number_attribute(dataset.get(), "element_size_um");
+        if (&name == &series.datasets.front()) first = sizes;
+        if (sizes == first) continue;
+        series.metadata.notes.push_back(message("/", name, " has another element_size_um than /",
+                                                series.datasets.front(), ", which is taken"));
+        return;
+    }
+}
+
+}  // namespace
+
+std::optional<Hdf5Series> find_fiji(const Hdf5Source& source,
+                                    const std::vector<std::string>& datasets) {
+    std::vector<PlacedDataset> placed;
+    for (const std::string& name : datasets)
+        if (const auto parts = parse_fiji_name(name)) placed.push_back(*parts);
+    if (placed.empty() || is_pixel_array(source, "data", 2)) return std::nullopt;
+    const Hdf5Dataset first(source.files, placed.front().name);
+    const std::string colors = axes_of_colors(first);
+    Hdf5Series series;
+    if (placed.size() == 1) {
+        series = plain_series(source, placed.front().name, colors);
+    } else {
+        place_datasets(source, placed, series);
+        series.metadata.format = "Fiji HDF5";
+        read_attributes(first, series.metadata);
+        series.metadata.channel_names.clear();
+        compare_sizes(source, series);
+    }
+    if (!colors.empty())
+        series.metadata.notes.push_back(
+            message("the last dimension of ", first.full_name(), ", 3, is ",
+                    placed.size() == 1 ? "taken for" : "not taken for",
+                    " the colors of an RGB image; --axes decides for a dataset that is named"));
+    return series;
+}
+
+}  // namespace convolume::io
