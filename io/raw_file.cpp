@@ -28,8 +28,9 @@ RawFile::RawFile(const std::string& path) : path_(path) {
         throw BadData(message(path, " is empty (0 bytes); write or copy it again"));
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0)
-        throw InputNotFound(
-            message("cannot open ", path, ": ", std::strerror(errno), "; check its permissions"));
+        throw InputNotFound(message(
+            "cannot open ", path, ": ", std::strerror(errno),
+            errno == EMFILE ? "; raise the limit by ulimit -n" : "; check its permissions"));
     // What is remembered is of the file that is open, whatever has the name now.
     if (::fstat(descriptor_, &status) != 0 || status.st_size == 0) {
         ::close(descriptor_);

@@ -115,11 +115,11 @@ class CONVOLUME_API ImageReader : public ImageSource {
     virtual void check_unchanged() const = 0;
 };
 
-/// Opens `path` by its content ("file.h5:/dataset" for HDF5). Throws InputNotFound, BadData
-/// (corrupt or unsupported; sizes are checked against the file's size before anything is
-/// allocated), or Unavailable (format not built in). Without a dataset, HDF5 files give
-/// BigDataViewer or Imaris stacks whole, else their only dataset, or /data, /t0/channel0, /Data,
-/// /exported_data.
+/// Opens `path` by its content ("file.h5:/dataset" for HDF5; BigDataViewer's XML opens the HDF5
+/// file that it names). Throws InputNotFound, BadData (corrupt or unsupported; sizes are checked
+/// against the file's size before anything is allocated), or Unavailable (format not built in).
+/// Without a dataset, HDF5 files give stacks of BigDataViewer, Imaris or Fiji's plug-in whole, else
+/// /data, /t0/channel0, /Data, /exported_data, or their only array of pixels.
 CONVOLUME_API std::unique_ptr<ImageReader> open_image(const std::string& path,
                                                       const OpenOptions& options = {});
 

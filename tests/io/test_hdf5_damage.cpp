@@ -275,4 +275,25 @@ TEST_CASE("HDF5's attributes are the same where a helper process reads them", "[
         CHECK(reader->metadata().voxel_size_um[axis] == 0.5 / static_cast<double>(1 << axis));
 }
 
+TEST_CASE("HDF5 files that are linked to may not change while they are read", "[io][hdf5]") {
+    const TempFolder folder;
+    io::ImageMetadata m;
+    m.shape = {4, 16, 16};
+    write_image(folder / "linked.h5", m, 1);
+    const hid_t file =
+        H5Fcreate((folder / "a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    REQUIRE(H5Lcreate_external("linked.h5", "/data", file, "image", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    auto reader = io::open_image(folder / "a.h5");
+    CHECK(same_bytes(read_channel(*reader), random_volume(m.shape, m.type, 1)));
+    reader->check_unchanged();
+    const std::string bytes = read_bytes(folder / "linked.h5");
+    write_bytes(folder / "linked.h5", bytes.substr(0, bytes.size() / 2));
+    CHECK_THROWS_AS(reader->check_unchanged(), IoError);
+    CHECK_THROWS_AS(read_channel(*reader), IoError);
+    reader.reset();
+    const std::string refused = refusal<BadData>(folder / "a.h5");
+    CHECK(mentions(refused, "linked.h5"));
+}
+
 }  // namespace convolume::testing

@@ -296,4 +296,13 @@ TEST_CASE("signals in chunked, compressed datasets of other programs", "[io][sig
 }
 #endif
 
+TEST_CASE("Raw signals may begin as XML does", "[io][signal]") {
+    const TempFolder folder;
+    write_bytes(folder / "a.bin", "<?xml?>!");
+    io::OpenSignalOptions options;
+    options.raw_type = io::parse_stored_type("u8");
+    const auto reader = io::open_signal(folder / "a.bin", options);
+    CHECK(reader->info().samples() == 8);
+}
+
 }  // namespace convolume::testing

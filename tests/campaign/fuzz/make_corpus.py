@@ -64,6 +64,35 @@ for version in ("earliest", "latest"):
         image.attrs.update({"Unit": letters("um"), **{f"ExtMin{axis}": letters("0") for axis in "012"},
                             **{f"ExtMax{axis}": letters("2.5") for axis in "012"}})
         file.create_group("DataSetInfo/Channel 0").attrs.update({"Name": letters("a"), "Color": letters("1 0.5 0")})
+    with h5py.File(path("hdf5", f"fiji_{version}.h5"), "w", libver=version) as file:
+        for name in ("t0/channel0", "t0/channel1"):
+            file.create_dataset(name, data=samples).attrs["element_size_um"] = [0.3, 0.1, 0.1]
+        file["mask"] = samples > 20
+    with h5py.File(path("hdf5", f"scales_{version}.h5"), "w", libver=version) as file:
+        data = file.create_dataset("image", data=samples)
+        for i, name in enumerate("zyx"):
+            file[name] = np.arange(samples.shape[i]) * 0.5
+            file[name].make_scale(name)
+            file[name].attrs["units"] = "um"
+            data.dims[i].attach_scale(file[name])
+            data.dims[i].label = name
+        data.attrs["channel_names"] = ["a"]
+    with h5py.File(path("hdf5", f"types_{version}.h5"), "w", libver=version) as file:
+        data = file.create_dataset("data", data=samples.astype("i8"), chunks=(1, 3, 5))
+        data.attrs["axistags"] = '{"axes": [{"key": "z", "resolution": 0.5}, {"key": "y"}, {"key": "x"}]}'
+        data.attrs["axis_units"] = '{"z": "um"}'
+    for kind in ("f2", "?"):
+        with h5py.File(path("hdf5", f"{'half' if kind == 'f2' else 'bool'}_{version}.h5"), "w", libver=version) as file:
+            file["data"] = samples.astype(kind)
+    # A file that is read has a name such as /proc/self/fd/7: some of these links lead to the file itself.
+    with h5py.File(path("hdf5", f"links_{version}.h5"), "w", libver=version) as file:
+        file["s00/resolutions"] = [[1.0, 1.0, 1.0]]
+        file["s00"].attrs["dataType"] = "int16"
+        file["data"] = samples.astype("i2")
+        for number in range(3, 13):
+            file[f"linked{number}"] = h5py.ExternalLink(str(number), "/data")
+            file[f"group{number}"] = h5py.ExternalLink(str(number), "/")
+        file["soft"] = h5py.SoftLink("/group7/data")
 # Found by fuzzing: HDF5 reads beyond an attribute's memory, or memory that it has freed.
 for number, packed in enumerate((
     "eNrtVblOw0AQfbuOg0kIYM4QjoT7hoDDXQSkBKUCBBR0SSRcIBEaghRRU8AnwBfwC/wBPR9kxngWxRYIWpBf8zSzsztj6c3zQ6mwn4ilYnBh"
@@ -102,6 +131,10 @@ write_texts("description", [
 write_texts("bdv", ["""<?xml version="1.0" encoding="UTF-8"?>
 <SpimData version="0.2"><BasePath type="relative">.</BasePath><SequenceDescription><ViewSetups><ViewSetup><id>0</id>
 <size>5 6 2</size><voxelSize><unit>um</unit><size>0.1 0.1 0.3</size></voxelSize></ViewSetup></ViewSetups>
+</SequenceDescription></SpimData>""", """<SpimData><BasePath type="relative">.</BasePath><SequenceDescription>
+<ImageLoader format="bdv.hdf5"><hdf5 type="relative">a.h5</hdf5></ImageLoader><ViewSetups><ViewSetup><id>0</id>
+<name>a</name><voxelSize><unit>um</unit><size>0.1 0.1 0.3</size></voxelSize><attributes><channel>0</channel><angle>1</angle>
+</attributes></ViewSetup><Attributes name="channel"><Channel><id>0</id><name>GFP</name></Channel></Attributes></ViewSetups>
 </SequenceDescription></SpimData>"""])
 # The first letter chooses the parser: see fuzz_text.cpp.
 write_texts("text", ("a8G", "a1.5GiB", "breflect", "bconstant:3", "ccenter", "c3,4,5", "duint16", "eci16",
