@@ -133,8 +133,9 @@ write_texts("bdv", ["""<?xml version="1.0" encoding="UTF-8"?>
 <size>5 6 2</size><voxelSize><unit>um</unit><size>0.1 0.1 0.3</size></voxelSize></ViewSetup></ViewSetups>
 </SequenceDescription></SpimData>""", """<SpimData><BasePath type="relative">.</BasePath><SequenceDescription>
 <ImageLoader format="bdv.hdf5"><hdf5 type="relative">a.h5</hdf5></ImageLoader><ViewSetups><ViewSetup><id>0</id>
-<name>a</name><voxelSize><unit>um</unit><size>0.1 0.1 0.3</size></voxelSize><attributes><channel>0</channel><angle>1</angle>
-</attributes></ViewSetup><Attributes name="channel"><Channel><id>0</id><name>GFP</name></Channel></Attributes></ViewSetups>
+<name>a</name><voxelSize><unit>um</unit><size>0.1 0.1 0.3</size></voxelSize>
+<attributes><channel>0</channel><angle>1</angle></attributes>
+</ViewSetup><Attributes name="channel"><Channel><id>0</id><name>GFP</name></Channel></Attributes></ViewSetups>
 </SequenceDescription></SpimData>"""])
 # The first letter chooses the parser: see fuzz_text.cpp.
 write_texts("text", ("a8G", "a1.5GiB", "breflect", "bconstant:3", "ccenter", "c3,4,5", "duint16", "eci16",
