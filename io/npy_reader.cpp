@@ -19,6 +19,9 @@ class NpyReader : public ImageReader {
         metadata_.format = "NPY";
         metadata_.type = header_.type;
         set_extents(metadata_, layout_);
+        if (layout_.assumed && layout_.axes.size() > 3)
+            metadata_.notes.push_back(message("NPY files do not name their axes; ", layout_.axes,
+                                              " are assumed, --axes gives others"));
     }
 
     const ImageMetadata& metadata() const override { return metadata_; }

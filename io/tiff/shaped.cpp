@@ -35,6 +35,8 @@ bool drop_page_dimensions(ShapedText& text, const TiffPage& page) {
     if (!text.axes.empty() && page.samples > 1) {
         const char letter = page.planar ? text.axes[dims.size()] : text.axes.back();
         if (page.planar && is_stack_axis(letter)) text.sample_axis = letter;
+    } else if (page.planar && dims.empty()) {
+        text.sample_axis = 'Z';  // arrays of 3 or 4 planes become one page; colors lie side by side
     }
     text.axes.resize(std::min(text.axes.size(), dims.size()));
     return true;
@@ -175,6 +177,7 @@ std::optional<ShapedText> parse_shaped(const std::string& description, const Tif
     if (json.contains("axes") && json["axes"].is_string())
         text.axes = json["axes"].get<std::string>();
     if (text.axes.size() != text.dims.size()) text.axes.clear();
+    text.has_axes = !text.axes.empty();
     if (json.contains("unit") && json["unit"].is_string())
         text.unit = utf8_from_imagej(json["unit"].get<std::string>());
     if (json.contains("spacing") && json["spacing"].is_number())
@@ -188,6 +191,15 @@ std::optional<TiffStack> read_shaped(TiffSource& source, ImageMetadata& metadata
     std::vector<ShapedImage> images = search.find();
     if (images.empty()) return std::nullopt;
     metadata.format = "TIFF";
+    // Pages that were appended one by one, each with a text of its own, are a plain stack.
+    const bool are_single = std::all_of(images.begin(), images.end(), [](const ShapedImage& image) {
+        return image.stack.planes() == 1 && image.stack.unclear.empty();
+    });
+    if (are_single && images.size() > 1 && images.size() == source.full.size()) {
+        TiffStack stack = read_plain(source, metadata);
+        metadata.text.erase("ImageDescription");
+        return stack;
+    }
     std::vector<std::string> names;
     for (const ShapedImage& image : images) names.push_back(image.name);
     const index_t chosen = choose_image(names, source.options, 0, source.file.path(), metadata);
@@ -195,12 +207,16 @@ std::optional<TiffStack> read_shaped(TiffSource& source, ImageMetadata& metadata
     read_plain_calibration(source, metadata);
     set_calibration(image.text, source.pixels_per_unit, metadata);
     image.stack.has_other_pages = images.size() > 1;
-    const TiffPage& page = source.first_page();
-    if (page.planar && image.text.sample_axis == 'S' && source.options.axes.empty())
-        metadata.notes.push_back(message("the ", page.samples,
-                                         " samples of a page are read as colors; --axes ZYX reads "
-                                         "them as planes"));
-    if (search.is_assumed_ && source.options.axes.empty() && image.stack.unclear.empty())
+    const auto first = static_cast<std::size_t>(image.stack.first_page);
+    const TiffPage& page = source.pages[static_cast<std::size_t>(source.full[first])];
+    const bool is_asked = !source.options.axes.empty();
+    if (page.planar && !image.text.has_axes && !is_asked)
+        metadata.notes.push_back(
+            image.text.sample_axis == 'Z'
+                ? message("the file does not say whether its ", page.samples,
+                          " planes are colors; they are read along z, --axes CYX reads channels")
+                : message("the ", page.samples, " samples of a page are read as colors"));
+    if (search.is_assumed_ && !is_asked && image.stack.unclear.empty())
         metadata.notes.push_back(message("the file does not name its axes; ", image.stack.axes,
                                          "YX are assumed, --axes gives others"));
     return std::move(image.stack);

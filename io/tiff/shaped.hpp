@@ -16,6 +16,7 @@ namespace convolume::io {
 struct ShapedText {
     std::vector<index_t> dims;  ///< without those of one page
     std::string axes;           ///< one letter for each of `dims`; empty: the text has none
+    bool has_axes = false;      ///< the text names axes, those of a page included
     char sample_axis = 'S';     ///< letter of the samples of a page
     std::string unit;           ///< as the text has it; may be empty
     std::optional<double> spacing;

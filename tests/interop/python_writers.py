@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TIFF files that other Python packages write."""
+from dataclasses import replace
+
 import numpy as np
 from registry import WRITERS
 from specimen import COLUMNS, ROWS, ForeignFile, Specimen, file_name, make_specimen
@@ -65,7 +67,8 @@ def pillow_files(folder):
     specimen = make_specimen("YX", "uint8", UNKNOWN)
     path = file_name(folder, "pillow_bits", extension=".tif")
     Image.fromarray(specimen.arranged("YX") > 127).save(path, compression="group4")
-    yield ForeignFile("Pillow", "YX, 1 bit, CCITT group 4", path, specimen, refused_with="1-bit")
+    bits = replace(specimen, pixels=(specimen.pixels > 127).astype("uint8"))
+    yield ForeignFile("Pillow", "YX, 1 bit, CCITT group 4", path, bits)
     path = file_name(folder, "pillow_jpeg", extension=".tif")
     color = np.zeros((ROWS, COLUMNS, 3), np.uint8)
     Image.fromarray(color).save(path, compression="jpeg")

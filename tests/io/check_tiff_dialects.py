@@ -151,9 +151,16 @@ def shaped(folder):
             with tifffile.TiffFile(file) as tif:
                 check(len(tif.pages) == 1 and tif.pages[0].samplesperpixel == planes, "tifffile writes planes as samples")
             expect(f"{planes} planes along {letter} in one page", file, moved(b), voxel=[0.3, 0.1, 0.1], notes=[])
+        tifffile.imwrite(file, b)
+        expect(f"{planes} planes in one page without axes", file, b[None, None], notes=["along z", "--axes CYX"])
+        expect(f"{planes} planes in one page as channels", file, b[None, :, None], axes="CYX", notes=[])
         tifffile.imwrite(file, b, photometric="rgb", planarconfig="separate", metadata=None)
         expect("colors", file, b[None, :, None])
         expect("colors as planes", file, b[None, None], axes="ZYX")
+    with tifffile.TiffWriter(file) as tif:
+        for page in a[0, 0, 0]:
+            tif.write(page, photometric="minisblack")
+    expect("pages appended one by one", file, a[0, 0, 0][None, None], notes=["3 pages", "--axes"], images=1)
     with tifffile.TiffWriter(file) as tif:
         tif.write(a[0, 0, 0], photometric="minisblack", metadata={"axes": "ZYX"})
         tif.write(stack(5, 4, 4), photometric="minisblack", metadata={"axes": "TYX"})
