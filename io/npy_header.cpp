@@ -5,7 +5,9 @@
 #include <bit>
 #include <charconv>
 
+#include "convolume/error.hpp"
 #include "io/axis_layout.hpp"
+#include "io/strided.hpp"
 
 namespace convolume::io {
 namespace {
@@ -30,7 +32,7 @@ std::string_view value_after(const RawFile& file, std::string_view header, const
     refuse(file, "no '" + key + "' in its header");
 }
 
-void parse_type(const RawFile& file, std::string_view text, bool allow_wide, NpyHeader& header) {
+void parse_type(const RawFile& file, std::string_view text, NpyHeader& header) {
     const std::string name(text.substr(0, std::min<std::size_t>(text.size(), 12)));
     if (name.size() < 5 || (name[0] != '\'' && name[0] != '"') ||
         name.find(name[0], 1) == std::string::npos)
@@ -44,11 +46,13 @@ void parse_type(const RawFile& file, std::string_view text, bool allow_wide, Npy
         {"c8", PixelType::complex64}, {"c16", PixelType::complex128}};
     header.swapped = code[0] == (std::endian::native == std::endian::little ? '>' : '<');
     const std::string suffix = code.substr(1);
-    if (allow_wide && (suffix == "i8" || suffix == "u8")) {
+    if (suffix == "i8" || suffix == "u8") {
         header.type = PixelType::float64;
-        header.wide = suffix == "i8" ? WideInteger::is_signed : WideInteger::is_unsigned;
+        header.wide = suffix == "i8" ? WideInteger::int64 : WideInteger::uint64;
         return;
     }
+    header.is_half = suffix == "f2";  // read as float32
+    if (header.is_half) return;
     const auto* const found = std::find_if(std::begin(types), std::end(types),
                                            [&](const auto& type) { return type.first == suffix; });
     if (found == std::end(types))
@@ -80,7 +84,7 @@ std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
 
 }  // namespace
 
-NpyHeader read_npy_header(const RawFile& file, bool allow_wide) {
+NpyHeader read_npy_header(const RawFile& file) {
     const std::string start = file.head(12);
     if (start.size() < 12) refuse(file, "no header");
     const auto byte = [&](std::size_t i) {
@@ -96,12 +100,12 @@ NpyHeader read_npy_header(const RawFile& file, bool allow_wide) {
     std::string text(static_cast<std::size_t>(length), '\0');
     file.read(prefix, text.data(), length);
     NpyHeader header;
-    parse_type(file, value_after(file, text, "descr"), allow_wide, header);
+    parse_type(file, value_after(file, text, "descr"), header);
     header.fortran_order = value_after(file, text, "fortran_order").substr(0, 4) == "True";
     header.dims = parse_shape(file, value_after(file, text, "shape"));
     header.data_offset = prefix + length;
 
-    index_t bytes = static_cast<index_t>(size_of(header.type));
+    index_t bytes = header.element_bytes();
     for (const index_t extent : header.dims) {
         if (extent == 0) refuse(file, "no elements");
         if (bytes > file.size() / extent)
@@ -114,6 +118,32 @@ NpyHeader read_npy_header(const RawFile& file, bool allow_wide) {
         throw BadData(message(file.path(), " holds ", file.size() - header.data_offset, " of the ",
                               bytes, " bytes its header names; it is truncated, copy it again"));
     return header;
+}
+
+void read_npy_elements(const RawFile& file, const NpyHeader& header, const FileArray& array,
+                       const ImageView& target) {
+    if (!header.is_half && header.wide == WideInteger::none) return read_array(file, array, target);
+    // Row by row, so that the copy is small.
+    const index_t count = target.shape.x;
+    std::vector<double> row(static_cast<std::size_t>(count));
+    std::vector<std::uint16_t> halves(header.is_half ? row.size() : 0);
+    const Index3 strides = contiguous_strides({1, 1, count});
+    for (index_t z = 0; z < target.shape.z; ++z)
+        for (index_t y = 0; y < target.shape.y; ++y) {
+            const FileArray stored = array.from({z, y, 0}, header.element_bytes());
+            const PixelType type = header.is_half ? PixelType::uint16 : header.type;
+            void* const raw = header.is_half ? static_cast<void*>(halves.data()) : row.data();
+            read_array(file, stored, {raw, type, {1, 1, count}, strides});
+            if (header.is_half)
+                widen_halves(halves.data(), count, reinterpret_cast<float*>(row.data()));
+            if (const auto inexact = widen_integers(row.data(), count, header.wide))
+                throw BadData(message(
+                    file.path(), " holds ", inexact->text,
+                    "; integers of 64 bits are read as float64, which holds them exactly up to "
+                    "2^53 only; store smaller values, or float64"));
+            copy_view({row.data(), header.type, {1, 1, count}, strides},
+                      subview(target, {{z, y, 0}, {z + 1, y + 1, count}}));
+        }
 }
 
 std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortran_order) {

@@ -33,11 +33,11 @@ class NpyReader : public ImageReader {
         index_t first = 0;
         const std::vector<index_t> at = layout_.position(t, c, 0);
         for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
-        const auto bytes_each = static_cast<index_t>(size_of(header_.type));
+        const index_t bytes_each = header_.element_bytes();
         const FileArray volume{header_.data_offset + first * bytes_each,
                                {stride('Z'), stride('Y'), stride('X')},
                                header_.swapped};
-        read_array(file_, volume.from(box.begin, bytes_each), target);
+        read_npy_elements(file_, header_, volume.from(box.begin, bytes_each), target);
     }
 
   private:

@@ -9,7 +9,7 @@ namespace convolume::io {
 namespace {
 
 constexpr ValueRange no_values{std::numeric_limits<double>::infinity(),
-                           -std::numeric_limits<double>::infinity()};
+                               -std::numeric_limits<double>::infinity()};
 
 template <class T>
 void add_row(const T* row, index_t count, index_t stride, T& least, T& most) {

@@ -101,10 +101,13 @@ std::vector<std::string> setup_names(const BdvXml& xml, const std::vector<int>& 
         const auto name = channel == setup->attributes.end()
                               ? xml.channel_names.end()
                               : xml.channel_names.find(channel->second);
-        own.push_back(setup->name);
+        // Programs that know no name write the number.
+        const std::string number = std::to_string(id);
+        const bool is_number = setup->name == number || setup->name == "setup " + number;
+        own.push_back(is_number ? "" : setup->name);
         if (name == xml.channel_names.end()) continue;
         channels.insert(channel->second);
-        of_channels.push_back(name->second);
+        of_channels.push_back(name->second == name->first ? "" : name->second);
     }
     const auto is_empty = [](const std::string& name) { return name.empty(); };
     const bool use_channels = channels.size() == setups.size() &&

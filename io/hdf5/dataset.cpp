@@ -182,10 +182,10 @@ void Hdf5Dataset::widen(const std::vector<hsize_t>& start, const std::vector<hsi
     if (wide_ == WideInteger::none) return;
     std::size_t elements = 1;
     for (const hsize_t extent : count) elements *= extent;
-    const auto wrong = widen_integers(samples, elements, wide_);
+    const auto wrong = widen_integers(samples, static_cast<index_t>(elements), wide_);
     if (!wrong) return;
     std::string place;
-    std::size_t rest = wrong->element;
+    auto rest = static_cast<std::size_t>(wrong->element);
     for (std::size_t d = count.size(); d-- > 0; rest /= count[d])
         place = message(start[d] + rest % count[d], place.empty() ? "" : ", ") + place;
     throw BadData(message(full_name_, " holds ", wrong->text, " at (", place,

@@ -68,22 +68,6 @@ std::optional<PixelType> enumeration_type(hid_t enumeration) {
     return PixelType::uint8;
 }
 
-template <class Integer>
-std::optional<WideValue> widen(void* samples, std::size_t elements) {
-    constexpr Integer most = Integer{1} << 53;
-    auto* bytes = static_cast<char*>(samples);
-    for (std::size_t i = 0; i < elements; ++i, bytes += sizeof(Integer)) {
-        Integer integer = 0;
-        std::memcpy(&integer, bytes, sizeof integer);
-        bool exact = integer <= most;
-        if constexpr (std::is_signed_v<Integer>) exact = exact && integer >= -most;
-        if (!exact) return WideValue{i, std::to_string(integer)};
-        const auto number = static_cast<double>(integer);
-        std::memcpy(bytes, &number, sizeof number);
-    }
-    return std::nullopt;
-}
-
 Hdf5Id type_of_numbers(PixelType type, hid_t number) {
     if (!is_complex(type)) return {H5Tcopy(number), H5Tclose};
     Hdf5Id compound(H5Tcreate(H5T_COMPOUND, size_of(type)), H5Tclose);
@@ -103,12 +87,6 @@ WideInteger wide_integer(hid_t file_type) {
     if (H5Tget_class(file_type) != H5T_INTEGER || H5Tget_size(file_type) != 8)
         return WideInteger::none;
     return H5Tget_sign(file_type) == H5T_SGN_2 ? WideInteger::int64 : WideInteger::uint64;
-}
-
-std::optional<WideValue> widen_integers(void* samples, std::size_t elements, WideInteger type) {
-    if (type == WideInteger::none) return std::nullopt;
-    return type == WideInteger::int64 ? widen<std::int64_t>(samples, elements)
-                                      : widen<std::uint64_t>(samples, elements);
 }
 
 Hdf5Id reading_type(hid_t file_type, PixelType type) {

@@ -7,6 +7,7 @@
 
 #include "convolume/image_view.hpp"
 #include "io/hdf5/handle.hpp"
+#include "io/wide_samples.hpp"
 
 namespace convolume::io {
 
@@ -20,16 +21,8 @@ Hdf5Id memory_type(PixelType type);
 /// does. float32 for float16, float64 for integers of 64 bits, uint8 for booleans.
 std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type);
 
-enum class WideInteger { none, int64, uint64 };
 /// Whether `file_type` is an integer of 64 bits, which no PixelType is.
 WideInteger wide_integer(hid_t file_type);
-
-struct WideValue {
-    std::size_t element;
-    std::string text;
-};
-/// Makes float64 of integers in place. Returns the first one beyond ±2^53, if any.
-std::optional<WideValue> widen_integers(void* samples, std::size_t elements, WideInteger type);
 
 /// The type in memory as which HDF5 reads elements of `file_type` that are pixels of `type`: that
 /// of the pixels, or integers of 64 bits.

@@ -13,21 +13,10 @@
 namespace convolume::io {
 namespace {
 
-template <class Integer>
-void to_float64(void* data, index_t count) {
-    auto* at = static_cast<char*>(data);
-    for (index_t i = 0; i < count; ++i, at += sizeof(double)) {
-        Integer integer;
-        std::memcpy(&integer, at, sizeof(integer));
-        const auto value = static_cast<double>(integer);
-        std::memcpy(at, &value, sizeof(value));
-    }
-}
-
 class NpySignalReader : public SignalReader {
   public:
     explicit NpySignalReader(const std::string& path)
-        : file_(path), header_(read_npy_header(file_, true)) {
+        : file_(path), header_(read_npy_header(file_)) {
         if (header_.dims.empty())
             throw BadData(message(path, " holds a single value, not an array of samples"));
         info_ = {"NPY", header_.type, header_.dims};
@@ -41,14 +30,12 @@ class NpySignalReader : public SignalReader {
         index_t first = begin * strides_.back();
         const std::vector<index_t> at = row_position(info_.dims, signal);
         for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
-        const FileArray samples{
-            header_.data_offset + first * static_cast<index_t>(size_of(info_.type)),
-            {0, 0, strides_.back()},
-            header_.swapped};
-        read_array(file_, samples, {to, info_.type, {1, 1, count}, {count, count, 1}});
+        const FileArray samples{header_.data_offset + first * header_.element_bytes(),
+                                {0, 0, strides_.back()},
+                                header_.swapped};
+        read_npy_elements(file_, header_, samples,
+                          {to, info_.type, {1, 1, count}, {count, count, 1}});
         file_.check_unchanged();
-        if (header_.wide == WideInteger::is_signed) to_float64<std::int64_t>(to, count);
-        if (header_.wide == WideInteger::is_unsigned) to_float64<std::uint64_t>(to, count);
     }
 
   private:

@@ -2,6 +2,7 @@
 // MetaMorph's stacks (STK): one directory, all planes behind its pixels. Tag 33629 (UIC2) has a row
 // for each plane, tag 33628 (UIC1) pairs of a key and a value or the offset of one.
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 

@@ -180,13 +180,12 @@ class TiffReader : public ImageReader {
             return decompress(tiff, job, strile, y, pixels, bytes);
         std::vector<char> stored(static_cast<std::size_t>(bytes));
         decompress(tiff, job, strile, y, stored.data(), bytes);
-        const index_t beyond =
-            convert_stored(page.stored, stored.data(), rows, row_samples, pixels);
-        if (beyond > 0)
-            throw BadData(
-                message("page ", job.number, " of ", job.file->file.path(), " has ", beyond,
-                        " integers beyond 2^53 from row ", y,
-                        " on, which no pixel type holds; store numbers of up to 32 bits"));
+        const auto inexact = convert_stored(page.stored, stored.data(), rows, row_samples, pixels);
+        if (inexact)
+            throw BadData(message("page ", job.number, " of ", job.file->file.path(), " holds ",
+                                  inexact->text, " in row ", y + inexact->element / row_samples,
+                                  "; integers of 64 bits are read as float64, which holds them "
+                                  "exactly up to 2^53 only; store smaller values, or float64"));
     }
 
     static void decode_one_jpeg2000(TiffHandle& tiff, const CodedJob& job, index_t strile,

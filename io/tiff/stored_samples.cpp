@@ -3,25 +3,12 @@
 
 #include <tiffio.h>
 
-#include <cmath>
 #include <cstring>
 
 #include "convolume/error.hpp"
 
 namespace convolume::io {
 namespace {
-
-/// Integers up to this magnitude are exact in double precision.
-constexpr std::int64_t largest_exact = std::int64_t{1} << 53;
-
-float float_of_half(std::uint16_t half) {
-    const int exponent = half >> 10 & 31;
-    const int fraction = half & 1023;
-    const float sign = half >> 15 != 0 ? -1.0F : 1.0F;
-    if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
-    if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-    return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
-}
 
 /// Unpacks one row of `count` numbers of `bits` bits each.
 template <class T>
@@ -43,20 +30,6 @@ void unpack(const StoredSamples& stored, const void* from, index_t rows, index_t
     for (index_t row = 0; row < rows; ++row)
         unpack_row(static_cast<const unsigned char*>(from) + row * row_bytes, samples, stored.bits,
                    static_cast<T*>(to) + row * samples);
-}
-
-template <class T>
-index_t convert_integers(const void* from, index_t count, double* to) {
-    index_t beyond = 0;
-    for (index_t i = 0; i < count; ++i) {
-        T value{};
-        std::memcpy(&value, static_cast<const char*>(from) + i * index_t{sizeof(T)}, sizeof(T));
-        bool exact = value <= static_cast<T>(largest_exact);
-        if constexpr (std::is_signed_v<T>) exact = exact && value >= -largest_exact;
-        beyond += exact ? 0 : 1;
-        to[i] = static_cast<double>(value);
-    }
-    return beyond;
 }
 
 }  // namespace
@@ -97,8 +70,8 @@ std::optional<StoredSamples> stored_samples(int bits, int sample_format) {
     }
 }
 
-index_t convert_stored(const StoredSamples& stored, const void* from, index_t rows, index_t samples,
-                       void* to) {
+std::optional<InexactInteger> convert_stored(const StoredSamples& stored, const void* from,
+                                             index_t rows, index_t samples, void* to) {
     const index_t count = rows * samples;
     switch (stored.form) {
         case SampleForm::pixels:
@@ -108,18 +81,16 @@ index_t convert_stored(const StoredSamples& stored, const void* from, index_t ro
                 unpack<std::uint8_t>(stored, from, rows, samples, to);
             else
                 unpack<std::uint16_t>(stored, from, rows, samples, to);
-            return 0;
+            return std::nullopt;
         case SampleForm::half:
-            for (index_t i = 0; i < count; ++i) {
-                std::uint16_t half = 0;
-                std::memcpy(&half, static_cast<const char*>(from) + 2 * i, sizeof half);
-                static_cast<float*>(to)[i] = float_of_half(half);
-            }
-            return 0;
+            widen_halves(from, count, static_cast<float*>(to));
+            return std::nullopt;
         case SampleForm::int64:
-            return convert_integers<std::int64_t>(from, count, static_cast<double*>(to));
         case SampleForm::uint64:
-            return convert_integers<std::uint64_t>(from, count, static_cast<double*>(to));
+            std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(double));
+            return widen_integers(
+                to, count,
+                stored.form == SampleForm::int64 ? WideInteger::int64 : WideInteger::uint64);
     }
     throw InternalError("a form of samples outside its enumeration");
 }

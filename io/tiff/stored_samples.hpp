@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "convolume/image_view.hpp"
+#include "io/wide_samples.hpp"
 
 namespace convolume::io {
 
@@ -33,9 +34,9 @@ struct StoredSamples {
 /// hold the values.
 std::optional<StoredSamples> stored_samples(int bits, int sample_format);
 
-/// Converts `rows` rows of `samples` samples each. Returns the number of values that the pixel type
-/// cannot hold: integers beyond 2^53 in magnitude.
-index_t convert_stored(const StoredSamples& stored, const void* from, index_t rows, index_t samples,
-                       void* to);
+/// Converts `rows` rows of `samples` samples each. Returns the first integer that the pixel type
+/// does not hold, if any.
+std::optional<InexactInteger> convert_stored(const StoredSamples& stored, const void* from,
+                                             index_t rows, index_t samples, void* to);
 
 }  // namespace convolume::io

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HDF5 and NPY files of other programs."""
+
 import json
+from dataclasses import replace
 
 import numpy as np
 from registry import WRITERS
@@ -76,8 +78,7 @@ def npy2bdv_files(folder):
         writer.write_xml()
         writer.close()
         yield ForeignFile("npy2bdv", f"BigDataViewer .h5, {axes}", path, specimen)
-        yield ForeignFile("npy2bdv", f"BigDataViewer .xml, {axes}", path.with_suffix(".xml"), specimen,
-                          refused_with="")
+        yield ForeignFile("npy2bdv", f"BigDataViewer .xml, {axes}", path.with_suffix(".xml"), specimen)
 
 
 @WRITERS.add("pybdv", "pybdv", ["pybdv"])
@@ -91,7 +92,8 @@ def pybdv_files(folder):
             pybdv.make_bdv(specimen.pixels[0, c], str(path), downscale_factors=[[1, 2, 2]], resolution=list(VOXEL_UM),
                            unit="micrometer", setup_id=c, setup_name=f"channel {c}",
                            attributes={"channel": {"id": c}})
-        yield ForeignFile("pybdv", f"BigDataViewer, {axes}", path, specimen)
+        names = tuple(f"channel {c}" for c in range(specimen.pixels.shape[1]))
+        yield ForeignFile("pybdv", f"BigDataViewer, {axes}", path, replace(specimen, channel_names=names))
 
 
 @WRITERS.add("NumPy", "numpy", ["numpy"])
@@ -104,8 +106,10 @@ def numpy_files(folder):
         path = file_name(folder, "numpy", contents, extension=".npy")
         pixels = specimen.arranged("ZYX").astype(dtype, order=order)
         np.save(path, pixels)
-        refused = "type" if dtype in ("f2", "i8") else None
-        yield ForeignFile("NumPy", f"save, ZYX, {contents}", path, specimen, refused_with=refused)
+        if dtype in ("f2", "i8"):  # no pixel type is this
+            wider = "float32" if dtype == "f2" else "float64"
+            specimen = replace(specimen, pixels=specimen.pixels.astype(dtype).astype(wider))
+        yield ForeignFile("NumPy", f"save, ZYX, {contents}", path, specimen)
     for axes in ("TCZYX", "CZYX", "ZYXC"):
         specimen = make_specimen(axes, "uint16", UNKNOWN, channels=3)
         path = file_name(folder, "numpy", axes, extension=".npy")

@@ -354,7 +354,7 @@ def depths(folder):
             expect(f"64 bits {kind}", file, whole.astype("f8")[None, None, None])
             whole[1, 0] = 2**53 + 1
             one_page(2, 2, 64, whole.tobytes(), fmt, order=order)
-            refused(f"64 bits {kind} beyond", file, "1 integers beyond 2^53")
+            refused(f"64 bits {kind} beyond", file, str(2**53 + 1), "row 1")
     one_page(2, 2, 8, bytes(range(4)), photometric=0)
     expect("white is zero", file, np.arange(4, dtype="u1").reshape(1, 1, 1, 2, 2), notes=["0 as white"])
 

@@ -344,6 +344,18 @@ def read_npy(folder):
                 for fortran in (False, True):
                     np.save(file, np.asfortranarray(a) if fortran else a)
                     expect(f"npy {dtype} {order} {shape} {fortran}", file, five, UNKNOWN)
+    for order in "<>":
+        for fortran in (False, True):
+            half = np.array([[1.5, -2.25, 6.1e-5], [5.96e-8, 65504, -0.0]], order + "f2")
+            np.save(file, np.asfortranarray(half) if fortran else half)
+            expect(f"npy half {order} {fortran}", file, half.astype("f4")[None, None, None])
+            for kind, low in (("i8", -(2**53)), ("u8", 0)):
+                whole = np.array([[2**53, 7, low], [1, 2, 3]], order + kind)
+                np.save(file, np.asfortranarray(whole) if fortran else whole)
+                expect(f"npy {order}{kind} {fortran}", file, whole.astype("f8")[None, None, None])
+                whole[1, 2] = 2**53 + 1
+                np.save(file, whole)
+                refused(f"npy {order}{kind} beyond", file, str(2**53 + 1), "2^53")
     for version in ((2, 0), (3, 0)):
         with open(file, "wb") as f:
             np.lib.format.write_array(f, a, version)
