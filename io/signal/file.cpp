@@ -6,6 +6,7 @@
 #include "io/axis_layout.hpp"
 #include "io/file_kind.hpp"
 #include "io/signal/formats.hpp"
+#include "io/signal/wav_chunks.hpp"
 
 namespace convolume::io {
 namespace {
@@ -45,15 +46,6 @@ void check_unknown_length(const std::string& path, const std::vector<index_t>& d
             throw InvalidArgument(message("cannot write ", path,
                                           ": of signals of unknown length, "
                                           "one is written at a time; use one filter"));
-}
-
-/// RIFF, RF64 and Wave64.
-bool is_wav(const RawFile& file) {
-    const std::string head = file.head(16);
-    if (head.size() < 16) return false;
-    static const std::string wave64("riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1\x00\x00", 16);
-    const bool wave = head.compare(8, 4, "WAVE") == 0;
-    return (wave && (head.starts_with("RIFF") || head.starts_with("RF64"))) || head == wave64;
 }
 
 void refuse_raw_options(const std::string& file, const OpenSignalOptions& options) {
@@ -108,7 +100,8 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
     const FileKind content = named ? FileKind::other : kind_of(RawFile(spec.file));
     // Raw samples may look like the beginning of XML.
     const FileKind kind = content == FileKind::xml ? FileKind::other : content;
-    const bool wav = !named && kind == FileKind::other && is_wav(RawFile(spec.file));
+    const bool wav =
+        !named && kind == FileKind::other && begins_as_wav(RawFile(spec.file).head(16));
     if (kind != FileKind::other || wav) refuse_raw_options(spec.file, options);
     if (kind == FileKind::hdf5) return open_hdf5_signal(spec);
     if (!spec.dataset.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals in WAV files (RIFF, RF64, Wave64), through libsndfile. Channels are signals. Integers are
-// fractions of full scale.
+// Signals in WAV files (RIFF, RF64, BW64, Wave64), through libsndfile. Channels are signals.
+// Integers are fractions of full scale.
 
 #include <sndfile.h>
 
@@ -350,6 +350,10 @@ class WavWriter : public SignalWriter {
 }  // namespace
 
 std::unique_ptr<SignalReader> open_wav_signal(const std::string& path) {
+    const WavChunks chunks = find_wav_chunks(RawFile(path));
+    const WavFormat format = parse_wav_format(chunks);
+    if (chunks.big_endian || (format.tag == WavFormat::integers && format.bits > 32))
+        return open_pcm_wav_signal(path);
     return std::make_unique<WavReader>(path);
 }
 

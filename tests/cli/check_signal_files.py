@@ -302,6 +302,15 @@ def other_wav_files(x):
         Path("other.wav").write_bytes(whole)
         filtered("other.wav", "one.f64", "-o", "y.npy")
         check(np.array_equal(np.load("y.npy"), x), name)
+    # On pipes SoX writes 0x7FFFF000 and that with the bytes of the header, FFmpeg 0xFFFFFFFF, others 2^31 or so.
+    for unknown in (0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF - 36, 0xFFFFFFFF):
+        for header in (0, 36, 50):
+            whole = riff(chunk(b"fmt ", fmt), chunk(b"data", data, unknown), size=min(unknown + header, 0xFFFFFFFF))
+            Path("other.wav").write_bytes(whole)
+            filtered("other.wav", "one.f64", "-o", "y.npy")
+            check(np.array_equal(np.load("y.npy"), x), f"a pipe's size {unknown:X}")
+            check(json.loads(run(["info", "other.wav", "--json"]).stdout)["samples"] == len(x), f"{unknown:X}")
+    big_endian_and_wide_waves(x)
     endless = chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 goes round in it for ever
     Path("endless.wav").write_bytes(riff(chunk(b"fmt ", fmt), endless, chunk(b"data", data[:40]), size=0))
     filtered("endless.wav", "one.f64", "-o", "y.npy")
@@ -325,6 +334,79 @@ def other_wav_files(x):
     got = json.loads(run(["info", "huge.wav", "--json"]).stdout)
     check(got["samples"] == samples and got["sampling_rate_hz"] == 44100, got)
     os.remove("huge.wav")
+
+
+def big_endian_and_wide_waves(x):
+    """RIFX, BW64, doubles and integers of 64 bits, by hand."""
+    integers = {kind: rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (999, 3), dtype=kind, endpoint=True)
+                for kind in ("i2", "i4", "i8")}
+    for kind, samples in (*integers.items(), ("f4", x[:999].reshape(333, 3)), ("f8", x[:999].astype("f8") ** 3)):
+        full_scale = 1 if kind[0] == "f" else 2.0 ** (8 * int(kind[1]) - 1)
+        for order in "<>":
+            width = int(kind[1])
+            channels = samples.shape[1] if samples.ndim > 1 else 1
+            fmt = struct.pack(order + "HHIIHH", 3 if kind[0] == "f" else 1, channels, 11025, 11025 * channels * width,
+                              channels * width, 8 * width)
+            data = samples.astype(order + kind).tobytes()
+            body = b"WAVEfmt " + struct.pack(order + "I", 16) + fmt + b"data" + struct.pack(order + "I", len(data)) + data
+            Path("x.wav").write_bytes((b"RIFF" if order == "<" else b"RIFX") + struct.pack(order + "I", len(body)) + body)
+            check(np.array_equal(wavfile.read("x.wav")[1], samples), "SciPy reads otherwise", order + kind)
+            filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64", "--chunk", "100")
+            check(np.array_equal(np.load("y.npy"), samples.T / full_scale), "WAV", order + kind)
+            info = json.loads(run(["info", "x.wav", "--json"]).stdout)
+            check(info["format"] == "WAV" and info["sampling_rate_hz"] == 11025 and info["samples"] == len(samples) and
+                  info["stored"] == ("float" if kind[0] == "f" else "int") + str(8 * width), info)
+    wide = integers["i8"]
+    data = wide.astype("<i8").tobytes()
+    extensible = struct.pack("<HHIIHHHHI", 0xFFFE, 3, 8000, 24 * 8000, 24, 64, 22, 64, 0) + struct.pack("<H", 1)
+    extensible += b"\0\0\0\0\x10\0\x80\0\0\xAA\0\x38\x9B\x71"
+    for tag in (b"RF64", b"BW64"):
+        ds64 = struct.pack("<QQQI", 4 + 36 + 8 + len(extensible) + 8 + len(data), len(data), len(wide), 0)
+        Path("x.wav").write_bytes(tag + b"\xff\xff\xff\xffWAVEds64" + struct.pack("<I", len(ds64)) + ds64 + b"fmt " +
+                                  struct.pack("<I", len(extensible)) + extensible + b"data\xff\xff\xff\xff" + data)
+        filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
+        check(np.array_equal(np.load("y.npy"), wide.T / 2.0 ** 63), tag)
+    for width in (5, 6, 7):  # of 40, 48 and 56 bits
+        numbers = wide >> 64 - 8 * width
+        data = numbers.astype("<i8").view("u1").reshape(-1, 8)[:, :width].tobytes()
+        fmt = struct.pack("<HHIIHH", 1, 3, 8000, 24 * 8000, 3 * width, 8 * width)
+        body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
+        Path("x.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+        filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
+        check(np.array_equal(np.load("y.npy"), numbers.T / 2.0 ** (8 * width - 1)), width)
+    # Extensible RIFX, as SoX writes it from 24 bits on.
+    numbers = rng.integers(-2**23, 2**23, 500)
+    data = numbers.astype(">i4").view("u1").reshape(-1, 4)[:, 1:].tobytes()
+    for guid in (b"\0\1" + b"\0" * 14, b"\0\0\0\1" + b"\0" * 12):
+        fmt = struct.pack(">HHIIHHHHI", 0xFFFE, 1, 8000, 3 * 8000, 3, 24, 22, 24, 4) + guid
+        body = b"WAVEfmt " + struct.pack(">I", len(fmt)) + fmt + b"data" + struct.pack(">I", len(data)) + data
+        Path("x.wav").write_bytes(b"RIFX" + struct.pack(">I", len(body)) + body)
+        filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
+        check(np.array_equal(np.load("y.npy"), numbers / 2.0**23), "extensible RIFX")
+    # What nobody decodes is named; so is a frame that is none.
+    for bits, frame, names in ((72, 27, "samples of 72 bits"), (64, 7, "do not make frames of 7 bytes")):
+        fmt = struct.pack("<HHIIHH", 1, 3, 8000, 24 * 8000, frame, bits)
+        body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
+        Path("odd.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+        run(["info", "odd.wav"], 65, names)
+    # More than 32 bits can name: the size has wrapped around. Zeros that take no space.
+    fmt = struct.pack("<HHIIHH", 1, 1, 44100, 2 * 44100, 2, 16)
+    with open("wrapped.wav", "wb") as file:
+        file.write(b"RIFF" + struct.pack("<I", 36 + 1000) + b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" +
+                   struct.pack("<I", 1000))
+        file.truncate(file.tell() + 1000 + 2**32)
+    run(["info", "wrapped.wav"], 65, "(--header)")
+    # Of a pipe that wrote more than its header has room for, and of a file of 3 GiB that is cut.
+    with open("wrapped.wav", "r+b") as file:
+        file.write(b"RIFF" + struct.pack("<I", 0x7FFFF024) + b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" +
+                   struct.pack("<I", 0x7FFFF000))
+    got = json.loads(run(["info", "wrapped.wav", "--json"]).stdout)
+    check(got["samples"] == (1000 + 2**32) // 2, got)
+    with open("wrapped.wav", "r+b") as file:
+        file.write(b"RIFF" + struct.pack("<I", 3 << 30))
+        file.truncate(1 << 20)
+    run(["info", "wrapped.wav"], 65, "truncated")
+    os.remove("wrapped.wav")
 
 
 def no_waves():
