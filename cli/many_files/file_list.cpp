@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <string_view>
 
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -20,21 +21,49 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string trimmed(const std::string& line) {
-    constexpr const char* blanks = " \t\r";
+constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
+
+std::string_view trimmed(std::string_view line) {
+    constexpr const char* blanks = " \t";
     const auto begin = line.find_first_not_of(blanks);
-    if (begin == std::string::npos) return {};
+    if (begin == std::string_view::npos) return {};
     return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
+}
+
+/// Removes the quotes around a path, unless a file has them in its name.
+std::string_view unquoted(std::string_view path) {
+    const bool quoted = path.size() > 2 && path.front() == path.back() &&
+                        (path.front() == '"' || path.front() == '\'');
+    std::error_code unreadable;
+    if (!quoted || fs::exists(path, unreadable)) return path;
+    return path.substr(1, path.size() - 2);
+}
+
+void add_path(std::string_view line, std::vector<std::string>& paths) {
+    line = trimmed(line);
+    if (!line.empty() && line.front() != '#') paths.emplace_back(unquoted(line));
+}
+
+[[noreturn]] void refuse_encoding(const std::string& name) {
+    throw BadData(message("the list \"", name,
+                          "\" is not text in UTF-8 (as UTF-16 is not); save it as UTF-8, one path "
+                          "a line"));
 }
 
 std::vector<std::string> paths_of(std::istream& lines, const std::string& name) {
     std::vector<std::string> paths;
-    for (std::string line; std::getline(lines, line);) {
-        if (line.find('\0') != std::string::npos)
-            throw BadData(message("the list \"", name,
-                                  "\" is not a text file; give a file of one path a line"));
-        const std::string path = trimmed(line);
-        if (!path.empty() && path.front() != '#') paths.push_back(path);
+    bool first = true;
+    for (std::string line; std::getline(lines, line); first = false) {
+        std::string_view text = line;
+        if (first && text.starts_with(utf8_mark)) text.remove_prefix(utf8_mark.size());
+        const bool utf16 = first && (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"));
+        if (utf16 || text.find('\0') != std::string_view::npos) refuse_encoding(name);
+        // Windows ends lines by "\r\n", old programs of the Mac by "\r".
+        for (auto end = text.find('\r'); end != std::string_view::npos; end = text.find('\r')) {
+            add_path(text.substr(0, end), paths);
+            text.remove_prefix(end + 1);
+        }
+        add_path(text, paths);
     }
     if (lines.bad())
         throw IoError(message("reading the list \"", name, "\" failed (", std::strerror(errno),
