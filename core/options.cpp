@@ -140,6 +140,8 @@ std::string to_string(const KernelCenter& center) {
             return "peak";
         case KernelCenter::Kind::centroid:
             return "centroid";
+        case KernelCenter::Kind::corner:
+            return "corner";
         case KernelCenter::Kind::explicit_:
             return to_string(center.index, ",");
     }
@@ -151,6 +153,7 @@ KernelCenter parse_kernel_center(std::string_view text) {
     if (text == "scipy") return {KernelCenter::Kind::scipy, {}};
     if (text == "peak") return {KernelCenter::Kind::peak, {}};
     if (text == "centroid") return {KernelCenter::Kind::centroid, {}};
+    if (text == "corner") return {KernelCenter::Kind::corner, {}};
     KernelCenter center{KernelCenter::Kind::explicit_, {}};
     const char* position = text.data();
     const char* const end = text.data() + text.size();
@@ -161,7 +164,7 @@ KernelCenter parse_kernel_center(std::string_view text) {
         if (parsed.ec != std::errc() || !separated)
             throw InvalidArgument(message("'", text,
                                           "' is no kernel center: write middle, scipy, peak, "
-                                          "centroid or three indices Z,Y,X"));
+                                          "centroid, corner or three indices Z,Y,X"));
         position = parsed.ptr + 1;
     }
     return center;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "convolume/error.hpp"
+#include "convolume/nonfinite_sample.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/richardson_lucy.hpp"
 #include "core/thread_team.hpp"
@@ -17,7 +18,12 @@ void check_image(const ConstImageView& image, int threads) {
     if (is_complex(image.type))
         throw BadData("the image is complex: give its intensity, which is real");
     if (const auto found = pixels::find_nonfinite(image, threads))
-        throw BadData(message("the image holds ", found->value,
+        throw NonfiniteSample(found->value, {.index = found->index}, "repair it first");
+}
+
+void check_estimate(const ConstImageView& estimate, int threads) {
+    if (const auto found = pixels::find_nonfinite(estimate, threads))
+        throw BadData(message("the initial estimate holds ", found->value,
                               " at z,y,x = ", to_string(found->index, ","), ": repair it first"));
 }
 

@@ -22,8 +22,10 @@ struct LoadedImage {
     float start_scale = 1;
 };
 
-/// Throws BadData where the image is complex or not finite.
+/// Throws BadData where the image is complex, NonfiniteSample where it is not finite.
 void check_image(const ConstImageView& image, int threads);
+/// Throws BadData where an initial estimate is not finite.
+void check_estimate(const ConstImageView& estimate, int threads);
 
 /// The level that most pixels are near to: the mean of those in the shortest interval that holds a
 /// quarter of the pixels (of a million of them, evenly spaced, in larger images).

@@ -134,7 +134,11 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
     problem.image = image;
     problem.object = image;
     problem.psf = clipped_psf(psf, problem.psf_sum, problem.negative_psf_samples);
-    const Index3 center = center_index(options.center, psf);
+    Index3 center = center_index(options.center, psf);
+    if (options.center.kind == KernelCenter::Kind::corner) {
+        problem.psf = unwrapped_kernel(problem.psf.view());
+        center = center_index({}, psf);
+    }
     problem.options.center = {KernelCenter::Kind::explicit_, center};
     if (problem.has_unmatched() && problem.psf_sum > 0)
         problem.unmatched = wiener_butterworth_taps(problem.psf, center, options.noise_to_signal,

@@ -86,7 +86,7 @@ LoadedImage load(Steps& steps, const Problem& problem, const Images& images,
         problem.options.background ? *problem.options.background : images.background();
     if (poisson) loaded.background = std::max(loaded.background, 0.0);
     if (along.start.data != nullptr) {
-        check_image(along.start, steps.threads());
+        check_estimate(along.start, steps.threads());
         loaded.load_start = [&](float outside) {
             load_start(along.start, problem.object, problem.image_at, outside, steps.staging(),
                        [&](const float* values, index_t first, index_t count) {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "convolume/error.hpp"
+#include "convolume/nonfinite_sample.hpp"
 #include "core/rank1.hpp"
 #include "core/stop_scope.hpp"
 #include "engines/engines.hpp"
@@ -176,9 +177,7 @@ index_t Convolver::Impl::check_finite(const ConstImageView& input) const {
     const auto found = pixels::find_nonfinite(input, runner()->threads());
     if (!found) return 0;
     if (options.nan == NanPolicy::error)
-        throw BadData(
-            message("the image holds ", found->value, " at z,y,x = ", to_string(found->index, ","),
-                    ": repair it, or choose to read such samples as zero or to propagate them"));
+        throw NonfiniteSample(found->value, {.index = found->index}, cure_of_nonfinite);
     return pixels::count_nonfinite(input, runner()->threads());
 }
 

@@ -12,6 +12,10 @@
 
 namespace convolume {
 
+/// What can be done about an image with NaN or infinities.
+inline constexpr const char* cure_of_nonfinite =
+    "repair it, or choose to read such samples as zero or to propagate them";
+
 struct Convolver::Impl {
     Options options;
     ResolvedProblem resolved;
@@ -61,7 +65,7 @@ struct Convolver::Impl {
                                const ExecutionContext& context) const;
     ExecutionReport run_folded(ImageSource& source, ImageSink& sink,
                                const ExecutionContext& context) const;
-    /// Throws BadData that names the first NaN or infinity, or counts them.
+    /// Throws NonfiniteSample of the first NaN or infinity, or counts them.
     index_t check_finite(ImageSource& source, const ExecutionContext& context) const;
 };
 

@@ -33,6 +33,10 @@ index_t distance_squared(const Index3& a, const Index3& b) {
     return sum;
 }
 
+Index3 middle_of(const Shape3& shape) {
+    return {shape.z / 2, shape.y / 2, shape.x / 2};
+}
+
 // Half-way goes up, as k/2 does, and rounding of the sums does not change that.
 Index3 rounded(const std::array<double, 3>& position) {
     Index3 index;
@@ -44,7 +48,7 @@ Index3 rounded(const std::array<double, 3>& position) {
 }  // namespace
 
 Index3 kernel_peak(const ConstImageView& kernel) {
-    const Index3 middle{kernel.shape.z / 2, kernel.shape.y / 2, kernel.shape.x / 2};
+    const Index3 middle = middle_of(kernel.shape);
     double highest = -1;
     Index3 peak;
     for_each_magnitude(kernel, [&](double magnitude, const Index3& at) {
@@ -74,6 +78,28 @@ std::array<double, 3> kernel_centroid(const ConstImageView& kernel) {
     return moment;
 }
 
+Volume unwrapped_kernel(const ConstImageView& kernel) {
+    check_memory(kernel, "the kernel");
+    Volume unwrapped(kernel.shape, kernel.type);
+    const Shape3& shape = kernel.shape;
+    const Index3 middle = middle_of(shape);
+    // Along each axis, what follows the middle and what goes before it change places.
+    for (int corner = 0; corner < 8; ++corner) {
+        Box3 from, to;
+        for (int a = 0; a < 3; ++a) {
+            const bool upper = (corner >> a & 1) != 0;
+            const index_t first = shape[a] - middle[a];  // of the wrapped half
+            from.begin[a] = upper ? first : 0;
+            from.end[a] = upper ? shape[a] : first;
+            to.begin[a] = upper ? 0 : middle[a];
+            to.end[a] = upper ? middle[a] : shape[a];
+        }
+        const ConstImageView part = subview(kernel, from);
+        if (element_count(part.shape) > 0) convert_pixels(part, subview(unwrapped.view(), to));
+    }
+    return unwrapped;
+}
+
 Index3 center_index(const KernelCenter& center, const ConstImageView& kernel) {
     using Kind = KernelCenter::Kind;
     Index3 index = center.index;
@@ -82,6 +108,7 @@ Index3 center_index(const KernelCenter& center, const ConstImageView& kernel) {
     for (int a = 0; a < 3; ++a) {
         if (center.kind == Kind::middle) index[a] = kernel.shape[a] / 2;
         if (center.kind == Kind::scipy) index[a] = (kernel.shape[a] - 1) / 2;
+        if (center.kind == Kind::corner) index[a] = 0;
         if (index[a] < 0 || index[a] >= kernel.shape[a])
             throw InvalidArgument(message(
                 "the kernel's center ", index[a], " along ", axis_name(a), " lies outside its ",

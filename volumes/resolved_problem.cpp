@@ -31,6 +31,12 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
                                 PixelType output_type) {
     ResolvedProblem resolved;
     resolved.kernel = examine_kernel(kernel, options.normalization);
+    if (options.center.kind == KernelCenter::Kind::corner) {
+        Options centered = options;
+        centered.center = {};
+        return resolve_problem(image, unwrapped_kernel(kernel).view(), centered, image_type,
+                               output_type);
+    }
     if (options.expected_executions && *options.expected_executions < 1)
         throw InvalidArgument(message(*options.expected_executions,
                                       " executions are expected: give 1 or more, or nothing"));

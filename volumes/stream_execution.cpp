@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "convolume/nonfinite_sample.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/scratch_file.hpp"
 #include "core/stop_scope.hpp"
@@ -172,7 +173,12 @@ ExecutionReport Convolver::Impl::run_folded(ImageSource& source, ImageSink& sink
             VolumeOf input(&source, nullptr, t, c), output(nullptr, &sink, t, c);
             ScratchVolume extended(options.scratch_directory, resolved.problem.output.shape(),
                                    natural_type());
-            ExecutionReport report = run_stream(input, extended, part);
+            ExecutionReport report;
+            try {
+                report = run_stream(input, extended, part);
+            } catch (const NonfiniteSample& error) {
+                throw error.at({error.place().index, t, c, source.format().volumes() > 1});
+            }
             const ClampCount clamped =
                 fold_planes(extended, resolved.fold_sources, output, runner()->threads(), part);
             report.clamped_low = clamped.low;
@@ -197,13 +203,8 @@ index_t Convolver::Impl::check_finite(ImageSource& source, const ExecutionContex
                 if (!found) continue;
                 if (options.nan == NanPolicy::error) {
                     const Index3 at{z + found->index.z, found->index.y, found->index.x};
-                    throw BadData(message(
-                        format.volumes() > 1
-                            ? message("in frame ", t, ", channel ", c, " (from 0): ")
-                            : std::string(),
-                        "the image holds ", found->value, " at z,y,x = ", to_string(at, ","),
-                        ": repair it, or choose to read such samples as zero or to propagate "
-                        "them"));
+                    throw NonfiniteSample(found->value, {at, t, c, format.volumes() > 1},
+                                          cure_of_nonfinite);
                 }
                 count += pixels::count_nonfinite(planes.view(), runner()->threads());
             }

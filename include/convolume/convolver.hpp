@@ -138,6 +138,11 @@ CONVOLUME_API Index3 kernel_peak(const ConstImageView& kernel);
 /// Mean index (z, y, x), each sample counting by its magnitude. Throws BadData where all are 0.
 CONVOLUME_API std::array<double, 3> kernel_centroid(const ConstImageView& kernel);
 
+/// Copies a kernel that is stored in FFT order (KernelCenter::Kind::corner: its center is sample
+/// 0, and what goes before it is at the upper ends) into natural order, with its center at k/2, as
+/// numpy.fft.fftshift does.
+CONVOLUME_API Volume unwrapped_kernel(const ConstImageView& kernel);
+
 /// The index `center` means in `kernel`. Throws InvalidArgument when it lies outside.
 CONVOLUME_API Index3 center_index(const KernelCenter& center, const ConstImageView& kernel);
 

@@ -77,6 +77,7 @@ struct KernelCenter {
         scipy,     ///< (k-1)/2: scipy.signal, numpy
         peak,      ///< the sample of largest magnitude: kernel_center.hpp
         centroid,  ///< the center of mass, rounded to a sample
+        corner,    ///< 0, of a kernel in FFT order: unwrapped_kernel() of convolver.hpp is used
         explicit_  ///< `index`
     };
     Kind kind = Kind::middle;

@@ -18,7 +18,7 @@ from ._warnings import warn_of_clamped
 
 Mode = Literal["full", "same", "valid"]
 Boundary = Literal["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
-Origin = Literal["middle", "scipy", "peak", "centroid"] | Sequence[int]
+Origin = Literal["middle", "scipy", "peak", "centroid", "corner"] | Sequence[int]
 Normalize = Literal["sum", "peak"] | None
 Method = Literal["auto", "in-core", "dif", "tiled", "direct"]
 Nan = Literal["error", "zero", "propagate"]
@@ -119,9 +119,10 @@ class Convolver:
         What lies outside the image, in the words of scipy.ndimage. Every mode uses it.
     cval : float
         The value outside, for "constant".
-    origin : {"middle", "scipy", "peak", "centroid"} or sequence of ints
+    origin : {"middle", "scipy", "peak", "centroid", "corner"} or sequence of ints
         The kernel's sample that stands for no shift, for mode "same". "middle" is k // 2, as in scipy.ndimage and ITK,
-        "scipy" is (k - 1) // 2, as in scipy.signal.
+        "scipy" is (k - 1) // 2, as in scipy.signal. "corner" is sample 0 of a kernel in FFT order, which is unwrapped
+        first, as by numpy.fft.fftshift.
     normalize : {None, "sum", "peak"}
         Divide the kernel by its sum, or by its largest magnitude.
     operation : {"convolve", "correlate", "adjoint"}

@@ -84,6 +84,7 @@ TEST_CASE("kernel centers") {
     CHECK(parse_kernel_center("scipy").kind == KernelCenter::Kind::scipy);
     CHECK(parse_kernel_center("peak").kind == KernelCenter::Kind::peak);
     CHECK(parse_kernel_center("centroid").kind == KernelCenter::Kind::centroid);
+    CHECK(parse_kernel_center("corner").kind == KernelCenter::Kind::corner);
     const KernelCenter center = parse_kernel_center("0,12,7");
     CHECK(center.kind == KernelCenter::Kind::explicit_);
     CHECK(center.index == Index3{0, 12, 7});
@@ -92,7 +93,8 @@ TEST_CASE("kernel centers") {
         INFO(wrong);
         CHECK_THROWS_AS(parse_kernel_center(wrong), InvalidArgument);
     }
-    check_refusal(parse_kernel_center, "left", {"middle", "scipy", "peak", "centroid", "Z,Y,X"});
+    check_refusal(parse_kernel_center, "left",
+                  {"middle", "scipy", "peak", "centroid", "corner", "Z,Y,X"});
 }
 
 TEST_CASE("sizes in bytes") {

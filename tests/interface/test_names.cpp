@@ -67,12 +67,13 @@ TEST_CASE("names of boundaries") {
 }
 
 TEST_CASE("names of kernel centers") {
-    for (const std::string name : {"middle", "scipy", "peak", "centroid", "0,-3,12345678901"})
+    for (const std::string name :
+         {"middle", "scipy", "peak", "centroid", "corner", "0,-3,12345678901"})
         CHECK(to_string(parse_kernel_center(name)) == name);
     const KernelCenter center{KernelCenter::Kind::explicit_, {1, 22, 333}};
     CHECK(to_string(center) == "1,22,333");
     CHECK(parse_kernel_center("1,22,333").index == center.index);
-    check_refusals(parse_kernel_center, {"middle", "scipy", "peak", "centroid"});
+    check_refusals(parse_kernel_center, {"middle", "scipy", "peak", "centroid", "corner"});
 }
 
 TEST_CASE("names of options of a filter bank") {

@@ -75,3 +75,46 @@ TEST_CASE("the centroid is the center of mass, half-way rounded up") {
     CHECK(kernel_peak(view_of(complex_kernel, {1, 1, 5})).x == 3);
     CHECK_THROWS_AS(kernel_centroid(Kernel({2, 2, 2}).view()), BadData);
 }
+
+TEST_CASE("a kernel in FFT order is unwrapped: sample 0 goes to the middle, upper ends before it") {
+    for (const Shape3& shape : {Shape3{4, 5, 6}, Shape3{1, 2, 3}, Shape3{7, 1, 1}}) {
+        Kernel kernel(shape);
+        for (std::size_t i = 0; i < kernel.samples.size(); ++i)
+            kernel.samples[i] = static_cast<double>(i) + 1;
+        const Volume unwrapped = unwrapped_kernel(kernel.view());
+        REQUIRE(unwrapped.shape() == shape);
+        REQUIRE(unwrapped.type() == PixelType::float64);
+        for (index_t z = 0; z < shape.z; ++z)
+            for (index_t y = 0; y < shape.y; ++y)
+                for (index_t x = 0; x < shape.x; ++x) {
+                    const Index3 to{(z + shape.z / 2) % shape.z, (y + shape.y / 2) % shape.y,
+                                    (x + shape.x / 2) % shape.x};
+                    CHECK(*static_cast<const double*>(unwrapped.view().at(to.z, to.y, to.x)) ==
+                          kernel.at(z, y, x));
+                }
+    }
+    CHECK(center_index({Kind::corner, {}}, Kernel({4, 5, 6}).view()) == Index3{0, 0, 0});
+}
+
+TEST_CASE("a convolution with a kernel in FFT order is that with the natural order") {
+    Kernel wrapped({3, 4, 5}), natural({3, 4, 5});
+    std::vector<float> image(6 * 7 * 8);
+    for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * i % 23);
+    for (std::size_t i = 0; i < wrapped.samples.size(); ++i)
+        wrapped.samples[i] = static_cast<double>(i * i % 11) + 0.5;
+    for (index_t z = 0; z < 3; ++z)
+        for (index_t y = 0; y < 4; ++y)
+            for (index_t x = 0; x < 5; ++x)
+                natural.at((z + 1) % 3, (y + 2) % 4, (x + 2) % 5) = wrapped.at(z, y, x);
+    const ConstImageView view = view_of(image.data(), {6, 7, 8});
+    for (const Operation operation : {Operation::convolve, Operation::correlate}) {
+        Options options;
+        options.operation = operation;
+        options.precision = Precision::float64;
+        const Volume expected = convolve(view, natural.view(), options);
+        options.center.kind = Kind::corner;
+        const Volume found = convolve(view, wrapped.view(), options);
+        for (index_t i = 0; i < element_count(expected.shape()); ++i)
+            CHECK(found.elements<double>()[i] == expected.elements<double>()[i]);
+    }
+}

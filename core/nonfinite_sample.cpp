@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convolume/nonfinite_sample.hpp"
+
+namespace convolume {
+
+namespace {
+
+std::string sentence(double value, const NonfiniteSample::Place& place, const std::string& cure) {
+    const std::string volume = place.of_several ? message("in frame ", place.frame, ", channel ",
+                                                          place.channel, " (from 0): ")
+                                                : std::string();
+    return message(volume, "the image holds ", value, " at z,y,x = ", to_string(place.index, ","),
+                   ": ", cure);
+}
+
+}  // namespace
+
+NonfiniteSample::NonfiniteSample(double value, const Place& place, const std::string& cure)
+    : BadData(sentence(value, place, cure)), value_(value), place_(place), cure_(cure) {}
+
+}  // namespace convolume
