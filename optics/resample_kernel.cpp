@@ -147,19 +147,29 @@ void remove_negatives(Volume& values) {
 
 }  // namespace
 
+Shape3 resampled_shape(const Shape3& kernel, const Index3& center, const VoxelSize& from,
+                       const VoxelSize& to) {
+    Shape3 shape = kernel;
+    for (int axis = 0; axis < 3; ++axis)
+        if (from[axis] != to[axis])
+            shape[axis] =
+                AxisResampling(axis, kernel[axis], center[axis], from[axis], to[axis]).new_count();
+    return shape;
+}
+
 index_t resampling_bytes(const Shape3& kernel, PixelType type, const Index3& center,
                          const VoxelSize& from, const VoxelSize& to) {
     const auto bytes_of = [](const Shape3& shape, PixelType pixels) {
         return Buffer::rounded_bytes(
             checked_multiply(element_count(shape), static_cast<index_t>(size_of(pixels))));
     };
+    const Shape3 resampled = resampled_shape(kernel, center, from, to);
     Shape3 shape = kernel;
     index_t now = bytes_of(shape, PixelType::float64);
     index_t most = now;
     for (int axis = 0; axis < 3; ++axis) {
         if (from[axis] == to[axis]) continue;
-        shape[axis] =
-            AxisResampling(axis, kernel[axis], center[axis], from[axis], to[axis]).new_count();
+        shape[axis] = resampled[axis];
         const index_t next = bytes_of(shape, PixelType::float64);
         most = std::max(most, checked_add(now, next));
         now = next;

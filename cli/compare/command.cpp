@@ -146,6 +146,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     const index_t limit_bytes =
         request.max_host_bytes.value_or(host_resources().available_bytes / 4 * 3);
     CompareInputs inputs = inputs_of(request, limit_bytes);
+    for (const std::string& warning : inputs.warnings) console.warning(warning);
     WayLists lists = request.lists;
     if (lists.devices.empty()) lists.devices = devices_here();
     const bool use_gpus = lists.devices != std::vector<std::string>{"cpu"};

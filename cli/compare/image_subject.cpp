@@ -27,8 +27,9 @@ std::string words_of(const PlanCandidate& chosen, const std::vector<std::string>
 
 class PlannedConvolution : public PlannedWay {
   public:
-    PlannedConvolution(Convolver convolver, const ConstImageView& image)
-        : convolver_(std::move(convolver)), image_(image) {}
+    PlannedConvolution(Convolver convolver, const ConstImageView& image,
+                       const NonfiniteSample::Place& first)
+        : convolver_(std::move(convolver)), image_(image), first_(first) {}
 
     std::string plan() const override {
         const Plan plan = convolver_.plan();
@@ -46,17 +47,25 @@ class PlannedConvolution : public PlannedWay {
         return Volume(convolver_.output_shape(), convolver_.natural_output_type());
     }
     void execute(const ImageView& result, const ExecutionContext& context) const override {
-        convolver_.execute(image_, result, context);
+        try {
+            convolver_.execute(image_, result, context);
+        } catch (const NonfiniteSample& error) {
+            NonfiniteSample::Place place = first_;
+            for (int a = 0; a < 3; ++a) place.index[a] += error.place().index[a];
+            throw error.at(place);
+        }
     }
 
   private:
     Convolver convolver_;
     ConstImageView image_;
+    NonfiniteSample::Place first_;
 };
 
 }  // namespace
 
-ImageSubject::ImageSubject(Volume image, Volume kernel, const Options& options)
+ImageSubject::ImageSubject(Volume image, Volume kernel, const Options& options,
+                           const NonfiniteSample::Place& first)
     : options_(options),
       image_shape_(image.shape()),
       kernel_shape_(kernel.shape()),
@@ -64,7 +73,8 @@ ImageSubject::ImageSubject(Volume image, Volume kernel, const Options& options)
       kernel_type_(kernel.type()),
       image_(std::move(image)),
       kernel_(std::move(kernel)),
-      prepared_(true) {}
+      prepared_(true),
+      first_(first) {}
 
 ImageSubject::ImageSubject(index_t size, index_t kernel_size, std::uint64_t seed,
                            const Options& options)
@@ -135,7 +145,7 @@ std::unique_ptr<PlannedWay> ImageSubject::plan(const Way& way, index_t limit_byt
                                        : PixelType::float32;
     return std::make_unique<PlannedConvolution>(
         Convolver(image_shape_, kernel_.view(), options, engines_of(way), image_type_, result),
-        image_.view());
+        image_.view(), first_);
 }
 
 }  // namespace convolume::cli

@@ -6,6 +6,7 @@
 
 #include "cli/compare/subject.hpp"
 #include "convolume/convolver.hpp"
+#include "convolume/nonfinite_sample.hpp"
 
 namespace convolume::cli {
 
@@ -13,7 +14,9 @@ namespace convolume::cli {
 class ImageSubject : public Subject {
   public:
     /// From files, in memory already.
-    ImageSubject(Volume image, Volume kernel, const Options& options);
+    /// `first` is the place of the image's first sample in its file, for messages.
+    ImageSubject(Volume image, Volume kernel, const Options& options,
+                 const NonfiniteSample::Place& first);
     /// Made by prepare(): an image of size³ voxels and a kernel of kernel_size³.
     ImageSubject(index_t size, index_t kernel_size, std::uint64_t seed, const Options& options);
 
@@ -40,6 +43,7 @@ class ImageSubject : public Subject {
     Volume image_;
     Volume kernel_;
     bool prepared_ = false;
+    NonfiniteSample::Place first_;
 };
 
 }  // namespace convolume::cli

@@ -42,6 +42,12 @@ Volume read_image(const ImageCompareRequest& request, io::ImageReader& reader,
     return image;
 }
 
+void add_notes(const std::string& path, const io::ImageMetadata& image,
+               std::vector<std::string>& warnings) {
+    for (const std::string& note : image.notes)
+        warnings.push_back(message("\"", path, "\": ", note));
+}
+
 Json convolution_json(const Options& options) {
     return {{"mode", to_string(options.mode)},
             {"boundary", to_string(options.boundary)},
@@ -96,8 +102,11 @@ CompareInputs inputs_of(const ImageCompareRequest& request, index_t limit_bytes)
         inputs.identity["image"] = data_json(image);
         inputs.identity["kernel"] = data_json(kernel.values);
         inputs.identity["kernel center"] = to_string(options.center);
-        inputs.subjects.push_back(
-            std::make_unique<ImageSubject>(std::move(image), std::move(kernel.values), options));
+        add_notes(request.image, reader->metadata(), inputs.warnings);
+        add_notes(request.kernel, kernel.metadata, inputs.warnings);
+        for (const std::string& warning : kernel.warnings) inputs.warnings.push_back(warning);
+        inputs.subjects.push_back(std::make_unique<ImageSubject>(
+            std::move(image), std::move(kernel.values), options, reader->place_in_file({})));
     }
     inputs.identity["convolution"] = convolution_json(options);
     return inputs;

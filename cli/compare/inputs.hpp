@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "cli/compare/request.hpp"
@@ -14,7 +15,8 @@ namespace convolume::cli {
 
 struct CompareInputs {
     std::vector<std::unique_ptr<Subject>> subjects;
-    nlohmann::ordered_json identity;  ///< of data and of what is computed
+    nlohmann::ordered_json identity;    ///< of data and of what is computed
+    std::vector<std::string> warnings;  ///< of files
 };
 
 /// Read files or name the sizes of a sweep. Throw what reading does; OutOfMemory for an input

@@ -2,6 +2,7 @@
 #include "cli/convolve/command.hpp"
 
 #include "cli/files/image_output.hpp"
+#include "cli/files/kernel_fit.hpp"
 #include "cli/images/convolve_channels.hpp"
 #include "cli/run/host_memory.hpp"
 
@@ -32,6 +33,9 @@ void ConvolveSteps::plan(const ExecutionContext&) {
     }
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& kernel) {
+        // The full result has the kernel's planes.
+        if (request_.options.mode != Mode::full)
+            warn_of_one_plane(kernel.file, input_, kernel.file.warnings);
         const index_t share = kernels_.share_of(limit);
         if (!result_.scaled) return make_convolver(kernel, share);
         std::optional<Convolver> convolver;
@@ -73,7 +77,8 @@ Work ConvolveSteps::work() const {
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     auto [writer, nonfinite] = write_result(
         request_.output, result_, request_.create, output_, context, [&](ImageSink& sink) {
-            executed_ = convolve_channels(kernels_, *reader_, sink, context);
+            executed_ = with_places_of_file(
+                *reader_, [&] { return convolve_channels(kernels_, *reader_, sink, context); });
             reader_->check_unchanged();
         });
     writer_ = std::move(writer);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "cli/files/kernel_fit.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 
@@ -51,10 +52,6 @@ void warn_of_shallow(const KernelFile& psf, const io::ImageMetadata& image,
                                "--psf-background may help)"));
 }
 
-std::string named(const KernelFile& psf) {
-    return psf.path.empty() ? "the PSF" : message("the PSF \"", psf.path, "\"");
-}
-
 /// Voxels can only be brought together where both sides know theirs.
 void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image,
                            std::vector<std::string>& warnings) {
@@ -65,10 +62,10 @@ void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image
         if (of_image == psf.metadata.voxel_size_um[a].has_value()) continue;
         warnings.push_back(
             of_image ? message("the image has voxels of ", format_voxel_size(image.voxel_size_um),
-                               ", but ", named(psf),
+                               ", but ", name_of(psf),
                                " does not say its own and is taken to have the same; save it with "
                                "its voxel size")
-                     : message(named(psf), " has voxels of ",
+                     : message(name_of(psf), " has voxels of ",
                                format_voxel_size(psf.metadata.voxel_size_um),
                                ", but the image does not say its own and is taken to have the "
                                "same; give them by --voxel"));
@@ -76,21 +73,11 @@ void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image
     }
 }
 
-void warn_of_one_plane(const KernelFile& psf, const io::ImageMetadata& image,
-                       std::vector<std::string>& warnings) {
-    if (image.shape.z > 1 || psf.shape.z == 1) return;
-    warnings.push_back(
-        message("the image has one plane, but ", named(psf), " has ", psf.shape.z,
-                ": light from planes that were not recorded cannot be told apart; "
-                "for a thin specimen use a PSF of one plane, as convolume psf --like "
-                "makes it"));
-}
-
 }  // namespace
 
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {
     std::vector<std::string> warnings;
-    if (image.shape.z > 1) warn_of_shallow(psf, image, warnings);
+    if (image.shape.z > 1 && !psf.wrapped.any()) warn_of_shallow(psf, image, warnings);
     warn_of_one_plane(psf, image, warnings);
     warn_of_unknown_voxel(psf, image, warnings);
     return warnings;

@@ -93,6 +93,7 @@ ExecutionReport DeconvolveSteps::executed() const {
 void DeconvolveSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.image, ": ", one_line(input_)));
     warn_of_input(console, request_.image, input_);
+    if (start_reader_) warn_of_input(console, request_.start, start_reader_->metadata());
     kernels_.report_each(console, [&](const Kernels::Ready& psf) {
         const Deconvolver& deconvolver = *psf.solver;
         report_kernel(

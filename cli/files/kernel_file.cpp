@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "cli/files/kernel_fit.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/psf_report.hpp"
@@ -51,14 +52,16 @@ VoxelSizes voxel_sizes(const io::ImageMetadata& image, const io::ImageMetadata& 
     return {{of_kernel[0], of_kernel[1], of_kernel[2]}, {of_image[0], of_image[1], of_image[2]}};
 }
 
-void check_room(const KernelFile& kernel, index_t bytes) {
+/// `sizes` says how voxel sizes differ; empty if they do not.
+void check_room(const KernelFile& kernel, index_t bytes, const std::string& sizes = {}) {
     if (bytes > kernel.options.most_bytes)
         throw OutOfMemory(message(
             "the kernel", kernel.path.empty() ? "" : " \"" + kernel.path + '"', " takes ",
             format_bytes(bytes), " to be read and brought to the image's voxels, and the limit is ",
             format_bytes(kernel.options.most_bytes),
             "; raise it to at least that (--max-host-mem), crop the kernel, or "
-            "correct the voxel sizes"));
+            "correct the voxel sizes",
+            sizes.empty() ? "" : " (" + sizes + ")"));
 }
 
 void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
@@ -67,6 +70,7 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
     const std::string difference = message(
         "voxel sizes differ: the image has ", format_voxel_size(image.voxel_size_um),
         ", the kernel \"", kernel.path, "\" ", format_voxel_size(kernel.metadata.voxel_size_um));
+    const Shape3& shape = kernel.values.shape();
     switch (kernel.options.resample) {
         case PsfResample::never:
             throw InvalidArgument(
@@ -77,9 +81,14 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
         case PsfResample::automatic:
             break;
     }
-    check_room(kernel, resampling_bytes(kernel.values.shape(), kernel.values.type(),
-                                        kernel.file_center, sizes.kernel, sizes.image) +
-                           kernel.values.bytes());
+    const std::string doubt = check_resampling(
+        {shape, resampled_shape(shape, kernel.file_center, sizes.kernel, sizes.image), difference});
+    if (!doubt.empty()) kernel.warnings.push_back(doubt);
+    check_room(kernel,
+               resampling_bytes(shape, kernel.values.type(), kernel.file_center, sizes.kernel,
+                                sizes.image) +
+                   kernel.values.bytes(),
+               difference);
     ResampledKernel resampled =
         resample_kernel(kernel.values.view(), kernel.file_center, sizes.kernel, sizes.image);
     kernel.values = std::move(resampled.values);
@@ -95,23 +104,78 @@ Index3 middle_of(const Shape3& shape) {
     return {shape.z / 2, shape.y / 2, shape.x / 2};
 }
 
-/// What does not depend on where the values come from.
+bool is_corner(const KernelOptions& options) {
+    return options.center.kind == KernelCenter::Kind::corner;
+}
+
+/// Brings a file's samples into natural order where that was asked for, and warns where it was not
+/// but should have been, or the other way round.
+void put_in_order(KernelFile& kernel) {
+    const Shape3& shape = kernel.values.shape();
+    const WrappedAxes found = find_wrapped_axes(kernel.values.view());
+    if (!is_corner(kernel.options)) {
+        if (!found.any()) return;
+        kernel.wrapped = found;
+        kernel.warnings.push_back(message(
+            "the kernel \"", kernel.path, "\" is in FFT order along ", found.names(),
+            ": its light is around sample 0 and goes on at the other end; ",
+            found.all_of(shape)
+                ? "add --kernel-center corner, or save it in natural order (numpy.fft.fftshift)"
+                : "save it in natural order (numpy.fft.fftshift, along " + found.names() +
+                      " only)"));
+        return;
+    }
+    kernel.values = unwrapped_kernel(kernel.values.view());
+    if (const WrappedAxes now = find_wrapped_axes(kernel.values.view()); now.any())
+        kernel.warnings.push_back(
+            message("--kernel-center corner reads the kernel \"", kernel.path,
+                    "\" in FFT order, but along ", now.names(), " its light is around the middle; ",
+                    now.all_of(shape)
+                        ? "leave the option out"
+                        : "save it in natural order (numpy.fft.fftshift, along the other axes "
+                          "only) and leave the option out"));
+}
+
+/// Prepares values in natural order, wherever they come from.
 void make_ready(KernelFile& kernel, const io::ImageMetadata& image) {
     kernel.background = subtract_background(kernel.values, kernel.options.background);
-    kernel.file_center = center_index(kernel.options.center, kernel.values.view());
+    kernel.file_center = center_index(
+        is_corner(kernel.options) ? KernelCenter{} : kernel.options.center, kernel.values.view());
     kernel.file_peak = kernel_peak(kernel.values.view());
     kernel.center = kernel.file_center;
     adapt_voxels(kernel, image);
     kernel.shape = kernel.values.shape();
 }
 
+/// Names the option that makes planes of what the file takes for channels or times.
+std::string cure_of_several(const io::ImageMetadata& kernel) {
+    std::string axes = kernel.axes;
+    const char several = kernel.channels > 1 ? 'C' : 'T';
+    const auto at = axes.find(several);
+    if (kernel.shape.z > 1 || (kernel.channels > 1 && kernel.frames > 1) ||
+        at == std::string::npos || axes.find('Z') != std::string::npos)
+        return "save one of them as its own file, or give the meaning of its axes (--kernel-axes)";
+    axes[at] = 'Z';
+    return message("if these are its planes, add --kernel-axes ", axes,
+                   ", else save one of them as its own file");
+}
+
 }  // namespace
 
 void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options) {
+    app.add_option("--kernel-axes,--psf-axes", options.axes,
+                   "Meaning of the axes of kernel files, as --axes of the image's, e.g. ZYX")
+        ->type_name("AXES")
+        ->group(group);
+    app.add_option("--kernel-image,--psf-image", options.image,
+                   "Which image of kernel files with several, by its number from 0 or its name")
+        ->type_name("N|NAME")
+        ->group(group);
     add_parsed(app, "--kernel-center", options.center, parse_kernel_center,
-               "middle|scipy|peak|centroid|Z,Y,X",
+               "middle|scipy|peak|centroid|corner|Z,Y,X",
                "The kernel's center: k/2 (middle, the default), (k-1)/2 (scipy), its largest "
-               "sample, its center of mass, or an index")
+               "sample, its center of mass, sample 0 of a kernel in FFT order (corner), or an "
+               "index")
         ->group(group);
     add_parsed(
         app, "--psf-background", options.background, parse_kernel_background, "N|auto",
@@ -125,9 +189,14 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
         ->group(group);
 }
 
+std::unique_ptr<io::ImageReader> open_kernel(const std::string& path,
+                                             const KernelOptions& options) {
+    return io::open_image(path, {.axes = options.axes, .image = options.image});
+}
+
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelOptions& options, Timeline& timeline) {
-    const auto reader = io::open_image(path);
+    const auto reader = open_kernel(path, options);
     KernelFile kernel;
     kernel.path = path;
     kernel.metadata = reader->metadata();
@@ -135,7 +204,7 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
     if (kernel.metadata.channels != 1 || kernel.metadata.frames != 1)
         throw BadData(message("a kernel is one 3D stack, but \"", path, "\" has ",
                               kernel.metadata.channels, " channels and ", kernel.metadata.frames,
-                              " frames; save one of them as its own file"));
+                              " frames; ", cure_of_several(kernel.metadata)));
     check_room(kernel, kernel.metadata.bytes());
     kernel.values = Volume(kernel.metadata.shape, kernel.metadata.type);
     {
@@ -143,6 +212,8 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         reader->read(0, 0, kernel.values.view());
         reader->check_unchanged();
     }
+    check_finite_kernel(path, kernel.values.view());
+    put_in_order(kernel);
     make_ready(kernel, image);
     return kernel;
 }
@@ -153,6 +224,10 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
         psf.size = {1, 1, 1};
         psf.size = size_for(psf, image.shape, share, context);
     }
+    if (is_corner(options))
+        throw InvalidArgument(
+            "--kernel-center corner is for kernel files in FFT order, and the PSF that is made is "
+            "not; leave it out");
     KernelFile kernel;
     kernel.options = options;
     {
@@ -171,8 +246,7 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
 
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more) {
     if (kernel.made) {
-        if (!kernel.from_image.empty())
-            console.fact("optics", message(kernel.from_image, ", from the image's metadata"));
+        if (!kernel.optics.empty()) console.fact("optics", kernel.optics);
         report_psf(console, *kernel.made);
         warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
     } else {
@@ -186,15 +260,19 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
         console.fact("voxels", message("the kernel was resampled to the image's voxels: z,y,x ",
                                        to_string(kernel.shape), " samples, center ",
                                        to_string(kernel.center, ",")));
+    if (is_corner(kernel.options))
+        console.fact("order", "the kernel is read in FFT order: its center is sample 0,0,0");
     const Index3 center = kernel.file_center;
     const Index3 moved = difference(center, middle_of(kernel.metadata.shape));
     if (moved != Index3{})
         console.fact("center", message("of the kernel: index z,y,x ", to_string(center, ","), ", ",
                                        to_string(moved, ","), " voxels from its middle"));
-    if (const Index3 off = difference(kernel.file_peak, center); off != Index3{})
+    const Index3 off = difference(kernel.file_peak, center);
+    if (off != Index3{} && !kernel.wrapped.any())
         console.fact("shift", message("the kernel's peak is z,y,x ", to_string(off, ","),
                                       " voxels from its center, and shifts the image by as much",
-                                      kernel.options.center.kind == KernelCenter::Kind::peak
+                                      kernel.options.center.kind == KernelCenter::Kind::peak ||
+                                              is_corner(kernel.options)
                                           ? ""
                                           : "; --kernel-center peak keeps it in place"));
 }
@@ -203,6 +281,7 @@ nlohmann::ordered_json to_json(const KernelFile& kernel) {
     nlohmann::ordered_json json = to_json(kernel.path, kernel.metadata);
     json["center"] = shape_json(kernel.file_center);
     json["peak"] = shape_json(kernel.file_peak);
+    json["fft_order"] = is_corner(kernel.options);
     json["background"] = kernel.background;
     if (kernel.made) {
         json["file"] = nullptr;

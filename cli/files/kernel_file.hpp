@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/files/kernel_background.hpp"
+#include "cli/files/kernel_order.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
@@ -27,26 +28,29 @@ enum class PsfResample {
 };
 
 struct KernelOptions {
+    std::string axes;   ///< of the file, see io::OpenOptions
+    std::string image;  ///< the same
     KernelCenter center;
     KernelBackground background;
     PsfResample resample = PsfResample::automatic;
     index_t most_bytes = INT64_MAX;  ///< of memory, for reading and resampling
 };
 
-/// --kernel-center, --psf-background and --psf-resample.
+/// --kernel-axes, --kernel-image, --kernel-center, --psf-background and --psf-resample.
 void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options);
 
 struct KernelFile {
     std::string path;                ///< empty where it was made
     std::optional<PsfOptions> made;  ///< of what; nothing for files
-    std::string from_image;          ///< which parameters the image's metadata gave
+    std::string optics;              ///< which parameters the image's metadata gave, and others
     io::ImageMetadata metadata;      ///< as the file says
     KernelOptions options;
     Volume values;          ///< on the image's voxels; may be emptied once a plan has its own copy
     Shape3 shape;           ///< of `values`
     Index3 center;          ///< of `values`
-    Index3 file_center;     ///< of the file's samples
-    Index3 file_peak;       ///< largest magnitude of the file's samples
+    Index3 file_center;     ///< of the file's samples, in natural order
+    Index3 file_peak;       ///< largest magnitude of the file's samples, in natural order
+    WrappedAxes wrapped;    ///< axes in FFT order that are used as they are
     double background = 0;  ///< that was subtracted
     index_t negative_samples = 0;  ///< that were set to 0, where a subcommand does so itself
     bool resampled = false;
@@ -56,10 +60,13 @@ struct KernelFile {
     KernelCenter explicit_center() const { return {KernelCenter::Kind::explicit_, center}; }
 };
 
+/// Opens a kernel's file as the options say.
+std::unique_ptr<io::ImageReader> open_kernel(const std::string& path, const KernelOptions& options);
+
 /// Reads the stack `path` for images like `image`. Throws what io::open_image() does, OutOfMemory
-/// (more than options.most_bytes), BadData
-/// (several channels or frames), InvalidArgument (a center outside, PsfResample::never, a
-/// background of complex kernels or of stacks without faces).
+/// (more than options.most_bytes), BadData (several channels or frames, NaN), InvalidArgument (a
+/// center outside, PsfResample::never, voxel sizes that leave nothing of the kernel, a background
+/// of complex kernels or of stacks without faces).
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelOptions& options, Timeline& timeline);
 

@@ -285,9 +285,14 @@ void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType
                                      "float64 and --output-type float64"));
 }
 
-void warn_of_input(const Console& console, const std::string& path,
+void warn_of_notes(const Console& console, const std::string& path,
                    const io::ImageMetadata& image) {
     for (const std::string& note : image.notes) console.warning(message("\"", path, "\": ", note));
+}
+
+void warn_of_input(const Console& console, const std::string& path,
+                   const io::ImageMetadata& image) {
+    warn_of_notes(console, path, image);
     if (image.scaling)
         console.warning(message("\"", path, "\" scales its values (", scaling_text(*image.scaling),
                                 "), but they are read as stored, without that"));

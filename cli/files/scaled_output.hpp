@@ -55,7 +55,10 @@ WrittenResult write_result(const std::string& path, const ResultPlan& plan,
 /// Numbers that are too large for the result's type become infinities: says so.
 void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type);
 
-/// Says what is not read of an input: how it scales its values, and further images.
+/// Says what reading a file assumed or left out.
+void warn_of_notes(const Console& console, const std::string& path, const io::ImageMetadata& image);
+
+/// Says the same, and what is not read of an input: how it scales its values.
 void warn_of_input(const Console& console, const std::string& path, const io::ImageMetadata& image);
 
 }  // namespace convolume::cli

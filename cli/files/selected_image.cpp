@@ -64,116 +64,110 @@ Range parse_range(const char* option, std::string_view all, std::string_view tex
     return range;
 }
 
-class SelectedImage : public io::ImageReader {
-  public:
-    SelectedImage(std::unique_ptr<io::ImageReader> whole, const ImageSelection& selection)
-        : whole_(std::move(whole)), metadata_(whole_->metadata()) {
-        for (index_t c = 0; c < metadata_.channels; ++c) channels_.push_back(c);
-        if (!selection.channels.empty()) choose_channels(selection.channels);
-        if (!selection.frames.empty()) choose_frames(selection.frames);
-        if (!selection.crop.empty()) crop(selection.crop);
-        if (!selection.voxel.empty()) {
-            const auto sizes = parse_lengths_um("--voxel", selection.voxel);
-            for (std::size_t a = 0; a < 3; ++a) metadata_.voxel_size_um[a] = sizes[a];
-            metadata_.unit = "um";
-        }
-    }
-
-    const io::ImageMetadata& metadata() const override { return metadata_; }
-
-    StackFormat format() const override {
-        StackFormat format = whole_->format();
-        format.shape = metadata_.shape;
-        format.frames = metadata_.frames;
-        format.channels = metadata_.channels;
-        return format;
-    }
-
-    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
-        check_box(format(), t, c, box, target);
-        Box3 there = box;
-        for (int a = 0; a < 3; ++a) {
-            there.begin[a] += origin_[a];
-            there.end[a] += origin_[a];
-        }
-        whole_->read_box(t + first_frame_, channels_[static_cast<std::size_t>(c)], there, target);
-    }
-
-    void check_unchanged() const override { whole_->check_unchanged(); }
-
-  private:
-    void choose_channels(const std::string& text) {
-        channels_ = parse_channels(text);
-        std::vector<std::string> names;
-        std::vector<std::optional<std::uint32_t>> colors;
-        std::vector<io::MicroscopeMetadata::Channel> optics;
-        for (const index_t c : channels_) {
-            if (c >= whole_->metadata().channels)
-                throw InvalidArgument(message("--channel asks for channel ", c,
-                                              " of an image that has ", metadata_.channels,
-                                              "; the first is 0"));
-            if (!metadata_.channel_names.empty())
-                names.push_back(metadata_.channel_names[static_cast<std::size_t>(c)]);
-            if (!metadata_.channel_colors.empty())
-                colors.push_back(metadata_.channel_colors[static_cast<std::size_t>(c)]);
-            if (!metadata_.microscope.channels.empty())
-                optics.push_back(metadata_.microscope.channels[static_cast<std::size_t>(c)]);
-        }
-        metadata_.channels = static_cast<index_t>(channels_.size());
-        metadata_.channel_names = std::move(names);
-        metadata_.channel_colors = std::move(colors);
-        metadata_.microscope.channels = std::move(optics);
-        io::keep_lookup_tables(metadata_, channels_);
-        forget_descriptions();
-    }
-
-    void choose_frames(const std::string& text) {
-        constexpr const char* cure = "give a frame from 0, or the first and the end, as in 0:10";
-        Range range;
-        if (text.find(':') == std::string::npos) {
-            const index_t frame = parse_index("--frame", text, text, cure);
-            range = parse_range("--frame", text, message(frame, ":", frame + 1), metadata_.frames,
-                                "frames", cure);
-        } else {
-            range = parse_range("--frame", text, text, metadata_.frames, "frames", cure);
-        }
-        first_frame_ = range.begin;
-        metadata_.frames = range.end - range.begin;
-        forget_descriptions();
-    }
-
-    void crop(const std::string& text) {
-        constexpr const char* cure = "give z0:z1,y0:y1,x0:x1, for example 0:32,100:300,:";
-        const auto parts = split(text, ',');
-        if (parts.size() != 3) refuse("--crop", text, cure);
-        for (int a = 0; a < 3; ++a) {
-            const Range range =
-                parse_range("--crop", text, parts[static_cast<std::size_t>(a)], metadata_.shape[a],
-                            message("samples along ", axis_name(a)), cure);
-            origin_[a] = range.begin;
-            metadata_.shape[a] = range.end - range.begin;
-        }
-        forget_descriptions();
-    }
-
-    /// Labels and regions of the whole image do not fit a part of it. What the metadata say of
-    /// the part is written anew.
-    void forget_descriptions() {
-        metadata_.ome_xml.clear();
-        metadata_.imagej_description.clear();
-        std::vector<index_t> all(static_cast<std::size_t>(metadata_.channels));
-        std::iota(all.begin(), all.end(), index_t{0});
-        io::keep_lookup_tables(metadata_, all);
-    }
-
-    std::unique_ptr<io::ImageReader> whole_;
-    io::ImageMetadata metadata_;
-    std::vector<index_t> channels_;
-    index_t first_frame_ = 0;
-    Index3 origin_{0, 0, 0};
-};
-
 }  // namespace
+
+SelectedImage::SelectedImage(std::unique_ptr<io::ImageReader> whole,
+                             const ImageSelection& selection)
+    : whole_(std::move(whole)), metadata_(whole_->metadata()) {
+    for (index_t c = 0; c < metadata_.channels; ++c) channels_.push_back(c);
+    if (!selection.channels.empty()) choose_channels(selection.channels);
+    if (!selection.frames.empty()) choose_frames(selection.frames);
+    if (!selection.crop.empty()) crop(selection.crop);
+    if (!selection.voxel.empty()) {
+        const auto sizes = parse_lengths_um("--voxel", selection.voxel);
+        for (std::size_t a = 0; a < 3; ++a) metadata_.voxel_size_um[a] = sizes[a];
+        metadata_.unit = "um";
+        if (const std::string doubt = doubt_of_voxel("--voxel", selection.voxel); !doubt.empty())
+            metadata_.notes.push_back(doubt);
+    }
+}
+
+StackFormat SelectedImage::format() const {
+    StackFormat format = whole_->format();
+    format.shape = metadata_.shape;
+    format.frames = metadata_.frames;
+    format.channels = metadata_.channels;
+    return format;
+}
+
+void SelectedImage::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
+    check_box(format(), t, c, box, target);
+    const NonfiniteSample::Place first = place_in_file({box.begin, t, c});
+    whole_->read_box(
+        first.frame, first.channel,
+        {first.index, {box.end.z + origin_.z, box.end.y + origin_.y, box.end.x + origin_.x}},
+        target);
+}
+
+NonfiniteSample::Place SelectedImage::place_in_file(const NonfiniteSample::Place& place) const {
+    const Index3& at = place.index;
+    return {{at.z + origin_.z, at.y + origin_.y, at.x + origin_.x},
+            place.frame + first_frame_,
+            channels_[static_cast<std::size_t>(place.channel)],
+            whole_->format().volumes() > 1};
+}
+
+void SelectedImage::choose_channels(const std::string& text) {
+    channels_ = parse_channels(text);
+    std::vector<std::string> names;
+    std::vector<std::optional<std::uint32_t>> colors;
+    std::vector<io::MicroscopeMetadata::Channel> optics;
+    for (const index_t c : channels_) {
+        if (c >= whole_->metadata().channels)
+            throw InvalidArgument(message("--channel asks for channel ", c,
+                                          " of an image that has ", metadata_.channels,
+                                          "; the first is 0"));
+        if (!metadata_.channel_names.empty())
+            names.push_back(metadata_.channel_names[static_cast<std::size_t>(c)]);
+        if (!metadata_.channel_colors.empty())
+            colors.push_back(metadata_.channel_colors[static_cast<std::size_t>(c)]);
+        if (!metadata_.microscope.channels.empty())
+            optics.push_back(metadata_.microscope.channels[static_cast<std::size_t>(c)]);
+    }
+    metadata_.channels = static_cast<index_t>(channels_.size());
+    metadata_.channel_names = std::move(names);
+    metadata_.channel_colors = std::move(colors);
+    metadata_.microscope.channels = std::move(optics);
+    io::keep_lookup_tables(metadata_, channels_);
+    forget_descriptions();
+}
+
+void SelectedImage::choose_frames(const std::string& text) {
+    constexpr const char* cure = "give a frame from 0, or the first and the end, as in 0:10";
+    Range range;
+    if (text.find(':') == std::string::npos) {
+        const index_t frame = parse_index("--frame", text, text, cure);
+        range = parse_range("--frame", text, message(frame, ":", frame + 1), metadata_.frames,
+                            "frames", cure);
+    } else {
+        range = parse_range("--frame", text, text, metadata_.frames, "frames", cure);
+    }
+    first_frame_ = range.begin;
+    metadata_.frames = range.end - range.begin;
+    forget_descriptions();
+}
+
+void SelectedImage::crop(const std::string& text) {
+    constexpr const char* cure = "give z0:z1,y0:y1,x0:x1, for example 0:32,100:300,:";
+    const auto parts = split(text, ',');
+    if (parts.size() != 3) refuse("--crop", text, cure);
+    for (int a = 0; a < 3; ++a) {
+        const Range range =
+            parse_range("--crop", text, parts[static_cast<std::size_t>(a)], metadata_.shape[a],
+                        message("samples along ", axis_name(a)), cure);
+        origin_[a] = range.begin;
+        metadata_.shape[a] = range.end - range.begin;
+    }
+    forget_descriptions();
+}
+
+void SelectedImage::forget_descriptions() {
+    metadata_.ome_xml.clear();
+    metadata_.imagej_description.clear();
+    std::vector<index_t> all(static_cast<std::size_t>(metadata_.channels));
+    std::iota(all.begin(), all.end(), index_t{0});
+    io::keep_lookup_tables(metadata_, all);
+}
 
 void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection) {
     const auto add = [&](const char* name, std::string& text, const char* type, const char* help) {
@@ -193,8 +187,8 @@ void add_selection_options(CLI::App& app, const char* group, ImageSelection& sel
         "Edges of a voxel with their unit, if the file does not say or is wrong");
 }
 
-std::unique_ptr<io::ImageReader> open_selected(const std::string& path,
-                                               const ImageSelection& selection) {
+std::unique_ptr<SelectedImage> open_selected(const std::string& path,
+                                             const ImageSelection& selection) {
     return std::make_unique<SelectedImage>(
         io::open_image(path, {.axes = selection.axes, .image = selection.image}), selection);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/files/selected_image.hpp"
 #include "cli/run/item_steps.hpp"
 #include "cli/run/progress.hpp"
 #include "convolume/error.hpp"
@@ -14,19 +15,20 @@
 
 namespace convolume::cli {
 
-/// Throws `error` again; of several volumes the message names the one at fault.
-[[noreturn]] inline void throw_with_place(const BadData& error, const io::ImageMetadata& image,
-                                          index_t frame, index_t channel) {
-    if (image.frames * image.channels == 1) throw BadData(error);
-    throw BadData(message("in frame ", frame, ", channel ", channel, " (from 0): ", error.what()));
+/// Throws `error` again; of a file with several volumes the message names the one at fault.
+[[noreturn]] inline void throw_with_place(const BadData& error,
+                                          const NonfiniteSample::Place& in_file) {
+    if (!in_file.of_several) throw BadData(error);
+    throw BadData(message("in frame ", in_file.frame, ", channel ", in_file.channel,
+                          " (from 0): ", error.what()));
 }
 
-/// Reads every volume, calls `compute(input, output, context)` and writes the output. If there
-/// are several volumes, BadData names the one at fault. With `overlapped`, two inputs and two
-/// outputs are in memory, and the next volume is read and the last one written while one is
-/// computed; otherwise one of each.
+/// Reads every volume, calls `compute(input, output, context)` and writes the output. What it
+/// throws as BadData names the volume at fault and the sample's place in the file. With
+/// `overlapped`, two inputs and two outputs are in memory, and the next volume is read and the last
+/// one written while one is computed; otherwise one of each.
 template <class Compute>
-void for_each_volume(io::ImageReader& reader, ImageSink& sink, bool overlapped,
+void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
                      const ExecutionContext& context, Compute&& compute) {
     const io::ImageMetadata& read = reader.metadata();
     const StackFormat written = sink.format();
@@ -52,8 +54,12 @@ void for_each_volume(io::ImageReader& reader, ImageSink& sink, bool overlapped,
         try {
             compute(ConstImageView(of(inputs, item).view()), of(outputs, item).view(),
                     part_of(context, item, count));
+        } catch (const NonfiniteSample& error) {
+            throw error.at(reader.place_in_file(
+                {error.place().index, item / read.channels, item % read.channels}));
         } catch (const BadData& error) {
-            throw_with_place(error, read, item / read.channels, item % read.channels);
+            throw_with_place(
+                error, reader.place_in_file({{}, item / read.channels, item % read.channels}));
         }
     };
     steps.write = [&](index_t item) {

@@ -142,7 +142,8 @@ class ChannelKernels {
         psf.threads = request.engines.threads;
         KernelFile kernel =
             make_kernel(std::move(psf), request.made_psf.capture, image, options, context);
-        kernel.from_image = source.psf->from_image;
+        kernel.optics = source.psf->optics;
+        for (const std::string& warning : source.psf->warnings) kernel.warnings.push_back(warning);
         return kernel;
     }
 

@@ -4,6 +4,7 @@
 #include "cli/images/one_channel.hpp"
 #include "cli/run/progress.hpp"
 #include "cli/run/report.hpp"
+#include "convolume/nonfinite_sample.hpp"
 
 namespace convolume::cli {
 
@@ -17,6 +18,8 @@ ExecutionReport convolve_channels(const ChannelKernels<Convolver>& kernels, Imag
         SinkChannel to(sink, c);
         try {
             sum += kernels.solver(c).execute(from, to, part_of(context, c, channels));
+        } catch (const NonfiniteSample& error) {
+            throw error.at({error.place().index, error.place().frame, c, true});
         } catch (const BadData& error) {
             throw BadData(message("channel ", kernels.number(c), " (from 0): ", error.what()));
         }

@@ -8,7 +8,8 @@
 
 namespace convolume::cli {
 
-/// Throws as Convolver::execute() does; of several kernels, BadData names the channel.
+/// Throws as Convolver::execute() does; of several kernels, BadData names the channel of the file,
+/// NonfiniteSample that of `source`.
 ExecutionReport convolve_channels(const ChannelKernels<Convolver>& kernels, ImageSource& source,
                                   ImageSink& sink, const ExecutionContext& context);
 

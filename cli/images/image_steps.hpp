@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "cli/files/selected_image.hpp"
 #include "cli/run/run.hpp"
 #include "convolume/image_file.hpp"
 
@@ -11,6 +12,8 @@ namespace convolume::cli {
 
 class ImageSteps : public RunSteps {
   public:
+    /// What is read; known after open().
+    const io::ImageMetadata& input() const { return input_; }
     /// What is written; known after plan().
     const io::ImageMetadata& output() const { return output_; }
     void commit() override { writer_->commit(); }
@@ -18,7 +21,7 @@ class ImageSteps : public RunSteps {
   protected:
     index_t volumes() const { return input_.frames * input_.channels; }
 
-    std::unique_ptr<io::ImageReader> reader_;
+    std::unique_ptr<SelectedImage> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
     index_t nonfinite_ = 0;  ///< samples of the result
     io::ImageMetadata input_;

@@ -80,7 +80,7 @@ MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
     if (!parameters.contains("size")) parameters["size"] = {0, 0, 0};
     PsfOptions psf = psf_options_of(std::move(parameters), "the command line");
     refuse_idle_layers(psf, request.typed);
-    return {std::move(psf), std::move(optics.text)};
+    return {std::move(psf), optics.line("the image's metadata"), std::move(optics.warnings)};
 }
 
 }  // namespace convolume::cli

@@ -35,7 +35,8 @@ struct ImageChannel {
 
 struct MadePsf {
     PsfOptions options;
-    std::string from_image;  ///< which parameters the image's metadata gave; may be empty
+    std::string optics;  ///< what the image's metadata gave and left to assume; may be empty
+    std::vector<std::string> warnings;
 };
 
 /// The PSF of a channel, of the image's voxels. What was not typed is taken from the image's

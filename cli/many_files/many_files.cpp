@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/many_files/worker.hpp"
 #include "cli/run/devices.hpp"
 #include "cli/run/interrupt.hpp"
@@ -84,7 +85,8 @@ void ManyFiles::report_plan(const ListedFile& file, const ImageSteps& steps,
                             const EngineChoice& engines) {
     print([&] {
         if (reported_.empty()) warn_of_idle_gpu(console_, engines);
-        if (!reported_.insert(file.problem).second) return;
+        if (!reported_.insert(file.problem).second)
+            return warn_of_input(console_, file.image, steps.input());
         index_t alike = 0;
         for (const std::size_t i : survey_.order)
             if (survey_.files[i].problem == file.problem) ++alike;

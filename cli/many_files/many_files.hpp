@@ -48,7 +48,7 @@ class ManyFiles {
     ListedFile* next();
     /// Calls `print` while no other thread prints.
     void print(const std::function<void()>& print);
-    /// Reports the plan of a file whose problem is new.
+    /// Reports the plan of a file whose problem is new, and of others what reading them left out.
     void report_plan(const ListedFile& file, const ImageSteps& steps, const EngineChoice& engines);
     /// So much more of the work is done.
     void advance(double voxels);

@@ -33,6 +33,11 @@ void take_kernel(ImageRequest& request, ManyFilesRequest& many) {
                                       " is missing; name its file after the last ", many.image_name,
                                       ", or a kernel for each channel with --psf-for"));
     }
+    const KernelOptions& options = request.kernel_options;
+    if (request.kernels().empty() && !(options.axes.empty() && options.image.empty()))
+        throw InvalidArgument(
+            "--kernel-axes and --kernel-image are for kernel files, and the PSF is made; leave "
+            "them out, or name a file");
     for (const std::string& kernel : request.kernels()) check_kernel_path(kernel);
 }
 

@@ -111,7 +111,8 @@ Survey survey_files(const ImageRequest& request, const ManyFilesRequest& many,
     Survey survey;
     survey.files = named_files(many, truth);
     check_names(survey.files, request.kernels());
-    for (const std::string& kernel : request.kernels()) static_cast<void>(io::open_image(kernel));
+    for (const std::string& kernel : request.kernels())
+        static_cast<void>(open_kernel(kernel, request.kernel_options));
     if (!request.run.dry_run) make_folder(many.output_folder);
 
     std::map<std::string, std::size_t> first;  // file of each problem

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/files/plane_groups.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/preview/request.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/console.hpp"
@@ -90,9 +91,11 @@ std::string name_of(const io::ImageMetadata& image, index_t channel) {
     return named ? image.channel_names[at] : message("channel ", channel);
 }
 
-PreviewStack load(const std::string& role, const std::string& path, const PreviewRequest& request) {
+PreviewStack load(const Console& console, const std::string& role, const std::string& path,
+                  const PreviewRequest& request) {
     const auto reader = io::open_image(path);
     const io::ImageMetadata& metadata = reader->metadata();
+    warn_of_notes(console, path, metadata);
     const std::vector<ChosenChannel> chosen = chosen_channels(metadata, path, request);
     check_number("--frame", request.frame, metadata.frames, path);
     const std::string name = std::filesystem::path(path).filename().string();
@@ -118,13 +121,13 @@ PreviewStack load(const std::string& role, const std::string& path, const Previe
 }
 
 // Rings and flanks of a PSF show only on a logarithmic scale.
-PreviewStack load_psf(const PreviewRequest& request) {
+PreviewStack load_psf(const Console& console, const PreviewRequest& request) {
     PreviewRequest of_psf = request;
     of_psf.channel = of_psf.frame = 0;
     of_psf.colors.clear();
     of_psf.slices = true;
     of_psf.decades = request.decades.value_or(4);
-    PreviewStack stack = load("", request.psf, of_psf);
+    PreviewStack stack = load(console, "", request.psf, of_psf);
     stack.own_zoom = true;
     return stack;
 }
@@ -138,17 +141,17 @@ std::string levels_text(const PreviewStack& stack, const PreviewChannel& channel
 }  // namespace
 
 void run_preview(const PreviewRequest& request) {
+    const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
+                          stderr_wants_colors());
     check_output_path(request.output, request.overwrite);
     const bool pair = !request.after.empty();
     std::vector<PreviewStack> stacks;
     for (const std::string& path : request.stacks)
-        stacks.push_back(load(pair ? "before: " : "", path, request));
-    if (pair) stacks.push_back(load("after: ", request.after, request));
-    if (!request.psf.empty()) stacks.push_back(load_psf(request));
+        stacks.push_back(load(console, pair ? "before: " : "", path, request));
+    if (pair) stacks.push_back(load(console, "after: ", request.after, request));
+    if (!request.psf.empty()) stacks.push_back(load_psf(console, request));
     const std::vector<char> png = draw_preview(stacks, request.style).png();
     io::write_whole_file(request.output, png);
-    const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
-                          stderr_wants_colors());
     for (const PreviewStack& stack : stacks)
         for (const PreviewChannel& channel : stack.channels)
             console.fact(channel.color == gray_scale ? "gray" : "color",

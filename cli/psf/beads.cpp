@@ -6,7 +6,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/psf/image_optics.hpp"
+#include "cli/files/scaled_output.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/psf_report.hpp"
 #include "cli/psf/refinement.hpp"
@@ -81,9 +81,8 @@ void BeadPsfSteps::open(const ExecutionContext&) {
         throw InvalidArgument(message("--channel is ", request_.channel, ", but \"", request_.beads,
                                       "\" has ", input_.channels,
                                       " channels, from 0; choose one of them"));
-    ImageOptics optics = optics_of(input_, request_.channel, request_.typed);
-    from_image_ = std::move(optics.text);
-    Json parameters = std::move(optics.parameters);
+    optics_ = optics_of(input_, request_.channel, request_.typed);
+    Json parameters = optics_.parameters;
     parameters.update(request_.typed);
     if (!parameters.contains("voxel_um"))
         parameters["voxel_um"] = voxel_for(input_, request_.beads, "add --voxel");
@@ -125,8 +124,9 @@ void BeadPsfSteps::check_refinement() const {
 
 void BeadPsfSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.beads, ": ", one_line(input_)));
-    if (!from_image_.empty())
-        console.fact("optics", message(from_image_, ", from ", request_.beads));
+    warn_of_input(console, request_.beads, input_);
+    report_optics(console, optics_, request_.beads);
+    if (!request_.voxel_doubt.empty()) console.warning(request_.voxel_doubt);
 }
 
 void BeadPsfSteps::refine_model(const ExecutionContext& context) {

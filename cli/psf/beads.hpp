@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/psf/image_optics.hpp"
 #include "cli/psf/request.hpp"
 #include "cli/run/run.hpp"
 #include "convolume/beads.hpp"
@@ -41,7 +42,7 @@ class BeadPsfSteps : public RunSteps {
     std::optional<BeadPsf> psf_;
     std::optional<RefinedPsf> refined_;  ///< then model_ is the refined one
     double residual_ = 0;                ///< of the model's fit, relative L2
-    std::string from_image_;
+    ImageOptics optics_;
 };
 
 }  // namespace convolume::cli

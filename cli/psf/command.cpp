@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "cli/app.hpp"
-#include "cli/psf/image_optics.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/size_for.hpp"
 #include "convolume/error.hpp"
@@ -27,11 +26,10 @@ void forget_other_modality(Json& parameters, const Json& typed) {
 }
 
 PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context,
-                      std::string& from_image) {
+                      std::optional<io::ImageMetadata>& image, ImageOptics& optics) {
     const bool from_file = !request.from.empty();
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
     forget_other_modality(parameters, request.typed);
-    std::optional<io::ImageMetadata> image;
     if (!request.like.empty()) {
         image = io::open_image(request.like)->metadata();
         if (!request.typed.contains("voxel_um"))
@@ -41,10 +39,9 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
             throw InvalidArgument(message("--channel is ", request.channel, ", but \"",
                                           request.like, "\" has ", image->channels,
                                           " channels, from 0; choose one of them"));
-        const ImageOptics optics = optics_of(*image, request.channel, request.typed);
+        optics = optics_of(*image, request.channel, request.typed, parameters);
         forget_other_modality(parameters, optics.parameters);
         parameters.update(optics.parameters);
-        from_image = optics.text;
     }
     parameters.update(request.typed);
     if (request.brightest) parameters.erase("focus_um");
@@ -79,7 +76,7 @@ std::string PsfRequest::side_file() const {
 }
 
 void PsfSteps::open(const ExecutionContext& context) {
-    options_ = options_of(request_, context, from_image_);
+    options_ = options_of(request_, context, like_, optics_);
 }
 
 void PsfSteps::plan(const ExecutionContext& context) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/psf/image_optics.hpp"
 #include "cli/psf/request.hpp"
 #include "cli/run/run.hpp"
 #include "convolume/image_file.hpp"
@@ -31,7 +32,8 @@ class PsfSteps : public RunSteps {
     const PsfRequest& request_;
     PsfOptions options_;
     PsfFacts facts_;
-    std::string from_image_;  ///< what the file of --like says of the microscope
+    std::optional<io::ImageMetadata> like_;
+    ImageOptics optics_;  ///< what the file of --like says
     std::optional<Psf> psf_;
     std::unique_ptr<io::ImageWriter> writer_;
 };

@@ -8,6 +8,7 @@
 #include "cli/psf/objectives.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
+#include "convolume/psf.hpp"
 
 namespace convolume::cli {
 
@@ -38,11 +39,18 @@ class Collector {
         optics_.parameters[key] = value;
         optics_.text += (optics_.text.empty() ? "" : ", ") + text;
     }
+    /// Notes a parameter that has its default since neither says it.
+    void assume(const std::string& text) {
+        optics_.assumed += (optics_.assumed.empty() ? "" : ", ") + text;
+    }
+    void warn(const std::string& text) { optics_.warnings.push_back(text); }
     /// What holds, typed or of the file; null where neither says.
     Json value(const char* key) const {
         const Json& from = typed_.contains(key) ? typed_ : optics_.parameters;
         return from.contains(key) ? from[key] : Json();
     }
+    /// What was typed alone assumes nothing about an image.
+    bool took_nothing() const { return optics_.parameters.empty(); }
     ImageOptics take() { return std::move(optics_); }
 
   private:
@@ -77,29 +85,66 @@ void add_pinhole(const io::MicroscopeMetadata& microscope, double pinhole_um,
                 " µm at ", format_number(*microscope.magnification), "x)"));
 }
 
+/// Only the defaults that metadata of an image usually name.
+void add_assumptions(const io::MicroscopeMetadata& microscope, const Json& others,
+                     Collector& collected) {
+    if (collected.took_nothing()) return;
+    const PsfOptions defaults;
+    const auto missing = [&](const char* key) {
+        return collected.value(key).is_null() && !others.contains(key);
+    };
+    if (missing("ni")) {
+        const std::string ni = format_number(defaults.objective.ni);
+        std::string why = "the image does not say the immersion";
+        if (!microscope.immersion.empty()) why += message(", only \"", microscope.immersion, '"');
+        collected.assume(message("ni ", ni, " assumed (", why, ")"));
+        const Json na = collected.value("na");
+        if (na.is_number() && na.get<double>() < 1)
+            collected.warn(message("ni ", ni, ", that of oil, is assumed since ", why,
+                                   ", but most objectives of NA ", format_number(na.get<double>()),
+                                   " are dry; give --ni 1 or that of the immersion"));
+    }
+    if (missing("modality"))
+        collected.assume(message(to_string(defaults.modality),
+                                 " assumed (the image does not say how it was recorded)"));
+    if (collected.value("modality") == "confocal" && missing("pinhole_au"))
+        collected.assume("pinhole 1 AU assumed (the image does not say its size)");
+}
+
+void add_channel(const io::MicroscopeMetadata& microscope,
+                 const io::MicroscopeMetadata::Channel& channel, Collector& collected) {
+    for (const auto& [mode, modality] : modalities)
+        if (channel.acquisition_mode == mode)
+            collected.add("modality", std::string(modality), modality);
+    const bool two_photon = collected.value("modality") == "two-photon";
+    if (is_light(channel.emission_um) && !two_photon)
+        collected.add("wavelength_um", *channel.emission_um,
+                      "emission " + nm(*channel.emission_um));
+    const bool confocal = collected.value("modality") == "confocal";
+    const bool disc = collected.value("modality") == "spinning-disc";
+    if (!confocal && !two_photon && !disc) return;
+    if (is_light(channel.excitation_um))
+        collected.add("excitation_um", *channel.excitation_um,
+                      "excitation " + nm(*channel.excitation_um));
+    if (confocal && channel.pinhole_um) add_pinhole(microscope, *channel.pinhole_um, collected);
+}
+
 }  // namespace
 
-ImageOptics optics_of(const io::ImageMetadata& image, index_t channel, const Json& typed) {
+std::string ImageOptics::line(const std::string& source) const {
+    if (text.empty()) return {};
+    return message(text, ", from ", source, assumed.empty() ? "" : "; ", assumed);
+}
+
+ImageOptics optics_of(const io::ImageMetadata& image, index_t channel, const Json& typed,
+                      const Json& others) {
     const io::MicroscopeMetadata& microscope = image.microscope;
     Collector collected(typed);
     add_objective(microscope, collected);
-    if (microscope.channels.empty()) return collected.take();
-    const auto& of_channel = microscope.channels.at(static_cast<std::size_t>(channel));
-    for (const auto& [mode, modality] : modalities)
-        if (of_channel.acquisition_mode == mode)
-            collected.add("modality", std::string(modality), modality);
-    const bool two_photon = collected.value("modality") == "two-photon";
-    if (is_light(of_channel.emission_um) && !two_photon)
-        collected.add("wavelength_um", *of_channel.emission_um,
-                      "emission " + nm(*of_channel.emission_um));
-    const bool confocal = collected.value("modality") == "confocal";
-    const bool disc = collected.value("modality") == "spinning-disc";
-    if (!confocal && !two_photon && !disc) return collected.take();
-    if (is_light(of_channel.excitation_um))
-        collected.add("excitation_um", *of_channel.excitation_um,
-                      "excitation " + nm(*of_channel.excitation_um));
-    if (confocal && of_channel.pinhole_um)
-        add_pinhole(microscope, *of_channel.pinhole_um, collected);
+    if (!microscope.channels.empty())
+        add_channel(microscope, microscope.channels.at(static_cast<std::size_t>(channel)),
+                    collected);
+    add_assumptions(microscope, others, collected);
     return collected.take();
 }
 

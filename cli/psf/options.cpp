@@ -34,14 +34,14 @@ PSF is --model born-wolf, or gibson-lanni with --depth 0 and all layers as desig
 moves by the voxel's z from plane to plane; the source is in the middle plane, and planes of
 higher index are focused deeper in the sample.)";
 
-Json parse_voxel_json(const char* option, const std::string& text) {
-    return parse_lengths_um(option, text);
-}
-
 void add_volume(CLI::App& app, PsfRequest& request) {
     const char* group = "The volume";
     Json& typed = request.typed;
-    add_parameter(app, group, typed, "--voxel", "voxel_um", parse_voxel_json, "Z,Y,X",
+    const auto parse_voxel = [&request](const char* option, const std::string& text) -> Json {
+        request.voxel_doubt = doubt_of_voxel(option, text);
+        return parse_lengths_um(option, text);
+    };
+    add_parameter(app, group, typed, "--voxel", "voxel_um", parse_voxel, "Z,Y,X",
                   "Edges of a voxel, e.g. 200,65,65nm (default: those of --like)");
     app.add_option("--like", request.like,
                    "The image to restore: its voxels, and a size that restores it: of a widefield "

@@ -65,6 +65,11 @@ std::string wavelength_text(const PsfOptions& options) {
 
 }  // namespace
 
+void report_optics(const Console& console, const ImageOptics& optics, const std::string& source) {
+    if (const std::string line = optics.line(source); !line.empty()) console.fact("optics", line);
+    for (const std::string& warning : optics.warnings) console.warning(warning);
+}
+
 void report_psf(const Console& console, const PsfOptions& options) {
     const auto words = psf_parameters(options);
     console.fact(

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cli/psf/image_optics.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/psf.hpp"
 
@@ -13,6 +14,9 @@ namespace convolume::cli {
 std::string um(double value_um);
 /// "58 %"
 std::string percent(double share);
+
+/// The line "optics": what the image `source` says of the microscope, and what is assumed.
+void report_optics(const Console& console, const ImageOptics& optics, const std::string& source);
 
 /// The line "psf": model, modality, NA, wavelength, size and voxels.
 void report_psf(const Console& console, const PsfOptions& options);

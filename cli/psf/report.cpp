@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/files/scaled_output.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/psf_report.hpp"
@@ -49,8 +50,9 @@ void explain_captured(const Console& console, const Psf& psf) {
 }  // namespace
 
 void PsfSteps::report_plan(const Console& console) const {
-    if (!from_image_.empty())
-        console.fact("optics", message(from_image_, ", from ", request_.like));
+    if (like_) warn_of_notes(console, request_.like, *like_);
+    report_optics(console, optics_, request_.like);
+    if (!request_.voxel_doubt.empty()) console.warning(request_.voxel_doubt);
     report_psf(console, options_);
     warn_of_psf(console, options_, facts_);
     if (request_.explain) explain_psf(console, options_, facts_);
@@ -66,6 +68,7 @@ void PsfSteps::report_result(const Console& console, const RunTimes&) const {
 void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
     json["psf"] = psf_parameters(options_);
     json["facts"] = to_json(facts_);
+    if (like_ && !like_->notes.empty()) json["notes"] = like_->notes;
     if (psf_) {
         json["facts"]["middle_plane_z_um"] = psf_->center_z_um;
         json["facts"]["captured_by_plane"] = psf_->captured;

@@ -24,6 +24,7 @@ struct PsfRequest {
     std::string beads;                 ///< a stack to measure the PSF from, or empty
     std::vector<PsfParameter> refine;  ///< of the model, by the beads
     bool write_model = false;          ///< the refined one in place of the measured PSF
+    std::string voxel_doubt;           ///< of the size typed; empty for none
     int threads = 0;
     std::string output;  ///< empty: facts alone, as in a dry run
     bool overwrite = false;

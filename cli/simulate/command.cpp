@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/files/kernel_background.hpp"
+#include "cli/files/kernel_fit.hpp"
 #include "cli/run/host_memory.hpp"
 #include "convolume/camera.hpp"
 
@@ -81,6 +82,7 @@ void SimulateSteps::plan(const ExecutionContext&) {
     light_.overlapped = camera_bytes(2) <= limit / 4;
     const index_t left = limit - std::min(camera_bytes(light_.overlapped ? 2 : 1), limit);
     kernels_.plan([&](Kernels::Ready& kernel) {
+        warn_of_one_plane(kernel.file, input_, kernel.file.warnings);
         kernel.file.negative_samples += clip_negative(kernel.file.values);
         Options options = request_.options;
         options.center = kernel.file.explicit_center();
@@ -121,7 +123,8 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
 
     const index_t parts = request_.photons_per_unit ? 2 : 3;
     BlurredLight light(light_, folder_of(request_.output));
-    executed_ = light.blur(*reader_, kernels_, part_of(context, 0, parts));
+    executed_ = with_places_of_file(
+        *reader_, [&] { return light.blur(*reader_, kernels_, part_of(context, 0, parts)); });
     negative_samples_ = light.negative_samples();
     // The brightest pixel of all is only known when everything is blurred.
     photons_per_unit_ = request_.photons_per_unit

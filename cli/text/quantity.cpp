@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/text/quantity.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -80,6 +81,33 @@ std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view
         lengths_um[axis] = quantity->value * quantity->unit_um.value_or(*last->unit_um);
     }
     return lengths_um;
+}
+
+std::string doubt_of_voxel(std::string_view option, std::string_view text) {
+    const auto hardly_meant = [](const std::array<double, 3>& sizes_um) {
+        const auto [least, most] = std::minmax_element(sizes_um.begin(), sizes_um.end());
+        return *most < 1e-3 || *least < 0 || *most > 1e3;
+    };
+    const std::array<double, 3> sizes_um = parse_lengths_um(option, text);
+    if (!hardly_meant(sizes_um)) return {};
+    std::string meant;
+    const auto parts = split_triple(option, text);
+    const std::string_view last = trimmed(parts[2]);
+    const std::size_t unit = last.find_last_of("0123456789.") + 1;
+    const bool one_unit = parse_quantity(parts[0])->unit_um == std::nullopt &&
+                          parse_quantity(parts[1])->unit_um == std::nullopt;
+    // Numbers from 10 on are those of nanometers.
+    const bool large = parse_quantity(parts[1])->value >= 10;
+    for (const char* other : {large ? "nm" : "um", large ? "um" : "nm"}) {
+        const std::string numbers(text.substr(0, text.find(last) + unit));
+        const std::string candidate = numbers + other;
+        if (!meant.empty() || !one_unit || hardly_meant(parse_lengths_um(option, candidate)))
+            continue;
+        meant = message("; did you mean ", option, ' ', candidate, '?');
+    }
+    return message(option, ' ', text, " means voxels of ", sizes_um[0], " × ", sizes_um[1], " × ",
+                   sizes_um[2], " µm, which no light microscope has",
+                   meant.empty() ? "; check the numbers and their unit" : meant);
 }
 
 double parse_wavelength_um(std::string_view option, std::string_view text) {

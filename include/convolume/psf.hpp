@@ -185,6 +185,10 @@ struct ResampledKernel {
     Index3 center;  ///< the voxel whose middle is where the middle of the kernel's center was
 };
 
+/// Extents of what resample_kernel() makes. Throws InvalidArgument.
+CONVOLUME_API Shape3 resampled_shape(const Shape3& kernel, const Index3& center,
+                                     const VoxelSize& from, const VoxelSize& to);
+
 /// Bytes that resample_kernel() takes at the most, its result included. Throws InvalidArgument.
 CONVOLUME_API index_t resampling_bytes(const Shape3& kernel, PixelType type, const Index3& center,
                                        const VoxelSize& from, const VoxelSize& to);

@@ -176,3 +176,48 @@ TEST_CASE("objectives are known by their names") {
     CHECK(contains(list.out, "60x/1.4 oil         1.4   1.515\n"));
     CHECK(contains(list.out, "30x/1.05 silicone   1.05  1.4\n"));
 }
+
+TEST_CASE("what is assumed since the image does not say it is said") {
+    const std::string emission =
+        "<Channel ID=\"Channel:0:0\" EmissionWavelength=\"520\"/>"
+        "<Channel ID=\"Channel:0:1\" EmissionWavelength=\"520\"/>";
+    const auto objective = [](const std::string& na, const std::string& immersion) {
+        return "<Objective ID=\"Objective:0\" LensNA=\"" + na + '"' +
+               (immersion.empty() ? "" : " Immersion=\"" + immersion + '"') + "/>";
+    };
+    const std::string assumed = "ni 1.515 assumed (the image ", warning = "that of oil, is assumed";
+    for (const std::string immersion : {"Other", "Multi", ""}) {
+        const std::string why = "does not say the immersion" +
+                                (immersion.empty() ? "" : ", only \"" + immersion + '"') + ")";
+        const OmeImage dry(objective("0.8", immersion), "", emission);
+        const OmeImage wet(objective("1.3", immersion), "", emission);
+        for (const std::string command : {"psf", "deconvolve", "simulate"}) {
+            const std::string err = dry.run(command, {}).err;
+            INFO(err);
+            CHECK(contains(err, "optics  NA 0.8, emission 520 nm, from "));
+            CHECK(contains(err, assumed + why));
+            CHECK(contains(err, "widefield assumed (the image does not say how it was recorded)"));
+            CHECK(contains(err, warning));
+            CHECK(contains(err, "most objectives of NA 0.8 are dry; give --ni 1"));
+            const std::string of_wet = wet.run(command, {}).err;
+            CHECK(contains(of_wet, assumed + why));
+            CHECK_FALSE(contains(of_wet, warning));
+            for (const Arguments& known :
+                 {Arguments{"--ni", "1"}, {"--objective", "20x/0.8 air"}}) {
+                const std::string of_known = dry.run(command, known).err;
+                CHECK_FALSE(contains(of_known, "ni 1.515"));
+                CHECK_FALSE(contains(of_known, warning));
+            }
+        }
+    }
+    const OmeImage water(objective("0.8", "Water"), "", emission);
+    CHECK_FALSE(contains(water.run("deconvolve", {}).err, "ni 1.515"));
+    const OmeImage pinhole(two_objectives, second,
+                           "<Channel ID=\"Channel:0:0\" EmissionWavelength=\"520\" "
+                           "AcquisitionMode=\"LaserScanningConfocalMicroscopy\" "
+                           "ExcitationWavelength=\"488\"/>"
+                           "<Channel ID=\"Channel:0:1\"/>");
+    CHECK(contains(pinhole.run("psf", {}).err, "pinhole 1 AU assumed"));
+    CHECK_FALSE(contains(pinhole.run("psf", {}).err, "widefield assumed"));
+    CHECK_FALSE(contains(pinhole.run("psf", {"--pinhole", "2"}).err, "assumed"));
+}

@@ -238,3 +238,88 @@ TEST_CASE("a measured kernel's background is subtracted, by number or from its f
             {"convolve", "image.tif", "tiny.npy", "--dry-run", "--psf-background", "auto"}, stacks)
             .status == 2);
 }
+
+TEST_CASE("the axes of a kernel file can be set right") {
+    const TemporaryFolder folder;
+    Random random(test_seed("kernel axes"));
+    const Array kernel = random.array({3, 4, 5}, false, 1);
+    write_image(folder / "image.npy", random.array({6, 9, 10}, false, 1), PixelType::float32);
+    write_image(folder / "kernel.npy", kernel, PixelType::float32);
+    io::ImageMetadata metadata;
+    metadata.type = PixelType::float32;
+    metadata.channels = 3;
+    std::vector<Array> planes(3, Array({1, 4, 5}));
+    for (index_t z = 0; z < 3; ++z)
+        std::copy_n(kernel.values.begin() + z * 20, 20,
+                    planes[static_cast<std::size_t>(z)].values.begin());
+    write_image(folder / "channels.tif", planes, metadata);
+    const auto run = [&](const std::string& command, const std::string& psf, Arguments more) {
+        more.insert(more.begin(), {command, "image.npy", psf, "-o", "out.npy", "--overwrite"});
+        if (command == "deconvolve") more.insert(more.end(), {"--iterations", "2"});
+        return testing::convolume(more, folder);
+    };
+    for (const std::string command : {"convolve", "deconvolve", "simulate"}) {
+        INFO(command);
+        REQUIRE(run(command, "kernel.npy", {}).status == 0);
+        const Array expected = read_image(folder / "out.npy").only();
+        const CommandResult refused = run(command, "channels.tif", {});
+        CHECK(refused.status == 65);
+        CHECK(contains(refused.err, "has 3 channels and 1 frames"));
+        CHECK(contains(refused.err, "if these are its planes, add --kernel-axes ZYX"));
+        const CommandResult result = run(command, "channels.tif", {"--kernel-axes", "ZYX"});
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        CHECK(read_image(folder / "out.npy").only().values == expected.values);
+        // Of many files too, which open the kernel before anything is computed.
+        CHECK(testing::convolume({command, "image.npy", "channels.tif", "--kernel-axes", "ZYX",
+                                  "--output-dir", command},
+                                 folder)
+                  .status == 0);
+    }
+    const CommandResult idle = testing::convolume(
+        {"deconvolve", "image.npy", "-o", "out.npy", "--na", "1.2", "--kernel-axes", "ZYX"},
+        folder);
+    CHECK(idle.status == 2);
+    CHECK(contains(idle.err, "--kernel-axes and --kernel-image are for kernel files"));
+}
+
+TEST_CASE("voxel sizes that leave nothing of a kernel, or blow it up, are refused with both") {
+    const Stacks stacks;
+    const std::string sizes = "voxel sizes differ: the image has ";
+    const auto said = [&](const std::string& voxel, int status) {
+        const CommandResult result = stacks.run({"--voxel", voxel, "-q"});
+        INFO(result.err);
+        CHECK(result.status == status);
+        return result.err;
+    };
+    const std::string shrunk = said("300,100,100um", 2);
+    CHECK(contains(shrunk, sizes + "voxel z,y,x 300×100×100 µm"));
+    CHECK(contains(shrunk, "0.2×0.07×0.07 µm"));
+    CHECK(contains(shrunk, "1×1×1 samples of the kernel's 25×37×36"));
+    CHECK(contains(shrunk, "--psf-resample ignore"));
+    CHECK(contains(said("0.3,0.1,0.1nm", 2), "correct one of the sizes"));
+    // Hardly likely, but possible: questioned.
+    CHECK(contains(said("1000,1000,1000nm", 0), "warning: " + sizes));
+    CHECK(contains(said("15,6,6nm", 0), "warning: " + sizes));
+    CHECK_FALSE(contains(said("300,150,150nm", 0), "warning"));
+}
+
+TEST_CASE("an image of one plane and a kernel of several are questioned by every command") {
+    const TemporaryFolder folder;
+    Random random(test_seed("one plane"));
+    write_image(folder / "image.npy", random.array({1, 20, 20}, false, 1), PixelType::float32);
+    write_image(folder / "psf.npy", gaussian({5, 7, 7}, {2, 3, 3}, image_voxel_um),
+                PixelType::float32);
+    const std::string warning =
+        "warning: the image has one plane, but the PSF \"psf.npy\" has 5: light of planes";
+    const auto said = [&](const Arguments& arguments) {
+        Arguments all{arguments[0], "image.npy", "psf.npy", "-o", "out.npy", "--overwrite", "-q"};
+        all.insert(all.end(), arguments.begin() + 1, arguments.end());
+        return testing::convolume(all, folder).err;
+    };
+    for (const Arguments& arguments : {Arguments{"convolve"}, Arguments{"simulate"},
+                                       Arguments{"deconvolve", "--iterations", "1"}})
+        CHECK(contains(said(arguments), warning));
+    // That result has the kernel's planes.
+    CHECK(said({"convolve", "--mode", "full"}) == "");
+}

@@ -138,6 +138,30 @@ TEST_CASE("patterns and lists name files") {
     CHECK(result.status == 0);
     CHECK(folder.in("listed") == Names{"0_c.npy", "1_a.npy"});
 
+    // As Windows' programs write lists: with a mark of UTF-8, quotes, blanks after names.
+    fs::copy(folder / "scan/a.tif", folder / "a b.tif");
+    fs::copy(folder / "scan/a.tif", folder / "#1.tif");
+    fs::copy(folder / "scan/a.tif", folder / "\"q\"");
+    const std::string list = "\xEF\xBB\xBF\"a b.tif\"\t \r\n'#1.tif'\r\n#c\rscan/b.tif\r\"q\"\n";
+    for (const std::string name : {"windows.txt", "-"}) {
+        write_text(folder / "windows.txt", list);
+        result = run_program({"sh", "-c",
+                              "'" + convolume_path() + "' convolve --list " + name +
+                                  " psf.npy --output-dir quoted --overwrite --output-name "
+                                  "'{index}_{stem}.npy' < windows.txt"},
+                             folder);
+        INFO(result.err);
+        CHECK(result.status == 0);
+        CHECK(folder.in("quoted") == Names{"0_a b.npy", "1_#1.npy", "2_b.npy", "3_\"q\".npy"});
+    }
+    for (const std::string& text : {std::string("\xFF\xFE\x61\0.\0", 6),
+                                    std::string("\xFE\xFF\0a", 4), std::string("a\0.\0t\0", 6)}) {
+        write_text(folder / "wide.txt", text);
+        result = folder.run({"convolve", "--list", "wide.txt", "psf.npy", "--output-dir", "wide"});
+        CHECK(result.status == 65);
+        CHECK(contains(result.err, "\"wide.txt\" is not text in UTF-8"));
+    }
+
     result = run_program({"sh", "-c",
                           "ls scan/*.tif | '" + convolume_path() +
                               "' convolve --list - psf.npy --output-dir piped -q"},
@@ -331,4 +355,19 @@ TEST_CASE("hundreds of files take no more memory or file handles than a few") {
         return files[i]["report"]["peak_resident_bytes"].get<index_t>();
     };
     CHECK(peak(299) - peak(20) < (index_t{32} << 20));
+}
+
+TEST_CASE("what reading has noted is said once for each of many files") {
+    const Scans folder;
+    const CommandResult result = folder.run({"convolve", "scan/*.tif", "psf.npy", "--output-dir",
+                                             "out", "--json", "--voxel", "0.2,0.1,0.1nm"});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    for (const std::string name : {"scan/a.tif", "scan/b.tif", "scan/c.tif"}) {
+        const std::string note = "warning: \"" + name + "\": --voxel 0.2,0.1,0.1nm";
+        const auto first = result.err.find(note);
+        REQUIRE(first != std::string::npos);
+        CHECK(result.err.find(note, first + 1) == std::string::npos);
+    }
+    for (const auto& file : files_of(result)) CHECK(file["input"]["notes"].size() == 1);
 }

@@ -51,3 +51,18 @@ TEST_CASE("extents are three whole numbers", "[cli]") {
                             "1,1,99999999999999999999"})
         CHECK_THROWS_AS(parse_extents("--size", bad), InvalidArgument);
 }
+
+TEST_CASE("voxels that no light microscope has are questioned, with what was probably meant") {
+    using convolume::testing::contains;
+    for (const char* usual : {"200,65,65nm", "0.2,0.1,0.1um", "5,1,1nm", "0.5,0.1,0.1mm",
+                              "0.2um,65nm,64nm", "2000,500,500um"})
+        CHECK(
+            (doubt_of_voxel("--voxel", usual).empty() == (std::string(usual) != "2000,500,500um")));
+    const auto doubt = [](const char* text) { return doubt_of_voxel("--voxel", text); };
+    CHECK(contains(doubt("0.2,0.1,0.1nm"), "did you mean --voxel 0.2,0.1,0.1um?"));
+    CHECK(contains(doubt("0.2, .1, 0.1 nm"), "did you mean --voxel 0.2, .1, 0.1um?"));
+    CHECK(contains(doubt("2000,500,500um"), "did you mean --voxel 2000,500,500nm?"));
+    CHECK(contains(doubt("200,65,65mm"), "did you mean --voxel 200,65,65nm?"));
+    CHECK(contains(doubt("0.2nm,0.1nm,0.1nm"), "check the numbers and their unit"));
+    CHECK(contains(doubt("1e-6,1e-6,1e-6nm"), "check the numbers and their unit"));
+}

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of an image file: channels, times, a box, and a voxel size that the file does not give.
 
+#include <cmath>
+
 #include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/command.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -110,4 +113,106 @@ TEST_CASE("selection: what the image does not have is refused") {
         CHECK(result.err.find(options[0]) != std::string::npos);
         CHECK(inputs.names() == std::vector<std::string>{"image.ome.tif", "one.npy"});
     }
+}
+
+TEST_CASE("selection: places of NaN are those of the file") {
+    const TemporaryFolder folder;
+    const auto write = [&](const std::string& name, io::ImageMetadata metadata, index_t t,
+                           index_t c, const Index3& at) {
+        metadata.type = PixelType::float32;
+        const auto writer = io::create_image(folder / name, metadata);
+        for (index_t frame = 0; frame < metadata.frames; ++frame)
+            for (index_t channel = 0; channel < metadata.channels; ++channel) {
+                Volume volume(metadata.shape, PixelType::float32);
+                std::fill_n(volume.elements<float>(), element_count(metadata.shape), 2.0F);
+                if (frame == t && channel == c)
+                    *static_cast<float*>(volume.view().at(at.z, at.y, at.x)) = NAN;
+                writer->write(frame, channel, volume.view());
+            }
+        writer->commit();
+    };
+    io::ImageMetadata several;
+    several.shape = {6, 20, 22};
+    several.frames = frames;
+    several.channels = channels;
+    write("several.ome.tif", several, 2, 1, {4, 15, 16});
+    io::ImageMetadata one;
+    one.shape = several.shape;
+    write("one.npy", one, 0, 0, {4, 15, 16});
+    io::ImageMetadata kernel;
+    kernel.shape = {1, 3, 3};
+    write("kernel.npy", kernel, -1, 0, {});
+    write("bad_kernel.npy", kernel, 0, 0, {0, 2, 1});
+
+    const std::string in_file = "in frame 2, channel 1 (from 0): ", place = "z,y,x = 4,15,16";
+    const Arguments parts[] = {{},
+                               {"--frame", "1:3", "--channel", "1"},
+                               {"--frame", "2", "--channel", "1,0", "--crop", "2:6,10:20,10:22"},
+                               {"--crop", "4:5,15:16,16:17", "--channel", "1", "--frame", "2"}};
+    const std::vector<Arguments> commands{
+        {"convolve"},
+        {"convolve", "--kernel-for", "1=kernel.npy"},
+        {"convolve", "--operation", "adjoint", "--boundary", "nearest"},
+        {"convolve", "--method", "dif"},
+        {"convolve", "--method", "tiled"},
+        {"deconvolve", "--iterations", "1"},
+        {"simulate"}};
+    const auto refusal = [&](Arguments arguments, const std::string& image, const Arguments& more,
+                             const std::string& psf = "kernel.npy") {
+        arguments.insert(arguments.begin() + 1, {image, psf});
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        arguments.push_back("-q");
+        const CommandResult result = testing::convolume(arguments, folder);
+        INFO(result.err);
+        CHECK(result.status == 65);
+        return result.err;
+    };
+    for (const Arguments& command : commands)
+        for (const Arguments& part : parts) {
+            Arguments of_file = part;
+            of_file.insert(of_file.end(), {"-o", "out.ome.tif"});
+            const std::string said = refusal(command, "several.ome.tif", of_file);
+            INFO(command[0] << ' ' << command.back() << ": " << said);
+            CHECK(contains(said, in_file));
+            CHECK(contains(said, place));
+        }
+    for (const std::string command : {"convolve", "deconvolve", "simulate"}) {
+        const std::string said =
+            refusal({command}, "one.npy", {"--crop", "3:,5:,6:", "-o", "o.npy"});
+        CHECK(contains(said, place));
+        CHECK_FALSE(contains(said, "frame"));
+        // Of kernels too, before anything is done with them.
+        CHECK(contains(refusal({command}, "one.npy", {"--psf-background", "1", "-o", "o.npy"},
+                               "bad_kernel.npy"),
+                       "the kernel \"bad_kernel.npy\" holds nan at z,y,x = 0,2,1"));
+        // Files of many, which share a plan.
+        const CommandResult many =
+            testing::convolume({command, "one.npy", "several.ome.tif", "kernel.npy", "--output-dir",
+                                command, "--crop", "3:,5:,6:", "-q"},
+                               folder);
+        CHECK(contains(many.err, "error: one.npy: the image holds nan at " + place));
+        CHECK(contains(many.err, "error: several.ome.tif: " + in_file));
+    }
+    const CommandResult compared = testing::convolume(
+        {"compare", "several.ome.tif", "kernel.npy", "--frame", "2", "--channel", "1", "--crop",
+         "3:,5:,6:", "-o", "report", "--methods", "direct", "--devices", "cpu", "--repeats", "1"},
+        folder);
+    INFO(compared.err << compared.out);
+    CHECK(contains(compared.err + compared.out, in_file));
+    CHECK(contains(compared.err + compared.out, place));
+}
+
+TEST_CASE("selection: a voxel size that is hardly meant is questioned") {
+    const Inputs inputs;
+    const CommandResult tiny = inputs.run({"--voxel", "0.2,0.1,0.1nm"});
+    INFO(tiny.err);
+    CHECK(tiny.status == 0);
+    CHECK(contains(tiny.err, "--voxel 0.2,0.1,0.1nm means voxels of 0.0002 × 0.0001 × 0.0001 µm"));
+    CHECK(contains(tiny.err, "did you mean --voxel 0.2,0.1,0.1um?"));
+    CHECK_FALSE(contains(inputs.run({"--voxel", "0.2,0.1,0.1um"}).err, "warning"));
+    const CommandResult psf =
+        testing::convolume({"psf", "--na", "0.5", "--wavelength", "520nm", "--voxel",
+                            "0.3,0.1,0.1nm", "--size", "3,3,3", "-o", "psf.tif"},
+                           inputs);
+    CHECK(contains(psf.err, "did you mean --voxel 0.3,0.1,0.1um?"));
 }
