@@ -157,6 +157,15 @@ def test_plan():
     assert "in-core" in str(plan) and json.dumps(plan.to_dict())
 
 
+@pytest.mark.parametrize("shape", [(4, 5, 6), (5, 6), (7,)])
+def test_kernel_in_fft_order(random, shape):
+    kernel = random.random(shape)
+    image = random.random([2 * n + 1 for n in shape])
+    want = scipy.ndimage.convolve(image, kernel, mode="constant")
+    got = convolume.convolve(image, np.fft.ifftshift(kernel), origin="corner", device="cpu")
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
 def test_pickled_plans_anew(random):
     plan = convolume.Convolver((8, 9), random.random((3, 3)), boundary="wrap", origin=(0, 1), device="cpu")
     image = random.random((8, 9)).astype(np.float32)

@@ -24,6 +24,15 @@ def blurred(random, shape=(12, 24, 24)):
     return random.poisson(scipy.ndimage.convolve(specimen, psf, mode="constant") + 2).astype(np.float64), psf
 
 
+def test_psf_in_fft_order(random):
+    image, psf = blurred(random)
+    for method in ({}, {"method": "rl-tv"}):
+        want = convolume.Deconvolver(image.shape, psf, iterations=5, device="cpu", **method)(image)
+        got = convolume.Deconvolver(image.shape, np.fft.ifftshift(psf), iterations=5, origin="corner", device="cpu",
+                                    **method)(image)
+        np.testing.assert_array_equal(got, want)
+
+
 def plain_richardson_lucy(image, psf, iterations, background=0.0):
     """x <- x / (Aᵀ1) Aᵀ(y / (A x + b)), from the mean: zeros outside."""
     def forward(x):
