@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 
 namespace convolume {
 

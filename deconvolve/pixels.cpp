@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "convolume/error.hpp"
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/richardson_lucy.hpp"
 #include "core/thread_team.hpp"

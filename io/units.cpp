@@ -15,7 +15,7 @@ struct LengthUnit {
 };
 
 /// Names of which the case of letters matters ("mm" is no "Mm").
-constexpr LengthUnit symbols[] = {
+constexpr LengthUnit unit_symbols[] = {
     {"um", 1},        {"\u00B5m", 1},   {"\u03BCm", 1}, {"\u00B5", 1}, {"\u03BC", 1},
     {"nm", 1e-3},     {"mm", 1e3},      {"cm", 1e4},    {"m", 1e6},    {"pm", 1e-6},
     {"\u00C5", 1e-4}, {"\u212B", 1e-4}, {"A", 1e-4},    {"in", 25400}, {"\"", 25400},
@@ -23,7 +23,7 @@ constexpr LengthUnit symbols[] = {
 
 /// Names in lower case, in the singular. Both spellings of the units in -meter are in files: these
 /// are data, and no spelling rule applies to them.
-constexpr LengthUnit words[] = {
+constexpr LengthUnit unit_words[] = {
     {"micron", 1},       {"micrometer", 1},   {"micrometre", 1},   {"nanometer", 1e-3},
     {"nanometre", 1e-3}, {"millimeter", 1e3}, {"millimetre", 1e3}, {"centimeter", 1e4},
     {"centimetre", 1e4}, {"meter", 1e6},      {"metre", 1e6},      {"picometer", 1e-6},
@@ -77,13 +77,13 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
 
 std::optional<double> micrometers_per(std::string_view unit) {
     unit = trimmed(unit);
-    for (const LengthUnit& symbol : symbols)
+    for (const LengthUnit& symbol : unit_symbols)
         if (unit == symbol.name) return symbol.micrometers;
     std::string word(unit);
     for (char& letter : word)
         if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
     if (word.size() > 1 && word.back() == 's') word.pop_back();
-    for (const LengthUnit& known : words)
+    for (const LengthUnit& known : unit_words)
         if (word == known.name) return known.micrometers;
     return std::nullopt;
 }

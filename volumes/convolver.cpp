@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "convolume/error.hpp"
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 #include "core/rank1.hpp"
 #include "core/stop_scope.hpp"
 #include "engines/engines.hpp"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <optional>
 
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/scratch_file.hpp"
 #include "core/stop_scope.hpp"

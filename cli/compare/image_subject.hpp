@@ -6,7 +6,7 @@
 
 #include "cli/compare/subject.hpp"
 #include "convolume/convolver.hpp"
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 
 namespace convolume::cli {
 

@@ -45,7 +45,7 @@ void ConvolveSteps::report_result(const Console& console, const RunTimes& times)
         console.warning(message(executed_.nonfinite_inputs,
                                 " NaN or infinite values of the image were read as 0"));
     report_times(console, times);
-    report_output(console, request_.output, output_);
+    report_output(console, request_.output, output_, request_.create.compression);
 }
 
 void ConvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {

@@ -132,7 +132,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
     if (estimates_ && !estimates_->written().empty())
         console.fact("dumped", message(estimates_->written().size(), " estimates, the last one ",
                                        estimates_->written().back()));
-    report_output(console, request_.output, output_);
+    report_output(console, request_.output, output_, request_.create.compression);
 }
 
 void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {

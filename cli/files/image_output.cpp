@@ -60,11 +60,15 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
     app.add_flag("--overwrite", create.overwrite, "Replace an output that exists")->group(group);
 }
 
-void report_output(const Console& console, const std::string& path,
-                   const io::ImageMetadata& image) {
+void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
+                   io::Compression compression) {
     console.fact("output",
                  message(path, ": z,y,x ", to_string(image.shape), ' ', to_string(image.type),
                          image.scaling ? ", " + scaling_text(*image.scaling) : std::string()));
+    if (compression == io::Compression::zstd)
+        console.warning(message("ImageJ and Bio-Formats do not open ", path,
+                                ", since its compression is zstd; choose --compression deflate for "
+                                "them"));
 }
 
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,

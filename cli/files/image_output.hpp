@@ -29,8 +29,10 @@ PixelType resolve_output_type(std::string_view name, PixelType image, PixelType 
 /// "value = stored * 0.01 + 3"
 std::string scaling_text(const io::ValueScaling& scaling);
 
-/// Where the image is, its shape and its type.
-void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image);
+/// Prints where the image is, its shape and its type, and warns of a compression that common
+/// programs do not open.
+void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
+                   io::Compression compression);
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
                             PixelType type);
 /// The "output" of --json; `path` may be empty.

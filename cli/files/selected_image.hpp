@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "convolume/image_file.hpp"
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 
 namespace convolume::cli {
 

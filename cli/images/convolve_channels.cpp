@@ -4,7 +4,7 @@
 #include "cli/images/one_channel.hpp"
 #include "cli/run/progress.hpp"
 #include "cli/run/report.hpp"
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 
 namespace convolume::cli {
 

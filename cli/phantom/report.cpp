@@ -40,7 +40,7 @@ void PhantomSteps::report_result(const Console& console, const RunTimes& times) 
         console.warning(message(clamped_, " values above the range of ", to_string(output_.type),
                                 " were clamped; lower --brightness or write float32"));
     console.fact("time", format_duration(times.timeline.now_s()));
-    report_output(console, request_.output, output_);
+    report_output(console, request_.output, output_, request_.create.compression);
 }
 
 /// Facts and one object a line: text at once, since a tree of millions of objects would be large.

@@ -20,7 +20,7 @@ void ProjectSteps::report_plan(const Console& console) const {
 
 void ProjectSteps::report_result(const Console& console, const RunTimes& times) const {
     console.fact("time", format_duration(times.timeline.now_s()));
-    report_output(console, request_.output, output_);
+    report_output(console, request_.output, output_, request_.create.compression);
     if (const GrayPng* png = dynamic_cast<const GrayPng*>(writer_.get()))
         console.fact("gray", png->gray_text());
 }

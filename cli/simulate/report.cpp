@@ -89,7 +89,7 @@ void SimulateSteps::report_result(const Console& console, const RunTimes& times)
     warn(recorded.saturated, "are saturated", "lower --photons or raise --gain");
     warn(recorded.below_zero, "would be below 0 and were recorded as 0", "raise --offset");
     report_times(console, times);
-    report_output(console, request_.output, output_);
+    report_output(console, request_.output, output_, request_.create.compression);
     if (!request_.truth.empty())
         console.fact("truth", message(request_.truth, ": z,y,x ", to_string(output_.shape),
                                       " float32, expected photons"));

@@ -11,7 +11,7 @@
 #include "convolume/device.hpp"
 #include "convolume/filter_bank.hpp"
 #include "convolume/image_stream.hpp"
-#include "convolume/nonfinite_sample.hpp"
+#include "convolume/image_view.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/psf.hpp"
 #include "convolume/scratch_image.hpp"

@@ -20,12 +20,12 @@ constexpr std::uint32_t word(std::string_view name) {
     return value;
 }
 constexpr std::uint32_t magic = word("IJIJ");
-constexpr std::uint32_t notes = word("info");
-constexpr std::uint32_t labels = word("labl");
-constexpr std::uint32_t properties = word("prop");
-constexpr std::uint32_t ranges = word("rang");
-constexpr std::uint32_t tables = word("luts");
-constexpr std::size_t table_bytes = 768;  // 256 red, 256 green, 256 blue
+constexpr std::uint32_t kind_notes = word("info");
+constexpr std::uint32_t kind_labels = word("labl");
+constexpr std::uint32_t kind_properties = word("prop");
+constexpr std::uint32_t kind_ranges = word("rang");
+constexpr std::uint32_t kind_tables = word("luts");
+constexpr std::size_t lookup_table_bytes = 768;  // 256 red, 256 green, 256 blue
 
 using Bytes = std::vector<std::uint8_t>;
 struct Item {
@@ -35,8 +35,8 @@ struct Item {
 
 /// Bytes of the numbers in items of that kind: UTF-16 texts, display ranges, else bytes.
 std::size_t number_bytes(std::uint32_t kind) {
-    if (kind == notes || kind == labels || kind == properties) return 2;
-    return kind == ranges ? 8 : 1;
+    if (kind == kind_notes || kind == kind_labels || kind == kind_properties) return 2;
+    return kind == kind_ranges ? 8 : 1;
 }
 
 bool is_consistent(const Bytes& data, const std::vector<std::uint32_t>& counts) {
@@ -129,30 +129,31 @@ Bytes table_of(std::uint32_t color) {
 void add_tables(const ImageMetadata& metadata, std::vector<Item>& items) {
     constexpr std::uint32_t white = 0xffffff;
     const auto& colors = metadata.channel_colors;
-    if (has_kind(items, tables) || metadata.channels < 2 ||
+    if (has_kind(items, kind_tables) || metadata.channels < 2 ||
         static_cast<index_t>(colors.size()) != metadata.channels ||
         std::all_of(colors.begin(), colors.end(),
                     [&](const auto& color) { return color.value_or(white) == white; }))
         return;
-    for (const auto& color : colors) items.push_back({tables, table_of(color.value_or(white))});
+    for (const auto& color : colors)
+        items.push_back({kind_tables, table_of(color.value_or(white))});
 }
 
 /// Adds the name of its channel to each plane, where planes have no labels.
 void add_labels(const ImageMetadata& metadata, std::vector<Item>& items) {
-    if (has_kind(items, labels) || metadata.channel_names.empty()) return;
+    if (has_kind(items, kind_labels) || metadata.channel_names.empty()) return;
     for (index_t plane = 0; plane < metadata.frames * metadata.shape.z; ++plane)
         for (const std::string& name : metadata.channel_names) {
             const std::u16string text = utf16_from_utf8(name);
             Bytes bytes(text.size() * sizeof(char16_t));
             std::memcpy(bytes.data(), text.data(), bytes.size());
-            items.push_back({labels, std::move(bytes)});
+            items.push_back({kind_labels, std::move(bytes)});
         }
 }
 
 std::vector<std::string> labels_of(const ImageMetadata& metadata) {
     std::vector<std::string> texts;
     for (const Item& item : items_of(metadata)) {
-        if (item.kind != labels) continue;
+        if (item.kind != kind_labels) continue;
         std::u16string text(item.bytes.size() / sizeof(char16_t), u'\0');
         std::memcpy(text.data(), item.bytes.data(), text.size() * sizeof(char16_t));
         texts.push_back(utf8_from_utf16(text));
@@ -178,7 +179,7 @@ void swap_imagej_metadata(std::vector<std::uint8_t>& data,
 std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata) {
     std::vector<std::uint32_t> colors;
     for (const Item& item : items_of(metadata))
-        if (item.kind == tables && item.bytes.size() == table_bytes)
+        if (item.kind == kind_tables && item.bytes.size() == lookup_table_bytes)
             colors.push_back(std::uint32_t{item.bytes[255]} << 16 |
                              std::uint32_t{item.bytes[511]} << 8 | item.bytes[767]);
     return colors;
@@ -208,16 +209,16 @@ void complete_imagej_metadata(ImageMetadata& metadata) {
     std::vector<Item> items = items_of(metadata);
     add_labels(metadata, items);
     add_tables(metadata, items);
-    remove_kind(items, ranges);
+    remove_kind(items, kind_ranges);
     if (metadata.channels > 1)
-        items.push_back({ranges, Bytes(static_cast<std::size_t>(metadata.channels) * 16)});
+        items.push_back({kind_ranges, Bytes(static_cast<std::size_t>(metadata.channels) * 16)});
     set_items(metadata, items);
 }
 
 void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& of_channels) {
     std::vector<Item> items = items_of(metadata);
     for (Item& item : items) {
-        if (item.kind != ranges || item.bytes.size() != of_channels.size() * 16) continue;
+        if (item.kind != kind_ranges || item.bytes.size() != of_channels.size() * 16) continue;
         std::uint8_t* to = item.bytes.data();
         for (const ValueRange& range : of_channels) {
             const double ends[2] = {range.least, range.most};
@@ -231,7 +232,8 @@ void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& o
 void keep_lookup_tables(ImageMetadata& metadata, const std::vector<index_t>& channels) {
     std::vector<Item> all;
     for (Item& item : items_of(metadata))
-        if (item.kind == tables && item.bytes.size() == table_bytes) all.push_back(std::move(item));
+        if (item.kind == kind_tables && item.bytes.size() == lookup_table_bytes)
+            all.push_back(std::move(item));
     std::vector<Item> kept;
     for (const index_t c : channels)
         if (c < static_cast<index_t>(all.size())) kept.push_back(all[static_cast<std::size_t>(c)]);

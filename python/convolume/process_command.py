@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     image = parser.add_argument_group("images")
     image.add_argument("--axes", default="", help="meaning of the source's axes, such as TYX")
     image.add_argument("--image", metavar="N|NAME",
-                       help="which image of a source with several, by its number from 0 or its name (default: the first)")
+                       help="which image of a source with several: its number from 0 or its name (default: the first)")
     image.add_argument("--level", type=int, help="of the source's pyramid, from 0")
     image.add_argument("--missing", choices=["fill", "error"], default="fill",
                        help="chunks that the source has not stored: the fill value (default), or an error")

@@ -348,8 +348,9 @@ def big_endian_and_wide_waves(x):
             fmt = struct.pack(order + "HHIIHH", 3 if kind[0] == "f" else 1, channels, 11025, 11025 * channels * width,
                               channels * width, 8 * width)
             data = samples.astype(order + kind).tobytes()
-            body = b"WAVEfmt " + struct.pack(order + "I", 16) + fmt + b"data" + struct.pack(order + "I", len(data)) + data
-            Path("x.wav").write_bytes((b"RIFF" if order == "<" else b"RIFX") + struct.pack(order + "I", len(body)) + body)
+            body = b"WAVEfmt " + struct.pack(order + "I", 16) + fmt + b"data" + struct.pack(order + "I", len(data))
+            size = struct.pack(order + "I", len(body) + len(data))
+            Path("x.wav").write_bytes((b"RIFF" if order == "<" else b"RIFX") + size + body + data)
             check(np.array_equal(wavfile.read("x.wav")[1], samples), "SciPy reads otherwise", order + kind)
             filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64", "--chunk", "100")
             check(np.array_equal(np.load("y.npy"), samples.T / full_scale), "WAV", order + kind)

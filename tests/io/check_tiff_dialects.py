@@ -16,6 +16,7 @@ import uuid
 try:
     import numpy as np
     import tifffile
+    from tiff_files import JPEG_2000, lsm_table, ome_image, ome_text, write_lsm, write_page, write_pages, write_stk
 except ImportError as error:
     print("SKIPPED:", error)
     sys.exit(77)
@@ -73,13 +74,6 @@ def stack(*shape, dtype="uint16"):
     return rng.integers(0, 200, shape).astype(dtype)
 
 
-def write_pages(path, pages, description, **options):
-    with tifffile.TiffWriter(path) as tif:
-        for i, page in enumerate(pages):
-            tif.write(page, description=description if i == 0 else None, metadata=None, photometric="minisblack",
-                      contiguous=False, **options)
-
-
 UNKNOWN = [None, None, None]
 
 
@@ -118,7 +112,8 @@ def units(folder):
 def imagej2(folder):
     file = os.path.join(folder, "s.tif")
     a = stack(3, 2, 6, 8)
-    text = ("SCIFIO=0.46.0\naxes=X,Y,Channel,Z\nlengths=8,6,2,3\nscales=0.1,0.1,1.0,0.5\nunits=micron,micron,null,micron\n"
+    text = ("SCIFIO=0.46.0\naxes=X,Y,Channel,Z\nlengths=8,6,2,3\nscales=0.1,0.1,1.0,0.5\n"
+            "units=micron,micron,null,micron\n"
             "bitsPerPixel=16\nimages=6\nchannels=2\nslices=3\nframes=1\nhyperstack=true\nmode=composite\nunit=micron\n")
     write_pages(file, a.reshape(-1, 6, 8), text, resolution=(10, 10), resolutionunit=1)
     expect("ImageJ2", file, a.swapaxes(0, 1)[None], voxel=[0.5, 0.1, 0.1], notes=[])
@@ -147,9 +142,10 @@ def shaped(folder):
     for planes in (3, 4):
         for letter, moved in (("Z", lambda x: x[None, None]), ("T", lambda x: x[:, None, None])):
             b = stack(planes, 30, 20)
-            tifffile.imwrite(file, b, metadata={"axes": letter + "YX", "spacing": 0.3, "unit": "um"}, resolution=(10, 10))
+            facts = {"axes": letter + "YX", "spacing": 0.3, "unit": "um"}
+            tifffile.imwrite(file, b, metadata=facts, resolution=(10, 10))
             with tifffile.TiffFile(file) as tif:
-                check(len(tif.pages) == 1 and tif.pages[0].samplesperpixel == planes, "tifffile writes planes as samples")
+                check(len(tif.pages) == 1 and tif.pages[0].samplesperpixel == planes, "tifffile's way")
             expect(f"{planes} planes along {letter} in one page", file, moved(b), voxel=[0.3, 0.1, 0.1], notes=[])
         tifffile.imwrite(file, b)
         expect(f"{planes} planes in one page without axes", file, b[None, None], notes=["along z", "--axes CYX"])
@@ -169,54 +165,21 @@ def shaped(folder):
     check(about is not None and about["shape"] == [5, 1, 1, 4, 4], "the second of two series", about, data)
 
 
-def stk(path, planes, distances, times=None, wavelengths=None, pixel=None):
-    """A MetaMorph stack, byte by byte: one directory whose tags UIC1 to UIC3 tell of all planes."""
-    n, h, w = planes.shape
-    data = planes.astype("<u2").tobytes()
-    directory = 8 + len(data)
-    tags, extra = 13, b""
-    at = directory + 2 + 12 * tags + 4
-
-    def put(content):
-        nonlocal extra
-        place = at + len(extra)
-        extra += content
-        return place
-
-    def rational(value):
-        return struct.pack("<2L", round(value * 1000), 1000)
-
-    unit = put(struct.pack("<L", 3) + b"um\0\0")
-    size = put(rational(pixel or 0))
-    pairs = [(4, size), (5, size), (6, unit)] if pixel else [(0, 0)]
-    uic1 = put(b"".join(struct.pack("<2L", *pair) for pair in pairs) + bytes(8))
-    uic2 = put(b"".join(rational(d) + struct.pack("<4L", 2450000, t, 2450000, t)
-                        for d, t in zip(distances, times or [0] * n)))
-    uic3 = put(b"".join(rational(v) for v in wavelengths or [520] * n))
-    rows = [(254, 4, 1, 0), (256, 4, 1, w), (257, 4, 1, h), (258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, 1),
-            (273, 4, 1, 8), (277, 3, 1, 1), (278, 4, 1, h), (279, 4, 1, 2 * w * h), (33628, 4, len(pairs), uic1),
-            (33629, 5, n, uic2), (33630, 5, n, uic3)]
-    body = struct.pack("<H", tags) + b"".join(
-        struct.pack("<HHLHH", *r, 0) if r[1] == 3 else struct.pack("<HHLL", *r) for r in rows)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<2sHL", b"II", 42, directory) + data + body + bytes(4) + extra)
-
-
 def metamorph(folder):
     file = os.path.join(folder, "s.stk")
     a = stack(5, 6, 8)
-    stk(file, a, [0.3 * i for i in range(5)], pixel=0.108)
+    write_stk(file, a, [0.3 * i for i in range(5)], pixel=0.108)
     expect("planes at distances", file, a[None, None], voxel=[0.3, 0.108, 0.108], notes=[], format="MetaMorph STK")
-    stk(file, a, [0.3] * 5)
+    write_stk(file, a, [0.3] * 5)
     expect("planes of one distance", file, a[None, None], voxel=[0.3, None, None])
-    stk(file, a, [0] * 5, times=[1000 * i for i in range(5)])
+    write_stk(file, a, [0] * 5, times=[1000 * i for i in range(5)])
     expect("times", file, a[:, None, None], notes=[])
-    stk(file, a, [0] * 5)
+    write_stk(file, a, [0] * 5)
     expect("planes that say nothing", file, a[None, None], notes=["--axes"])
-    stk(file, a, [0] * 5, wavelengths=[405, 488, 405, 488, 405])
+    write_stk(file, a, [0] * 5, wavelengths=[405, 488, 405, 488, 405])
     refused("several wavelengths", file, "wavelengths", "--axes")
     expect("several wavelengths, with axes", file, a[None, :, None], axes="CYX")
-    stk(file, a, [0.3] * 5)
+    write_stk(file, a, [0.3] * 5)
     with open(file, "rb") as f:
         whole = f.read()
     with open(file, "wb") as f:  # the last planes are not there
@@ -224,50 +187,18 @@ def metamorph(folder):
     refused("more planes than the file has room for", file, "5000", "truncated")
 
 
-def lsm_table(channels, planes, times, scan_type=6, positions=1, voxel=(0.1e-6, 0.1e-6, 0.3e-6)):
-    table = bytearray(512)
-    struct.pack_into("<L5i", table, 0, 0x0400494C, 512, 8, 6, planes, channels)
-    struct.pack_into("<2i", table, 24, times, 2)
-    struct.pack_into("<3d", table, 40, *voxel)
-    struct.pack_into("<H", table, 88, scan_type)
-    struct.pack_into("<d", table, 112, 2.5)
-    struct.pack_into("<2i", table, 264, positions, 1)
-    return bytes(table)
-
-
 def lsm(folder):
     file = os.path.join(folder, "l.lsm")
 
-    def write(a, table):
-        with tifffile.TiffWriter(file, byteorder="<") as tif:
-            for i, page in enumerate(a.reshape(-1, *a.shape[-3:])):
-                options = {"planarconfig": "separate"} if len(page) > 1 else {}
-                tif.write(page if len(page) > 1 else page[0], metadata=None, photometric="minisblack", contiguous=False,
-                          extratags=[(34412, 1, len(table), table, True)] if i == 0 else [], **options)
-                tif.write(np.zeros((3, 4, 4), "uint8"), subfiletype=1, metadata=None, photometric="rgb",
-                          planarconfig="separate", contiguous=False)
     a = stack(2, 3, 2, 6, 8)  # t, z, c
-    write(a, lsm_table(2, 3, 2))
+    write_lsm(file, a, lsm_table(2, 3, 2))
     expect("LSM", file, a.swapaxes(1, 2), voxel=[0.3, 0.1, 0.1], interval=2.5, format="Zeiss LSM", notes=[])
-    write(a, lsm_table(2, 3, 2, scan_type=1))
+    write_lsm(file, a, lsm_table(2, 3, 2, scan_type=1))
     refused("a section along z", file, "scan type 1", "--axes")
-    write(a, lsm_table(2, 6, 2))
+    write_lsm(file, a, lsm_table(2, 6, 2))
     refused("fewer pages than the table says", file, "6 planes", "--axes")
-    write(a, lsm_table(2, 3, 1, positions=2))
+    write_lsm(file, a, lsm_table(2, 3, 1, positions=2))
     expect("a position", file, a[1:].swapaxes(1, 2), image="1", images=2)
-
-
-def ome_image(number, name, planes, x=8, y=6, z=3, label=""):
-    data = "".join(f'<TiffData FirstC="0" FirstT="0" FirstZ="{k}" IFD="{page}" PlaneCount="1">'
-                   f'<UUID FileName="{file}">{uid}</UUID></TiffData>' for k, (file, uid, page) in enumerate(planes))
-    return (f'<Image ID="Image:{number}" Name="{label or name}"><Pixels ID="Pixels:{number}" DimensionOrder="XYZCT" '
-            f'Type="uint16" SizeX="{x}" SizeY="{y}" SizeZ="{z}" SizeC="1" SizeT="1" PhysicalSizeZ="0.{number + 3}">'
-            f'<Channel ID="Channel:{number}:0" SamplesPerPixel="1"/>{data}</Pixels></Image>')
-
-
-def ome_text(images, uid=""):
-    return ('<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"' + (f' UUID="{uid}"' if uid else "") +
-            f'>{images}</OME>')
 
 
 def new_uuid():
@@ -276,11 +207,12 @@ def new_uuid():
 
 def renamed(folder):
     a = stack(3, 6, 8)
-    for named, note in (("before.ome.tif", None), (r"C:\data\w.ome.tif", None), ("W.OME.TIF", None), ("gone.ome.tif", None)):
+    for named in ("before.ome.tif", r"C:\data\w.ome.tif", "W.OME.TIF", "gone.ome.tif"):
         for with_root in (True, False):
             uid = new_uuid()
             file = os.path.join(folder, "w.ome.tif")
-            write_pages(file, a, ome_text(ome_image(0, "i", [(named, uid, k) for k in range(3)]), uid if with_root else ""))
+            images = ome_image(0, "i", [(named, uid, k) for k in range(3)])
+            write_pages(file, a, ome_text(images, uid if with_root else ""))
             by_name = named.lower().endswith("w.ome.tif")
             expect(f"{named}, UUID {with_root}", file, a[None, None], notes=[] if with_root or by_name else ["renamed"])
 
@@ -293,8 +225,8 @@ def sets(folder):
     for i in range(3):
         write_pages(os.path.join(folder, names[i]), a[i], ome_text(images, uids[i]))
     for i in range(3):
-        expect(f"position {i} by its file", os.path.join(folder, names[i]), a[i][None, None], images=3, image_name=f"Position {i}", notes=[],
-               voxel=[0.3 + i / 10, None, None])
+        expect(f"position {i} by its file", os.path.join(folder, names[i]), a[i][None, None], images=3,
+               image_name=f"Position {i}", notes=[], voxel=[0.3 + i / 10, None, None])
     expect("position 2 from file 0", os.path.join(folder, names[0]), a[2][None, None], image="Position 2")
     expect("position 1 by number", os.path.join(folder, names[2]), a[1][None, None], image="1")
     refused("no such position", os.path.join(folder, names[0]), "Position 9", "Position 1", image="Position 9")
@@ -328,70 +260,44 @@ def sets(folder):
 def depths(folder):
     file = os.path.join(folder, "d.tif")
 
-    def one_page(width, height, bits, data, sample_format=1, photometric=1, order="<"):
-        rows = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bits), (259, 3, 1, 1), (262, 3, 1, photometric),
-                (273, 4, 1, 8), (277, 3, 1, 1), (278, 4, 1, height), (279, 4, 1, len(data)), (339, 3, 1, sample_format)]
-        at = 8 + len(data) + len(data) % 2
-        body = struct.pack(order + "H", len(rows)) + b"".join(
-            struct.pack(order + "HHLHH", *r, 0) if r[1] == 3 else struct.pack(order + "HHLL", *r) for r in rows)
-        with open(file, "wb") as f:
-            f.write(struct.pack(order + "2sHL", b"II" if order == "<" else b"MM", 42, at))
-            f.write(data + bytes(len(data) % 2) + body + bytes(4))
     for bits in (1, 2, 4, 10, 12, 14):
         a = rng.integers(0, 2**bits, (5, 7))
         rows = ["".join(format(v, f"0{bits}b") for v in row) for row in a]  # rows begin on whole bytes
-        data = b"".join(bytes(int(r.ljust(-(-len(r) // 8) * 8, "0")[i:i + 8], 2) for i in range(0, len(r), 8)) for r in rows)
+        filled = "".join(row + "0" * (-len(row) % 8) for row in rows)
+        data = bytes(int(filled[i:i + 8], 2) for i in range(0, len(filled), 8))
         for order in "<>":
-            one_page(7, 5, bits, data, order=order)
+            write_page(file, 7, 5, bits, data, order=order)
             expect(f"{bits} bits {order}", file, a[None, None, None].astype("u1" if bits < 8 else "u2"), notes=[])
     for order in "<>":
         half = np.array([[1.5, -2.25, 6.1e-5, 5.96e-8], [65504, 0, -0.0, 3]], order + "f2")
-        one_page(4, 2, 16, half.tobytes(), 3, order=order)
+        write_page(file, 4, 2, 16, half.tobytes(), 3, order=order)
         expect("half", file, half.astype("f4")[None, None, None])
         for kind, fmt in (("i8", 2), ("u8", 1)):
             whole = np.array([[2**53, 7], [0, -5 if fmt == 2 else 5]], order + kind)
-            one_page(2, 2, 64, whole.tobytes(), fmt, order=order)
+            write_page(file, 2, 2, 64, whole.tobytes(), fmt, order=order)
             expect(f"64 bits {kind}", file, whole.astype("f8")[None, None, None])
             whole[1, 0] = 2**53 + 1
-            one_page(2, 2, 64, whole.tobytes(), fmt, order=order)
+            write_page(file, 2, 2, 64, whole.tobytes(), fmt, order=order)
             refused(f"64 bits {kind} beyond", file, str(2**53 + 1), "row 1")
-    one_page(2, 2, 8, bytes(range(4)), photometric=0)
+    write_page(file, 2, 2, 8, bytes(range(4)), photometric=0)
     expect("white is zero", file, np.arange(4, dtype="u1").reshape(1, 1, 1, 2, 2), notes=["0 as white"])
-
-
-# Lossless codestreams of 8×6 pixels that OpenJPEG 2.5.4 made: n-th pixel 5 n of 8 bits, 1300 n of 16 bits.
-JPEG_2000 = {
-    8: "/0//UQApAAAAAAAIAAAABgAAAAAAAAAAAAAACAAAAAYAAAAAAAAAAAABBwEB/1IADAAAAAEAAQQEAAH/XAAHQEBISFD/ZAAlAAFDcmVhdGVkIGJ5IE9"
-       "wZW5KUEVHIHZlcnNpb24gMi41LjT/kAAKAAAAAAAsAAH/k9+AcAbFcjQN5ShSZi2UdhV/wHwhQ+oEABv1DL8oHv/Z",
-    16: "/0//UQApAAAAAAAIAAAABgAAAAAAAAAAAAAACAAAAAYAAAAAAAAAAAABDwEB/1IADAAAAAEAAQQEAAH/XAAHQICIiJD/ZAAlAAFDcmVhdGVkIGJ5IE"
-        "9wZW5KUEVHIHZlcnNpb24gMi41LjT/kAAKAAAAAABCAAH/k9/4kNAGxWjc95SftF7QvwjzmBgUxEdd87Q0pwH6f8B/IND/YMEAG/W7Eu6vDL8oHtSOwx"
-        "//2Q==",
-}
 
 
 def jpeg_2000(folder):
     file = os.path.join(folder, "j.tif")
 
-    def write(width, height, bits, compression, coded):
-        rows = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bits), (259, 3, 1, compression), (262, 3, 1, 1),
-                (273, 4, 1, 8), (277, 3, 1, 1), (278, 4, 1, height), (279, 4, 1, len(coded))]
-        at = 8 + len(coded) + len(coded) % 2
-        body = struct.pack("<H", len(rows)) + b"".join(
-            struct.pack("<HHLHH", *r, 0) if r[1] == 3 else struct.pack("<HHLL", *r) for r in rows)
-        with open(file, "wb") as f:
-            f.write(struct.pack("<2sHL", b"II", 42, at) + coded + bytes(len(coded) % 2) + body + bytes(4))
     for bits, text in JPEG_2000.items():
         coded = base64.b64decode(text)
         right = (np.arange(48) * (5 if bits == 8 else 1300)).astype(f"u{bits // 8}").reshape(1, 1, 1, 6, 8)
         for compression in (33003, 33004, 33005, 34712):
-            write(8, 6, bits, compression, coded)
+            write_page(file, 8, 6, bits, coded, compression=compression)
             about, text = read(file)
             if about is None and "built without" in text:
                 return
             expect(f"JPEG 2000 {compression}, {bits} bits", file, right)
-        write(8, 5, bits, 34712, coded)
+        write_page(file, 8, 5, bits, coded, compression=34712)
         refused("JPEG 2000 of another size", file, "another size")
-        write(8, 6, bits, 34712, coded[:-40])
+        write_page(file, 8, 6, bits, coded[:-40], compression=34712)
         refused("JPEG 2000 that is cut", file, "cannot be decoded") if bits == 8 else None
 
 

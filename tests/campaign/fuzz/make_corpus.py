@@ -9,10 +9,12 @@ import sys
 import wave
 import zlib
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../io"))
 try:
     import h5py
     import numpy as np
     import tifffile
+    from tiff_files import JPEG_2000, lsm_table, ome_image, ome_text, write_lsm, write_page, write_pages, write_stk
 except ImportError as error:
     print("SKIPPED:", error)
     sys.exit(77)
@@ -33,6 +35,21 @@ for number, options in enumerate(({"imagej": True, "metadata": {"axes": "ZYX", "
                                   {"bigtiff": True}, {"byteorder": ">"}, {"tile": (16, 16)}, {"rowsperstrip": 2},
                                   {"metadata": {"axes": "ZYX"}})):
     tifffile.imwrite(path("tiff", f"{number}.tif"), samples, photometric="minisblack", **options)
+write_stk(path("tiff", "a.stk"), samples, [0, 0.3], pixel=0.1)
+write_lsm(path("tiff", "a.lsm"), samples.reshape(1, 1, 2, 6, 5), lsm_table(2, 1, 1))
+scifio = ("SCIFIO=0.46.0\naxes=X,Y,Channel\nlengths=5,6,2\nscales=0.1,0.1,1.0\nunits=micron,micron,null\nimages=2\n"
+          "channels=2\n")
+write_pages(path("tiff", "scifio.tif"), samples, scifio)
+write_pages(path("tiff", "ome_label.tif"), samples, ome_text(
+    ome_image(0, "i", [("ome_label.tif", "urn:uuid:1", 1)], 5, 6, 1) +
+    ome_image(1, "label", [("ome_label.tif", "urn:uuid:1", 0)], 5, 6, 1), "urn:uuid:1"))
+write_pages(path("tiff", "foreign.tif"), samples, "scanimage.SI.hChannels = [1 2]")
+tifffile.imwrite(path("tiff", "scenes.tif"), samples, photometric="minisblack", metadata={"axes": "RYX"})
+tifffile.imwrite(path("tiff", "three.tif"), np.zeros((3, 6, 5), np.uint16), metadata={"axes": "ZYX"})
+for bits, sample_format in ((1, 1), (12, 1), (16, 3), (64, 2)):
+    write_page(path("tiff", f"bits_{bits}.tif"), 4, 2, bits, bytes(range(64))[:bits], sample_format)
+for bits, text in JPEG_2000.items():
+    write_page(path("tiff", f"jpeg_2000_{bits}.tif"), 8, 6, bits, base64.b64decode(text), compression=34712)
 for number, options in enumerate(({}, {"chunks": (1, 3, 5)}, {"chunks": (1, 3, 5), "compression": 1},
                                   {"scaleoffset": 0})):
     for version in ("earliest", "latest"):
@@ -123,6 +140,7 @@ def write_texts(target, texts):
 
 
 descriptions = [tifffile.TiffFile(path("tiff", f"{number}.tif")).pages[0].description for number in (0, 1, 7)]
+descriptions.append(scifio)
 write_texts("description", [
     *descriptions,
     'ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\nunit=micron\nspacing=0.3\n'

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command keeps of an image's metadata, makes anew, or says it assumes: voxel sizes of which some are unknown,
+display ranges, names of channels, images to choose from. tifffile and h5py look at the files.
+
+Ends with 77 (skipped) where a module is missing."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import h5py
+    import numpy as np
+    import tifffile
+except ImportError as error:
+    print("SKIPPED:", error)
+    sys.exit(77)
+
+if sys.argv[2] != "ON":
+    print("SKIPPED: convolume is built without HDF5")
+    sys.exit(77)
+command = os.path.abspath(sys.argv[1])
+rng = np.random.default_rng(7)
+failures = []
+
+
+def check(condition, *what):
+    if not condition:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def run(*words, expected=0):
+    done = subprocess.run([command, *map(str, words)], capture_output=True, text=True)
+    check(done.returncode == expected, words, "ended with", done.returncode, done.stderr)
+    return done
+
+
+def info(path, *options):
+    return json.loads(run("info", path, "--json", *options).stdout)
+
+
+def unknown_sizes():
+    """A z spacing alone must not become pixels of 1 µm."""
+    with h5py.File("z.h5", "w") as f:
+        f.create_dataset("data", data=np.zeros((4, 6, 8), np.uint16)).attrs["element_size_um"] = [0.5, 0, 0]
+    with h5py.File("yx.h5", "w") as f:
+        f.create_dataset("data", data=np.zeros((4, 6, 8), np.uint16)).attrs["element_size_um"] = [0, 0.2, 0.1]
+    for source, size in (("z.h5", [0.5, None, None]), ("yx.h5", [None, 0.2, 0.1])):
+        for target in ("o.tif", "o.ome.tif", "o.h5"):
+            run("convolve", source, "delta.npy", "-o", target, "-q", "--overwrite")
+            found = info(target)["voxel_size_um"]
+            check([s is None for s in found] == [s is None for s in size] and
+                  np.allclose([s or 0 for s in found], [s or 0 for s in size]), source, target, found)
+    run("convolve", "z.h5", "delta.npy", "-o", "o.tif", "-q", "--overwrite")
+    with tifffile.TiffFile("o.tif") as tif:
+        facts = tif.imagej_metadata
+        check((facts["unit"], facts["zunit"], facts["spacing"]) == ("pixel", "um", 0.5), "ImageJ reads", facts)
+
+
+def display_ranges():
+    """Those of the source are of other values."""
+    a = rng.poisson(20, (2, 8, 16, 16)).astype(np.uint16)
+    tifffile.imwrite("r.tif", a[0], imagej=True, metadata={"axes": "ZYX", "min": 3.0, "max": 9.0})
+    ranged = {"axes": "ZCYX", "mode": "composite", "Ranges": (1.0, 2.0, 3.0, 4.0)}
+    tifffile.imwrite("rr.tif", a.swapaxes(0, 1), imagej=True, metadata=ranged)
+    for compression in ("none", "deflate", "lzw"):
+        run("convolve", "r.tif", "blur.npy", "-o", "o.tif", "-q", "--overwrite", "--compression", compression)
+        run("convolve", "rr.tif", "blur.npy", "-o", "oo.tif", "-q", "--overwrite", "--compression", compression)
+        with tifffile.TiffFile("o.tif") as tif:
+            pixels = tif.asarray() if compression != "lzw" else None
+            facts = tif.imagej_metadata
+            if pixels is not None:
+                check(np.allclose([facts["min"], facts["max"]], [pixels.min(), pixels.max()]), compression, facts)
+        if compression == "none":
+            with tifffile.TiffFile("oo.tif") as tif:
+                pixels = tif.asarray()  # z, c, y, x
+                right = [f(pixels[:, c]) for c in range(2) for f in (np.min, np.max)]
+                check(np.allclose(tif.imagej_metadata["Ranges"], right), "ranges of channels", tif.imagej_metadata)
+    run("deconvolve", "r.tif", "blur.npy", "-o", "d.tif", "-q", "--overwrite", "--iterations", 2)
+    with tifffile.TiffFile("d.tif") as tif:
+        pixels, facts = tif.asarray(), tif.imagej_metadata
+        check(np.allclose([facts["min"], facts["max"]], [pixels.min(), pixels.max()]), "deconvolved", facts)
+
+
+def channel_names():
+    a = rng.poisson(100, (2, 8, 16, 16)).astype(np.uint16)
+    tifffile.imwrite("a.ome.tif", a, ome=True, photometric="minisblack",
+                     metadata={"axes": "CZYX", "Channel": {"Name": ["DAPI", "G\u03b2"]}})
+    for target in ("o.ome.tif", "o.tif", "o.h5", "o.h5:/run/1"):
+        run("convolve", "a.ome.tif", "delta.npy", "-o", target, "-q", "--overwrite")
+        check(info(target)["channel_names"] == ["DAPI", "G\u03b2"], target, info(target)["channel_names"])
+    run("convolve", "a.ome.tif", "delta.npy", "-o", "o.tif", "-q", "--overwrite", "--compression", "deflate")
+    check(info("o.tif")["channel_names"] == ["DAPI", "G\u03b2"], "compressed", info("o.tif")["channel_names"])
+    labels = [f"plane {z}" for z in range(8)]
+    tifffile.imwrite("l.tif", a[0], imagej=True, metadata={"axes": "ZYX", "Labels": labels})
+    check(info("l.tif")["channel_names"] == [], "labels of planes are no names", info("l.tif")["channel_names"])
+    run("convolve", "l.tif", "delta.npy", "-o", "o.tif", "-q", "--overwrite")
+    with tifffile.TiffFile("o.tif") as tif:
+        check(tif.imagej_metadata["Labels"] == labels, "labels of planes", tif.imagej_metadata)
+
+
+def notes_and_images():
+    a = rng.poisson(20, (2, 3, 6, 8)).astype(np.uint16)
+    tifffile.imwrite("two.tif", a, photometric="minisblack", metadata={"axes": "RZYX"})
+    done = run("convolve", "two.tif", "delta.npy", "-o", "o.npy", "--output-type", "same", "--overwrite")
+    check("2 images" in done.stderr and "--image" in done.stderr, "no word of the second image:", done.stderr)
+    check(np.array_equal(np.load("o.npy"), a[0]), "the first image")
+    done = run("convolve", "two.tif", "delta.npy", "-o", "o.npy", "--output-type", "same", "--overwrite", "--image", 1)
+    check("images" not in done.stderr, "a word of images after a choice:", done.stderr)
+    check(np.array_equal(np.load("o.npy"), a[1]), "the second image")
+    run("convolve", "two.tif", "delta.npy", "-o", "o.npy", "--overwrite", "--image", 2, expected=2)
+    done = run("convolve", "two.tif", "delta.npy", "-o", "o.tif", "--overwrite", "--compression", "zstd")
+    check("zstd" in done.stderr and "ImageJ" in done.stderr, "no word of who opens zstd:", done.stderr)
+    done = run("convolve", "two.tif", "delta.npy", "-o", "o.tif", "--overwrite", "--compression", "deflate")
+    check("ImageJ" not in done.stderr, "a word of ImageJ for deflate:", done.stderr)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    np.save("delta.npy", np.ones((1, 1, 1), np.float32))
+    np.save("blur.npy", np.full((1, 3, 3), 1 / 9, np.float32))
+    for part in (unknown_sizes, display_ranges, channel_names, notes_and_images):
+        part()
+    os.chdir("/")
+for failure in failures:
+    print("FAILED:", failure)
+sys.exit(1 if failures else 0)
