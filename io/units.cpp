@@ -70,6 +70,9 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
         if (byte(i + k) >> 6 != 2) return 0;
         code = code << 6 | (byte(i + k) & 0x3Fu);
     }
+    constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};  // for each length
+    const bool is_surrogate = code >> 11 == 0x1B;
+    if (code < least[length] || is_surrogate || code > 0x10FFFF) return 0;
     return length;
 }
 
@@ -106,23 +109,25 @@ std::string utf8_text(std::string_view text) {
 }
 
 std::string utf8_from_imagej(std::string_view text) {
-    std::string result;
-    for (std::size_t i = 0; i < text.size();) {
+    std::u16string result;
+    while (!text.empty()) {
+        const auto escape = std::min(text.find("\\u"), text.size());
+        result += utf16_from_utf8(text.substr(0, escape));
+        text.remove_prefix(escape);
+        if (text.empty()) break;
         std::uint32_t code = 0;
-        if (text.substr(i, 2) == "\\u" && i + 6 <= text.size()) {
-            const char* digits = text.data() + i + 2;
-            const auto parsed = std::from_chars(digits, digits + 4, code, 16);
-            if (parsed.ec == std::errc() && parsed.ptr == digits + 4) {
-                append_utf8(result, code);
-                i += 6;
-                continue;
-            }
+        const char* const digits = text.data() + 2;
+        const bool has_digits = text.size() >= 6;
+        const auto parsed = std::from_chars(digits, has_digits ? digits + 4 : digits, code, 16);
+        if (has_digits && parsed.ec == std::errc() && parsed.ptr == digits + 4) {
+            result += static_cast<char16_t>(code);
+            text.remove_prefix(6);
+        } else {
+            result += u"\\u";
+            text.remove_prefix(2);
         }
-        const std::size_t length = decode_utf8(text, i, code);
-        append_utf8(result, length == 0 ? static_cast<unsigned char>(text[i]) : code);
-        i += length == 0 ? 1 : length;
     }
-    return result;
+    return utf8_from_utf16(result);
 }
 
 std::u16string utf16_from_utf8(std::string_view text) {

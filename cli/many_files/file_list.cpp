@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
 
-std::string_view trimmed(std::string_view line) {
+std::string_view without_blanks(std::string_view line) {
     constexpr const char* blanks = " \t";
     const auto begin = line.find_first_not_of(blanks);
     if (begin == std::string_view::npos) return {};
@@ -40,7 +40,7 @@ std::string_view unquoted(std::string_view path) {
 }
 
 void add_path(std::string_view line, std::vector<std::string>& paths) {
-    line = trimmed(line);
+    line = without_blanks(line);
     if (!line.empty() && line.front() != '#') paths.emplace_back(unquoted(line));
 }
 

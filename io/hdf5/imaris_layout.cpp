@@ -15,7 +15,7 @@ namespace convolume::io {
 namespace {
 
 const std::string image_group = "DataSetInfo/Image";
-constexpr double rounding = 1e-12;  // relative, of extents divided by sizes
+constexpr double size_rounding = 1e-12;  // relative, of extents divided by sizes
 
 struct ImarisName {
     int level = 0;
@@ -85,7 +85,7 @@ void read_calibration(const Hdf5Source& source, ImageMetadata& metadata) {
                               number_at(source, image_group, "ExtMin" + digit);
         if (extent > 0)
             metadata.voxel_size_um[static_cast<std::size_t>(axis)] = near_decimal(
-                extent * *micrometers / static_cast<double>(metadata.shape[axis]), rounding);
+                extent * *micrometers / static_cast<double>(metadata.shape[axis]), size_rounding);
     }
 }
 

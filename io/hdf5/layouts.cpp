@@ -56,13 +56,13 @@ void note_others(const Hdf5Source& source, std::size_t others, Hdf5Series& serie
 /// Counts the arrays of pixels that are not part of the series, among the first 1000 other names.
 std::size_t count_others(const Hdf5Source& source, const std::vector<std::string>& all,
                          const Hdf5Series& series, bool (*is_of_layout)(const std::string&)) {
-    constexpr int most_compared = 1000;
+    constexpr int most_tried = 1000;
     const std::set<std::string> read(series.datasets.begin(), series.datasets.end());
     std::size_t others = 0;
     int compared = 0;
     for (const std::string& name : all) {
         if (read.count(name) > 0 || (is_of_layout != nullptr && is_of_layout(name))) continue;
-        if (++compared > most_compared) break;
+        if (++compared > most_tried) break;
         if (is_pixel_array(source, name, 2)) ++others;
     }
     return others;
@@ -80,11 +80,11 @@ std::vector<std::string> image_candidates(const Hdf5Source& source) {
     return names;
 }
 
-struct Layout {
+struct KnownLayout {
     std::optional<Hdf5Series> (*find)(const Hdf5Source&, const std::vector<std::string>&);
     bool (*is_of_layout)(const std::string&);  // null: only what is read
 };
-constexpr Layout layouts[] = {
+constexpr KnownLayout layouts[] = {
     {find_bdv, is_of_bdv}, {find_imaris, is_of_imaris}, {find_fiji, nullptr}};
 
 }  // namespace
@@ -135,7 +135,7 @@ Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset,
     const bool named = !dataset.empty();
     const std::vector<std::string> all =
         named ? std::vector{named_dataset(source, dataset)} : image_candidates(source);
-    for (const Layout& layout : layouts) {
+    for (const KnownLayout& layout : layouts) {
         auto series = layout.find(source, all);
         if (!series) continue;
         apply_axes(source, axes, *series);

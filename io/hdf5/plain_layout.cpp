@@ -67,8 +67,8 @@ Hdf5Series plain_series(const Hdf5Source& source, const std::string& name,
         metadata.voxel_size_um[0] && metadata.voxel_size_um[1] && metadata.voxel_size_um[2];
     if (!has_sizes) {
         take_sizes(dimensions, series.layout, metadata);
-        metadata.notes = dimensions.notes;
     }
+    metadata.notes = dimensions.notes;
     if (series.layout.assumed && series.layout.axes.size() > 3)
         metadata.notes.push_back(message("the axes ", series.layout.axes, " are assumed, since ",
                                          dataset.full_name(),

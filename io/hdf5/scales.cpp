@@ -2,6 +2,7 @@
 #include "io/hdf5/scales.hpp"
 
 #include <cmath>
+#include <memory>
 
 #include "io/hdf5/answers.hpp"
 #include "io/hdf5/attributes.hpp"
@@ -13,7 +14,7 @@ namespace {
 constexpr hsize_t most_coordinates = 1 << 20;
 /// Coordinates in single precision are rounded.
 constexpr double evenness = 1e-3;
-constexpr double rounding = 1e-7;
+constexpr double step_rounding = 1e-7;
 
 /// Distance of neighbors, if all distances are equal within `evenness`.
 std::optional<double> step_of(const std::vector<double>& coordinates) {
@@ -45,7 +46,7 @@ std::optional<double> read_step(hid_t scale, hsize_t extent) {
         return std::nullopt;
     const auto step = step_of(coordinates);
     // 0.1 µm, not the mean of rounded distances.
-    return step ? std::optional(near_decimal(*step, rounding)) : step;
+    return step ? std::optional(near_decimal(*step, step_rounding)) : step;
 }
 
 std::string last_name(hid_t object) {
@@ -69,6 +70,10 @@ void for_each_scale(hid_t dataset, std::size_t rank, const Use& use) {
         return;
     std::vector<hvl_t> lists(rank, hvl_t{});
     if (H5Aread(attribute.get(), type.get(), lists.data()) < 0) return;
+    const auto reclaim = [&](std::vector<hvl_t>* read) {
+        H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, read->data());
+    };
+    const std::unique_ptr<std::vector<hvl_t>, decltype(reclaim)> reclaimed(&lists, reclaim);
     for (const hvl_t& list : lists) {
         const bool has_scale = list.len > 0 && list.p != nullptr;
         const Hdf5Id scale(
@@ -76,7 +81,6 @@ void for_each_scale(hid_t dataset, std::size_t rank, const Use& use) {
             H5Oclose);
         use(scale && H5Iget_type(scale.get()) == H5I_DATASET ? scale.get() : H5I_INVALID_HID);
     }
-    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, lists.data());
 }
 
 }  // namespace

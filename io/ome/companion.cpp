@@ -45,7 +45,7 @@ std::string first_file_of(const OmeDocument& document, const std::string& path) 
                 return file.string();
             missing = planes.file;
         }
-    throw BadData(message(path, " describes files of which none is in its folder",
+    throw BadData(message(path, " describes files, and none of them is in its folder",
                           missing.empty() ? "" : ", such as " + missing,
                           "; copy the whole set to one folder"));
 }

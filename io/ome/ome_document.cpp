@@ -34,7 +34,8 @@ OmeImage image_of(const pugi::xml_node& node) {
     const std::string order = pixels.attribute("DimensionOrder").value();
     std::string sorted = order;
     std::sort(sorted.begin(), sorted.end());
-    if (sorted == "CTXYZ" && order.starts_with("XY")) image.order = order;
+    image.has_assumed_order = sorted != "CTXYZ" || !order.starts_with("XY");
+    if (!image.has_assumed_order) image.order = order;
     for (const pugi::xml_node& data : pixels.children())
         if (local_name(data) == "TiffData") image.planes.push_back(planes_of(data));
     return image;

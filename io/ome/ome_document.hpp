@@ -30,6 +30,7 @@ struct OmePlanes {
 struct OmeImage {
     std::string name;
     std::string order = "XYZCT";
+    bool has_assumed_order = true;  ///< the document has none
     index_t height = 0;
     index_t width = 0;
     index_t size_z = 0;

@@ -10,7 +10,7 @@
 namespace convolume::io {
 namespace {
 
-/// Pixels of 40 µm and more are of no microscope.
+/// No microscope has pixels of this size and more.
 constexpr double largest_pixel_um = 40;
 
 /// Pages of one size and type, which are one image of a file without metadata.
@@ -105,10 +105,10 @@ TiffStack read_plain(TiffSource& source, ImageMetadata& metadata) {
 }
 
 index_t choose_image(const std::vector<std::string>& names, const OpenOptions& options,
-                     index_t usual, const std::string& path, ImageMetadata& metadata,
-                     bool is_clear) {
+                     index_t default_image, const std::string& path, ImageMetadata& metadata,
+                     bool is_only_candidate) {
     const auto count = static_cast<index_t>(names.size());
-    index_t chosen = usual;
+    index_t chosen = default_image;
     if (!options.image.empty()) {
         const auto named = std::find(names.begin(), names.end(), options.image);
         chosen = named - names.begin();
@@ -123,7 +123,7 @@ index_t choose_image(const std::vector<std::string>& names, const OpenOptions& o
     metadata.images = count;
     metadata.image = chosen;
     metadata.image_name = names[static_cast<std::size_t>(chosen)];
-    if (count > 1 && options.image.empty() && !is_clear)
+    if (count > 1 && options.image.empty() && !is_only_candidate)
         metadata.notes.push_back(message("the file holds ", count, " images: ", names_text(names),
                                          "; number ", chosen, " is read, --image chooses another"));
     return chosen;

@@ -17,7 +17,7 @@ class OmeDocument;
 
 /// A TIFF whose meaning is sought. The handle stands at the first directory.
 struct TiffSource {
-    TiffFiles& files;  ///< of which this one is the first; OME-XML may name others
+    TiffFiles& files;  ///< this one is the first; OME-XML may name others
     TiffHandle& tiff;
     const RawFile& file;
     const std::vector<TiffPage>& pages;
@@ -41,7 +41,7 @@ std::optional<TiffStack> read_zeiss_lsm(TiffSource& source, ImageMetadata& metad
 std::optional<TiffStack> read_metamorph(TiffSource& source, ImageMetadata& metadata);
 std::optional<TiffStack> read_shaped(TiffSource& source, ImageMetadata& metadata);
 /// Recognizes programs whose pages may be of several dimensions, and whose metadata are not
-/// understood here: the stack is `unclear`.
+/// understood here: the stack is `ambiguity`.
 std::optional<TiffStack> read_foreign(TiffSource& source, ImageMetadata& metadata);
 /// Pages without metadata. Pages of several sizes or types are several images.
 TiffStack read_plain(TiffSource& source, ImageMetadata& metadata);
@@ -50,11 +50,11 @@ TiffStack read_plain(TiffSource& source, ImageMetadata& metadata);
 void read_plain_calibration(const TiffSource& source, ImageMetadata& metadata);
 
 /// Returns the number of the image that `options.image` asks for among `names`, one for each image,
-/// and sets `images`, `image` and `image_name`. Without a choice it is `usual`, and a note says so
-/// unless no other one is meant (`is_clear`).
-/// Throws InvalidArgument that lists the images if there is none of that name or number.
+/// and sets `images`, `image` and `image_name`. Without a choice it is `default_image`, and a note
+/// says so unless no other one is meant (`is_only_candidate`). Throws InvalidArgument that lists
+/// the images if there is none of that name or number.
 index_t choose_image(const std::vector<std::string>& names, const OpenOptions& options,
-                     index_t usual, const std::string& path, ImageMetadata& metadata,
-                     bool is_clear = false);
+                     index_t default_image, const std::string& path, ImageMetadata& metadata,
+                     bool is_only_candidate = false);
 
 }  // namespace convolume::io

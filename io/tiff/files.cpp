@@ -9,7 +9,7 @@ namespace {
 /// libtiff's own tables may take this much whatever the file's size.
 constexpr index_t table_bytes = index_t{64} << 20;
 /// Sets can have more files than a process may have open.
-constexpr std::size_t most_open = 64;
+constexpr std::size_t most_open_files = 64;
 
 bool has_other_byte_order(const RawFile& file) {
     return (file.head(1) == "I") != (std::endian::native == std::endian::little);
@@ -54,7 +54,7 @@ std::shared_ptr<OpenTiff> TiffFiles::open(index_t file) const {
 void TiffFiles::keep_open(std::size_t file, std::shared_ptr<OpenTiff> tiff) const {
     known_[file].open = std::move(tiff);
     open_.push_back(file);
-    if (open_.size() > most_open) {
+    if (open_.size() > most_open_files) {
         known_[open_.front()].open.reset();
         open_.pop_front();
     }

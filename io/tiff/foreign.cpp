@@ -3,6 +3,7 @@
 // for planes.
 
 #include <algorithm>
+#include <cctype>
 
 #include "convolume/error.hpp"
 #include "io/tiff/dialects.hpp"
@@ -11,11 +12,11 @@ namespace convolume::io {
 namespace {
 
 /// A private tag that only one program writes.
-struct ForeignTag {
+struct KnownTag {
     int tag;
     const char* program;
 };
-constexpr ForeignTag foreign_tags[] = {
+constexpr KnownTag known_tags[] = {
     {34361, "Olympus FluoView"},
     {34362, "Olympus FluoView"},
     {51123, "Micro-Manager"},
@@ -30,11 +31,11 @@ constexpr ForeignTag foreign_tags[] = {
 };
 
 /// How a description begins that only one program writes.
-struct ForeignText {
+struct KnownText {
     const char* begin;
     const char* program;
 };
-constexpr ForeignText foreign_texts[] = {
+constexpr KnownText known_texts[] = {
     {"Aperio ", "Aperio SVS"},
     {"<MetaData>", "MetaMorph (MetaSeries)"},
     {"<DataObject", "Philips"},
@@ -50,12 +51,21 @@ constexpr ForeignText foreign_texts[] = {
 std::string program_of(const TiffSource& source) {
     const TiffNumbers numbers(source.file);
     const std::uint64_t directory = source.first_page().directory;
-    for (const ForeignTag& foreign : foreign_tags)
-        if (numbers.find(directory, foreign.tag)) return foreign.program;
-    for (const ForeignText& foreign : foreign_texts)
-        if (source.description.starts_with(foreign.begin)) return foreign.program;
+    for (const KnownTag& known : known_tags)
+        if (numbers.find(directory, known.tag)) return known.program;
+    for (const KnownText& known : known_texts)
+        if (source.description.starts_with(known.begin)) return known.program;
     if (source.tiff.text(TIFFTAG_SOFTWARE).starts_with("SI.")) return "ScanImage";
     return "";
+}
+
+/// Returns the beginning of the first line, for a message.
+std::string beginning_of(const std::string& description) {
+    constexpr std::size_t longest = 40;
+    std::string text = description.substr(0, std::min(description.find_first_of("\r\n"), longest));
+    for (char& letter : text)
+        if (letter < ' ' || letter > '~') letter = '?';
+    return text;
 }
 
 /// Text that is made for programs, not for people: it may say what the pages are.
@@ -80,14 +90,10 @@ std::optional<TiffStack> read_foreign(TiffSource& source, ImageMetadata& metadat
     const std::string program = program_of(source);
     if (program.empty() && !is_structured(source.description)) return std::nullopt;
     TiffStack stack = read_plain(source, metadata);
-    metadata.notes.clear();
-    stack.unclear =
+    stack.ambiguity =
         program.empty()
             ? message("has a description of its ", source.full.size(),
-                      " pages that is not understood (\"",
-                      source.description.substr(0, source.description.find_first_of("\r\n"))
-                          .substr(0, 40),
-                      "…\")")
+                      " pages that is not understood (\"", beginning_of(source.description), "…\")")
             : message("was written by ", program, ", whose metadata are not understood, and has ",
                       source.full.size(), " pages, which may be planes, channels or times");
     metadata.format = program.empty() ? "TIFF" : program + " TIFF";

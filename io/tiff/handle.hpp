@@ -77,7 +77,7 @@ class TiffHandles {
         : file_(file), largest_allocation_bytes_(largest_allocation_bytes) {}
 
     std::unique_ptr<TiffHandle> take();
-    /// For the next one who asks. A handle that failed is not given back.
+    /// Keeps a handle for later calls of take(). A handle that failed is not given back.
     void give_back(std::unique_ptr<TiffHandle> handle);
 
   private:

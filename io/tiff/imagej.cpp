@@ -34,7 +34,7 @@ std::optional<TiffStack> read_imagej(TiffSource& source, ImageMetadata& metadata
     forget_print_resolution(source, metadata);
     read_imagej_tags(source.tiff, metadata);
     TiffStack stack = imagej_stack(source.description);
-    if (!stack.unclear.empty()) return stack;
+    if (!stack.ambiguity.empty()) return stack;
     // Samples of RGB pages may be counted as channels too.
     const index_t samples = source.first_page().samples;
     const auto c = stack.axes.find('C');

@@ -202,7 +202,9 @@ void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata) 
         // Labels that differ within a channel name planes.
         if (text.empty() || text != name) return;
     }
-    metadata.channel_names = std::move(names);
+    const bool are_equal = std::all_of(names.begin(), names.end(),
+                                       [&](const std::string& name) { return name == names[0]; });
+    if (channels == 1 || !are_equal) metadata.channel_names = std::move(names);
 }
 
 void complete_imagej_metadata(ImageMetadata& metadata) {

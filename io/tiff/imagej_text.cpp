@@ -52,8 +52,9 @@ TiffStack scifio_stack(const Entries& entries) {
     const std::vector<std::string> lengths = list_of(entries, "lengths");
     TiffStack stack;
     const auto refuse = [&] {
-        stack.unclear = message("has the axes ", value_of(entries, "axes"), " of ImageJ2 with the ",
-                                "lengths ", value_of(entries, "lengths"));
+        stack.ambiguity =
+            message("has the axes ", value_of(entries, "axes"), " of ImageJ2 with the ", "lengths ",
+                    value_of(entries, "lengths"));
         return stack;
     };
     if (axes.size() < 2 || axes.size() != lengths.size() || axes[0] != "X" || axes[1] != "Y")
@@ -133,8 +134,8 @@ TiffStack imagej_stack(const std::string& description) {
         return stack;
     }
     if (images > 1 && stack.planes() != images)
-        stack.unclear = message("says that it has ", images, " images, and in the same text ",
-                                stack.planes(), " planes");
+        stack.ambiguity = message("says that it has ", images, " images, and in the same text ",
+                                  stack.planes(), " planes");
     return stack;
 }
 

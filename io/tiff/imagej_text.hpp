@@ -14,7 +14,8 @@ bool is_imagej_description(const std::string& description);
 bool is_scifio_description(const std::string& description);
 
 /// Returns the planes as frames, slices and channels (channels fastest unless `order` says
-/// otherwise), or as ImageJ2's axes name them. The stack is `unclear` if those are none of T, C, Z.
+/// otherwise), or as ImageJ2's axes name them. The stack is `ambiguity` if those are none of T, C,
+/// Z.
 TiffStack imagej_stack(const std::string& description);
 
 /// Sets unit, voxel sizes, frame interval and the scaling of values. `pixels_per_unit` are y and x

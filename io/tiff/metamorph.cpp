@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "convolume/error.hpp"
 #include "io/tiff/dialects.hpp"
@@ -71,21 +70,23 @@ void read_calibration(const TiffNumbers& numbers, const TiffEntry& uic1, ImageMe
         if (size[i] > 0) metadata.voxel_size_um[i + 1] = size[i] * *micrometers;
 }
 
-/// What the planes are: z if they have distances, times if only their times of day differ.
+/// Returns the axis of the planes: z if they have distances, times if only their times of day
+/// differ.
 char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata& metadata) {
     constexpr index_t row_bytes = 24;  // distance, date and time of making, of changing
     if (uic2.count > (numbers.file().size() - uic2.offset) / row_bytes) return '?';
     std::vector<double> distances;
-    std::set<std::uint64_t> times;
-    bool is_far = false;
+    bool has_distances = false;
+    bool has_times = false;
     for (index_t i = 0; i < uic2.count; ++i) {
         const index_t row = uic2.offset + i * row_bytes;
         distances.push_back(rational_at(numbers, row));
-        is_far = is_far || distances.back() != 0;
-        times.insert(std::uint64_t{numbers.at<std::uint32_t>(row + 8)} << 32 |
-                     numbers.at<std::uint32_t>(row + 12));
+        has_distances = has_distances || distances.back() != 0;
+        for (const index_t place : {index_t{8}, index_t{12}})  // day and time of day
+            has_times = has_times || numbers.at<std::uint32_t>(row + place) !=
+                                         numbers.at<std::uint32_t>(uic2.offset + place);
     }
-    if (!is_far) return times.size() > 1 ? 'T' : '?';
+    if (!has_distances) return has_times ? 'T' : '?';
     if (const double spacing = plane_spacing(distances); spacing > 0)
         metadata.voxel_size_um[0] = spacing;
     return 'Z';
@@ -110,8 +111,8 @@ std::optional<TiffStack> read_metamorph(TiffSource& source, ImageMetadata& metad
     metadata.format = "MetaMorph STK";
     TiffStack stack;
     if (source.full.size() > 1) {
-        stack.unclear = message("is a MetaMorph stack of ", uic2->count, " planes in ",
-                                source.full.size(), " pages");
+        stack.ambiguity = message("is a MetaMorph stack of ", uic2->count, " planes in ",
+                                  source.full.size(), " pages");
         return stack;
     }
     if (const auto uic1 = numbers.find(directory, tag_uic1);

@@ -22,11 +22,10 @@ std::string base_name(const std::string& path) {
     return path.substr(path.find_last_of("/\\") + 1);
 }
 
-bool equal_ignoring_case(const std::string& a, const std::string& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-        return std::tolower(static_cast<unsigned char>(x)) ==
-               std::tolower(static_cast<unsigned char>(y));
-    });
+std::string in_lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    return text;
 }
 
 /// Finds the files that a document names, by UUID or by name, in the folder of the file at hand.
@@ -65,24 +64,36 @@ class SetOfFiles {
     bool is_own(const OmePlanes& planes) const {
         if (planes.file.empty()) return true;
         if (!planes.uuid.empty() && !own_uuid_.empty()) return planes.uuid == own_uuid_;
-        return equal_ignoring_case(base_name(planes.file), base_name(own_path_));
+        return in_lower_case(base_name(planes.file)) == in_lower_case(base_name(own_path_));
     }
 
-    std::string find_beside(const std::string& name) const {
+    /// Returns the path of the file of that name in the folder or below it, "" if there is none.
+    std::string find_beside(const std::string& name) {
         std::string local = name;
         std::replace(local.begin(), local.end(), '\\', '/');
+        const fs::path inside(local);
         std::error_code ignored;
-        for (const std::string& candidate : {local, base_name(name)}) {
-            const fs::path path = folder_ / candidate;
-            if (fs::is_regular_file(path, ignored)) return path.string();
-        }
-        const fs::path folder = folder_.empty() ? fs::path(".") : folder_;
-        for (const auto& entry : fs::directory_iterator(folder, ignored))
-            if (equal_ignoring_case(entry.path().filename().string(), base_name(name)))
-                return entry.path().string();
-        return "";
+        const bool leaves =
+            inside.is_absolute() || std::find(inside.begin(), inside.end(), "..") != inside.end();
+        if (!leaves && fs::is_regular_file(folder_ / inside, ignored))
+            return (folder_ / inside).string();
+        if (!is_listed_) list_folder();
+        const auto found = files_.find(in_lower_case(base_name(name)));
+        return found == files_.end() ? "" : found->second;
     }
 
+    void list_folder() {
+        is_listed_ = true;
+        std::error_code error;
+        fs::directory_iterator entry(folder_.empty() ? fs::path(".") : folder_, error);
+        for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+            if (std::error_code ignored; entry->is_regular_file(ignored))
+                files_.try_emplace(in_lower_case(entry->path().filename().string()),
+                                   (folder_ / entry->path().filename()).string());
+    }
+
+    std::map<std::string, std::string> files_;  // of the folder, by their names in lower case
+    bool is_listed_ = false;
     std::string own_uuid_;
     std::string own_path_;
     fs::path folder_;
@@ -113,6 +124,10 @@ class OmeStack {
         } else {
             place_planes(image, stack);
         }
+        if (image.has_assumed_order && stack.planes() > 1 && image.planes.size() < 2)
+            metadata_.notes.emplace_back(
+                "the OME-XML does not say the order of its planes; z first, then channels, then "
+                "times is assumed");
         document_.describe(number, metadata_);
         return stack;
     }
@@ -130,15 +145,17 @@ class OmeStack {
                                [&](const OmePlanes& planes) { return set_.is_here(planes); });
         };
         const auto own = std::find_if(images.begin(), images.end(), is_here);
-        const index_t usual = own == images.end() ? 0 : own - images.begin();
+        const index_t default_image = own == images.end() ? 0 : own - images.begin();
         const bool is_only = std::count_if(images.begin(), images.end(), is_here) == 1;
-        return choose_image(names, source_.options, usual, path(), metadata_, is_only);
+        return choose_image(names, source_.options, default_image, path(), metadata_, is_only);
     }
 
     /// Number of the file that holds `planes`.
     index_t file_of(const OmePlanes& planes) {
         if (set_.is_here(planes)) return 0;
-        return source_.files.add(set_.path_of(planes.file));
+        const auto [entry, is_new] = numbers_.try_emplace(planes.file, 0);
+        if (is_new) entry->second = source_.files.add(set_.path_of(planes.file));
+        return entry->second;
     }
 
     /// Throws BadData unless all files of the image are there.
@@ -195,14 +212,15 @@ class OmeStack {
 
     void place_planes(const OmeImage& image, TiffStack& stack) {
         check_files(image);
-        const OmePlanes& begin = image.planes[0];
-        const index_t first_file = file_of(begin);
+        const OmePlanes& first_planes = image.planes[0];
+        const index_t first_file = file_of(first_planes);
         const std::vector<TiffPage>& first_pages = source_.files.pages(first_file);
-        if (begin.page < 0 || begin.page >= static_cast<index_t>(first_pages.size()))
-            throw BadData(message("the OME-XML of ", path(), " places planes on page ", begin.page,
-                                  " of ", source_.files.path(first_file), ", which has ",
-                                  first_pages.size(), "; it is truncated or was never completed"));
-        const TiffPage first_page = first_pages[static_cast<std::size_t>(begin.page)];
+        if (first_planes.page < 0 || first_planes.page >= static_cast<index_t>(first_pages.size()))
+            throw BadData(message("the OME-XML of ", path(), " places planes on page ",
+                                  first_planes.page, " of ", source_.files.path(first_file),
+                                  ", which has ", first_pages.size(),
+                                  "; it is truncated or was never completed"));
+        const TiffPage first_page = first_pages[static_cast<std::size_t>(first_planes.page)];
         check_size(image, first_page);
         find_extents(image, first_page, stack);
         const index_t planes = stack.planes();
@@ -237,6 +255,10 @@ class OmeStack {
         const auto pages = static_cast<index_t>(source_.files.pages(file).size());
         const index_t room = std::min(planes - first, std::max<index_t>(pages - some.page, 0));
         const index_t count = some.count < 0 ? room : std::min(some.count, room);
+        placed_ += count;
+        if (placed_ > 2 * planes)
+            throw BadData(message("the OME-XML of ", path(), " places its ", planes,
+                                  " planes again and again; save the file again"));
         for (index_t i = 0; i < count; ++i)
             stack.places[static_cast<std::size_t>(first + i)] = {file, some.page + i};
     }
@@ -245,7 +267,9 @@ class OmeStack {
     const OmeDocument& document_;
     ImageMetadata& metadata_;
     SetOfFiles set_;
+    std::map<std::string, index_t> numbers_;  // of other files, by the document's names
     index_t samples_ = 1;
+    index_t placed_ = 0;  // planes, each time that the document places them
 };
 
 }  // namespace

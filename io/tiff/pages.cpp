@@ -61,6 +61,12 @@ class PageScan {
             refuse(
                 "is compressed by JPEG 2000, and convolume was built without it; install "
                 "libopenjp2-7-dev and build it again, or save the file with LZW");
+        constexpr std::uint16_t aperio_ycbcr = 33003;
+        if (tiff_.get<std::uint16_t>(TIFFTAG_COMPRESSION, COMPRESSION_NONE) == aperio_ycbcr &&
+            page.samples > 1)
+            refuse(
+                "is compressed by Aperio's JPEG 2000 of YCbCr colors, which is not supported; "
+                "save it as RGB or gray");
         if (page.stored.form != SampleForm::pixels || !is_integer(page.type()) ||
             size_of(page.type()) > 2)
             refuse(

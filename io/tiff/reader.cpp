@@ -37,25 +37,15 @@ class TiffReader : public ImageReader {
 
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         check_box(format(), t, c, box, target);
-        std::map<std::shared_ptr<OpenTiff>, std::vector<FilePart<ImageView>>> raw;
-        std::vector<CodedJob> coded;
+        // What is read at once keeps its files open, of which a process may have few.
+        constexpr std::size_t most_files = 32;
+        Batch batch;
         for (index_t z = 0; z < target.shape.z; ++z) {
-            const TiffPlane& plane = series_.plane(t, c, box.begin.z + z);
-            const TiffPage& page = page_of(plane);
-            const ImageView to =
-                subview(target, {{z, 0, 0}, {z + 1, target.shape.y, target.shape.x}});
-            std::shared_ptr<OpenTiff> file = files_.open(plane.file);
-            if (page.raw_offset >= 0) {
-                const index_t skipped = series_.behind_first_page ? plane.page * page.bytes() : 0;
-                const FileArray place =
-                    raw_place(page, page.raw_offset + skipped, plane.sample, box, file->is_swapped);
-                add_raw(place, to, raw[std::move(file)]);
-            } else {
-                add_coded(std::move(file), plane, page, box, to, coded);
-            }
+            add_plane(series_.plane(t, c, box.begin.z + z), box,
+                      subview(target, {{z, 0, 0}, {z + 1, target.shape.y, target.shape.x}}), batch);
+            if (batch.files.size() == most_files) read_batch(box, batch);
         }
-        for (const auto& [file, parts] : raw) read_parts(file->file, parts);
-        decode(coded, box);
+        read_batch(box, batch);
     }
 
   private:
@@ -69,6 +59,30 @@ class TiffReader : public ImageReader {
         index_t y_end;
         ImageView to;  ///< the box's plane
     };
+
+    /// Planes that are read at once, and the files that they lie in.
+    struct Batch {
+        std::map<index_t, std::shared_ptr<OpenTiff>> files;
+        std::map<index_t, std::vector<FilePart<ImageView>>> raw;  ///< of each file
+        std::vector<CodedJob> coded;
+    };
+
+    void add_plane(const TiffPlane& plane, const Box3& box, const ImageView& to,
+                   Batch& batch) const {
+        const TiffPage& page = page_of(plane);
+        std::shared_ptr<OpenTiff>& file = batch.files[plane.file];
+        if (!file) file = files_.open(plane.file);
+        if (page.raw_offset < 0) return add_coded(file, plane, page, box, to, batch.coded);
+        const index_t skipped = series_.behind_first_page ? plane.page * page.bytes() : 0;
+        add_raw(raw_place(page, page.raw_offset + skipped, plane.sample, box, file->is_swapped), to,
+                batch.raw[plane.file]);
+    }
+
+    void read_batch(const Box3& box, Batch& batch) {
+        for (const auto& [number, parts] : batch.raw) read_parts(batch.files[number]->file, parts);
+        decode(batch.coded, box);
+        batch = {};
+    }
 
     const TiffPage& page_of(const TiffPlane& plane) const {
         if (series_.behind_first_page) return series_.page;
@@ -86,7 +100,7 @@ class TiffReader : public ImageReader {
         return whole.from({0, box.begin.y, box.begin.x}, bytes_each);
     }
 
-    /// Planes at equal distances in the file make one part.
+    /// Planes that follow one another in memory, at equal distances in the file, make one part.
     static void add_raw(const FileArray& place, const ImageView& plane,
                         std::vector<FilePart<ImageView>>& parts) {
         const auto bytes_each = static_cast<index_t>(size_of(plane.type));
@@ -95,8 +109,8 @@ class TiffReader : public ImageReader {
             const index_t planes = view.shape.z;
             const index_t apart =
                 place.offset - (array.offset + (planes - 1) * array.strides.z * bytes_each);
-            const bool even = apart > 0 && apart % bytes_each == 0 &&
-                              array.strides.y == place.strides.y &&
+            const bool even = plane.data == view.at(planes, 0, 0) && apart > 0 &&
+                              apart % bytes_each == 0 && array.strides.y == place.strides.y &&
                               array.strides.x == place.strides.x;
             if (even && (planes == 1 || apart == array.strides.z * bytes_each)) {
                 array.strides.z = apart / bytes_each;

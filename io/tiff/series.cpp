@@ -15,21 +15,22 @@ class SeriesFinder {
 
     TiffSeries find() {
         TiffStack stack = read_dialect(source_, series_.metadata);
-        if (!axes_.has_extents && !stack.unclear.empty()) {
+        refuse_further_pages(stack);
+        if (!axes_.has_extents && !stack.ambiguity.empty()) {
             if (axes_.letters.empty())
                 throw BadData(
-                    message(source_.file.path(), " ", stack.unclear,
+                    message(source_.file.path(), " ", stack.ambiguity,
                             "; give their meaning, slowest first, with extents if there are "
                             "several: --axes ZYX, --axes T2Z3C4YX"));
             stack = divided_by_axes(std::move(stack));
         } else if (axes_.has_extents) {
             stack = divided_by_axes(std::move(stack));
         }
-        const std::vector<TiffPlace> places = places_of(stack);
+        std::vector<TiffPlace> places = places_of(stack);
         series_.page = page_at(places.empty() ? TiffPlace{0, source_.full[0]} : places[0]);
         series_.behind_first_page = stack.behind_first_page;
         check_pages(places);
-        arrange(stack, places);
+        arrange(stack, std::move(places));
         describe();
         return std::move(series_);
     }
@@ -41,24 +42,45 @@ class SeriesFinder {
         return source_.files.pages(place.file)[static_cast<std::size_t>(place.page)];
     }
 
+    /// Pages beyond those that the metadata speak of may be anything.
+    void refuse_further_pages(TiffStack& stack) const {
+        const index_t pages = image_pages() - stack.first_page;
+        if (!stack.ambiguity.empty() || !stack.places.empty() || stack.behind_first_page ||
+            stack.has_other_pages || stack.planes() >= pages)
+            return;
+        stack.ambiguity =
+            message("promises ", stack.planes(), " planes, but holds ", pages, " pages");
+    }
+
+    index_t image_pages() const { return static_cast<index_t>(source_.full.size()); }
+
     /// Divides the planes that `found` has, or all pages if it has none, as the caller's axes say.
     TiffStack divided_by_axes(TiffStack found) const {
-        TiffStack stack;
-        stack.behind_first_page = found.behind_first_page;
-        stack.places = std::move(found.places);
-        const auto pages = stack.behind_first_page ? found.planes()
-                           : stack.places.empty()  ? static_cast<index_t>(source_.full.size())
-                                                   : static_cast<index_t>(stack.places.size());
-        if (!axes_.has_extents) {
-            stack.axes = "Z";
-            stack.dims = {pages};
-            return stack;
-        }
+        const bool has_samples = found.sample_axis != 'S';
+        const index_t samples = has_samples ? source_.first_page().samples : 1;
+        const bool has_range = found.ambiguity.empty() && found.places.empty();
+        const index_t pages = found.behind_first_page || has_range ? found.planes()
+                              : found.places.empty()               ? image_pages()
+                                                     : static_cast<index_t>(found.places.size());
+        TiffStack stack = std::move(found);
+        stack.ambiguity.clear();
+        stack.axes = "Z";
+        stack.dims = {pages};
+        if (!axes_.has_extents) return stack;
         if (axes_.letters.size() < 2 ||
             axes_.letters.compare(axes_.letters.size() - 2, 2, "YX") != 0)
             refuse_axes();
         stack.axes = axes_.letters.substr(0, axes_.letters.size() - 2);
-        stack.dims = page_extents(axes_, pages, path());
+        stack.dims = page_extents(axes_, checked_multiply(pages, samples), path());
+        if (!has_samples) return stack;
+        // The samples of a page are its fastest axis.
+        if (stack.dims.empty() || stack.dims.back() != samples)
+            throw InvalidArgument(message("axes \"", source_.options.axes, "\" do not fit ", path(),
+                                          ": a page holds ", samples,
+                                          " planes, which must be the last axis before YX"));
+        stack.sample_axis = stack.axes.back();
+        stack.axes.pop_back();
+        stack.dims.pop_back();
         return stack;
     }
 
@@ -71,29 +93,29 @@ class SeriesFinder {
     std::vector<TiffPlace> places_of(TiffStack& stack) const {
         if (!stack.places.empty()) return stack.places;
         const index_t planes = stack.planes();
-        const index_t there = static_cast<index_t>(source_.full.size()) - stack.first_page;
-        if (planes > there && source_.full.size() == 1) stack.behind_first_page = true;
+        const index_t pages_left = image_pages() - stack.first_page;
+        if (planes > pages_left && image_pages() == 1) stack.behind_first_page = true;
         if (stack.behind_first_page) {
             const TiffPage& page = source_.first_page();
-            const bool has_room = page.raw_offset >= 0 &&
-                                  planes <= (source_.file.size() - page.raw_offset) / page.bytes();
-            if (!has_room) refuse_count(planes, there, "it is truncated, copy it again");
+            if (!page.problem.empty()) throw BadData(page.problem);
+            if (page.raw_offset < 0)
+                throw BadData(message(path(), " promises ", planes,
+                                      " planes behind its only page, ",
+                                      "which is compressed; save the stack as pages"));
+            if (planes > (source_.file.size() - page.raw_offset) / page.bytes())
+                refuse_count(planes, pages_left);
             return {};
         }
-        if (planes > there) refuse_count(planes, there, "it is truncated, copy it again");
-        if (planes < there && !stack.has_other_pages)
-            refuse_count(planes, there,
-                         "give the meaning of the pages, slowest first: --axes ZYX, or with "
-                         "extents --axes T2Z3C4YX");
+        if (planes > pages_left) refuse_count(planes, pages_left);
         std::vector<TiffPlace> places;
         for (index_t i = 0; i < planes; ++i)
             places.push_back({0, source_.full[static_cast<std::size_t>(stack.first_page + i)]});
         return places;
     }
 
-    [[noreturn]] void refuse_count(index_t planes, index_t pages, const char* cure) const {
-        throw BadData(
-            message(path(), " promises ", planes, " planes, but holds ", pages, "; ", cure));
+    [[noreturn]] void refuse_count(index_t planes, index_t pages) const {
+        throw BadData(message(path(), " promises ", planes, " planes, but holds ", pages,
+                              "; it is truncated, copy it again"));
     }
 
     /// Throws BadData unless all pages can be read and have one size and type.
@@ -124,7 +146,7 @@ class SeriesFinder {
     }
 
     /// Sets extents and planes from the meaning of the stack's dimensions.
-    void arrange(const TiffStack& stack, const std::vector<TiffPlace>& places) {
+    void arrange(const TiffStack& stack, std::vector<TiffPlace> places) {
         const TiffPage& page = series_.page;
         std::vector<index_t> dims;
         std::string letters;
@@ -147,30 +169,12 @@ class SeriesFinder {
         if (layout.axes.size() < 2 || layout.axes.compare(layout.axes.size() - 2, 2, "YX") != 0)
             refuse_axes();
         set_extents(series_.metadata, layout);
-        const index_t colors = sample_planes ? 1 : page.samples;
-        place_planes(layout, places, sample_planes ? page.samples : 1, colors);
-        series_.metadata.channels *= colors;
-        if (colors > 1) series_.metadata.axes += 'S';
-    }
-
-    void place_planes(const AxisLayout& layout, const std::vector<TiffPlace>& places,
-                      index_t samples_a_page, index_t colors) {
-        const ImageMetadata& m = series_.metadata;
-        for (index_t t = 0; t < m.frames; ++t)
-            for (index_t channel = 0; channel < m.channels * colors; ++channel)
-                for (index_t z = 0; z < m.shape.z; ++z) {
-                    const std::vector<index_t> at = layout.position(t, channel / colors, z);
-                    index_t index = 0;
-                    for (std::size_t d = 0; d + 2 < at.size(); ++d)
-                        index = index * layout.dims[d] + at[d];
-                    const index_t number = index / samples_a_page;
-                    const TiffPlace place = series_.behind_first_page
-                                                ? TiffPlace{0, number}
-                                                : places[static_cast<std::size_t>(number)];
-                    const index_t sample = colors > 1 ? channel % colors : index % samples_a_page;
-                    series_.planes.push_back({static_cast<std::uint32_t>(place.file),
-                                              static_cast<std::uint32_t>(sample), place.page});
-                }
+        series_.layout = layout;
+        series_.places = std::move(places);
+        series_.colors = sample_planes ? 1 : page.samples;
+        series_.planes_a_page = sample_planes ? page.samples : 1;
+        series_.metadata.channels *= series_.colors;
+        if (series_.colors > 1) series_.metadata.axes += 'S';
     }
 
     /// Sets the type, and drops what does not fit the extents.
@@ -195,6 +199,16 @@ class SeriesFinder {
 };
 
 }  // namespace
+
+TiffPlane TiffSeries::plane(index_t t, index_t c, index_t z) const {
+    const std::vector<index_t> at = layout.position(t, c / colors, z);
+    index_t index = 0;
+    for (std::size_t d = 0; d + 2 < at.size(); ++d) index = index * layout.dims[d] + at[d];
+    const index_t number = index / planes_a_page;
+    const TiffPlace place =
+        behind_first_page ? TiffPlace{0, number} : places[static_cast<std::size_t>(number)];
+    return {place.file, place.page, colors > 1 ? c % colors : index % planes_a_page};
+}
 
 TiffSeries find_series(TiffFiles& files, const OpenOptions& options, const OmeDocument* document) {
     const PageAxes axes = parse_page_axes(options.axes);

@@ -4,29 +4,32 @@
 
 #include "io/axis_layout.hpp"
 #include "io/tiff/files.hpp"
+#include "io/tiff/stack.hpp"
 
 namespace convolume::io {
 
 class OmeDocument;
 
-/// Where a plane lies.
+/// Location of one plane of one channel.
 struct TiffPlane {
-    std::uint32_t file = 0;
-    std::uint32_t sample = 0;  ///< of the page's samples
+    index_t file = 0;
     /// Page of the file; in a series `behind_first_page`, the plane's place behind that page's
     /// first byte.
     index_t page = 0;
+    index_t sample = 0;  ///< of the page's samples
 };
 
 struct TiffSeries {
     ImageMetadata metadata;
-    TiffPage page;                  ///< every page has its size and type
-    std::vector<TiffPlane> planes;  ///< of (t, c, z), z fastest
+    TiffPage page;      ///< every page has its size and type
+    AxisLayout layout;  ///< of the pages, and of their samples if these are planes
+    std::vector<TiffPlace>
+        places;                 ///< page of each plane in that order; empty: behind the first page
+    index_t colors = 1;         ///< samples of a page that are channels
+    index_t planes_a_page = 1;  ///< samples of a page that are planes, times or channels
     bool behind_first_page = false;
 
-    const TiffPlane& plane(index_t t, index_t c, index_t z) const {
-        return planes[static_cast<std::size_t>((t * metadata.channels + c) * metadata.shape.z + z)];
-    }
+    TiffPlane plane(index_t t, index_t c, index_t z) const;
 };
 
 /// Finds the image that `options` ask for in the first of `files`; files that belong to it are

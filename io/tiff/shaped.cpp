@@ -63,11 +63,15 @@ class ShapedImages {
             if (first > 0) source_.tiff.go_to(page.directory);
             const auto text = parse_shaped(source_.tiff.text(TIFFTAG_IMAGEDESCRIPTION), page);
             if (!text && first == 0) return {};
+            descriptions_ += text ? 1 : 0;
             first += text ? add(*text, first, pages - first) : 1;
         }
         source_.tiff.go_to(source_.pages.front().directory);
         return std::move(images_);
     }
+
+    /// Number of descriptions that were found.
+    index_t descriptions() const { return descriptions_; }
 
   private:
     /// Adds the images of a description, and returns the number of its pages.
@@ -77,6 +81,7 @@ class ShapedImages {
         all.axes = text.axes;
         all.dims = text.dims;
         const index_t planes = all.planes();
+        const bool is_unnamed = text.axes.find('?') != std::string::npos;
         index_t outer = 1;  // images, along the leading axes that are none of T, C, Z
         std::string outer_axes;
         while (!text.axes.empty() && !is_stack_axis(text.axes.front())) {
@@ -89,16 +94,15 @@ class ShapedImages {
         stack.axes = text.axes;
         stack.dims = text.dims;
         stack.sample_axis = text.sample_axis;
-        if (!is_usable(text)) {
-            stack.unclear = message("has the axes \"", all.axes, "YX\" of shape ",
-                                    dims_text(all.dims), " before y and x, in tifffile's words");
-            outer = 1;
-        }
         stack.behind_first_page = planes > pages_left && source_.full.size() == 1;
-        if (stack.behind_first_page && outer > 1) {
-            stack.unclear = message("has the axes \"", all.axes,
-                                    "YX\", and all planes behind one "
-                                    "page, which cannot be read as several images");
+        const bool is_whole = planes > pages_left;  // images behind one page, or a truncated file
+        if (is_unnamed || is_whole || !is_usable(text)) {
+            if (is_unnamed || !is_usable(text) || outer > 1)
+                stack.ambiguity =
+                    message("has the axes \"", all.axes, "YX\" of shape ", dims_text(all.dims),
+                            " before y and x, in tifffile's words");
+            stack.axes = all.axes;
+            stack.dims = all.dims;
             outer = 1;
         }
         const index_t each = planes / outer;
@@ -111,7 +115,7 @@ class ShapedImages {
     }
 
     /// Drops axes of one position, and names those that the text does not.
-    void name_axes(ShapedText& text) const {
+    static void name_axes(ShapedText& text) {
         const bool named = !text.axes.empty();
         for (std::size_t d = text.dims.size(); d-- > 0;)
             if (text.dims[d] == 1 && (!named || !is_stack_axis(text.axes[d]))) {
@@ -126,7 +130,7 @@ class ShapedImages {
             text.axes = usual.substr(usual.size() - text.dims.size());
         else
             text.axes.assign(text.dims.size(), '?');
-        is_assumed_ = true;
+        text.has_assumed_axes = true;
     }
 
     static bool is_usable(const ShapedText& text) {
@@ -140,9 +144,7 @@ class ShapedImages {
 
     TiffSource& source_;
     std::vector<ShapedImage> images_;
-
-  public:
-    mutable bool is_assumed_ = false;
+    index_t descriptions_ = 0;
 };
 
 void set_calibration(const ShapedText& text, const std::array<double, 2>& pixels_per_unit,
@@ -193,9 +195,10 @@ std::optional<TiffStack> read_shaped(TiffSource& source, ImageMetadata& metadata
     metadata.format = "TIFF";
     // Pages that were appended one by one, each with a text of its own, are a plain stack.
     const bool are_single = std::all_of(images.begin(), images.end(), [](const ShapedImage& image) {
-        return image.stack.planes() == 1 && image.stack.unclear.empty();
+        return image.stack.planes() == 1 && image.stack.ambiguity.empty();
     });
-    if (are_single && images.size() > 1 && images.size() == source.full.size()) {
+    if (are_single && search.descriptions() > 1 && images.size() == source.full.size() &&
+        search.descriptions() == static_cast<index_t>(images.size())) {
         TiffStack stack = read_plain(source, metadata);
         metadata.text.erase("ImageDescription");
         return stack;
@@ -209,14 +212,14 @@ std::optional<TiffStack> read_shaped(TiffSource& source, ImageMetadata& metadata
     image.stack.has_other_pages = images.size() > 1;
     const auto first = static_cast<std::size_t>(image.stack.first_page);
     const TiffPage& page = source.pages[static_cast<std::size_t>(source.full[first])];
-    const bool is_asked = !source.options.axes.empty();
-    if (page.planar && !image.text.has_axes && !is_asked)
+    const bool has_axes_option = !source.options.axes.empty();
+    if (page.planar && !image.text.has_axes && !has_axes_option)
         metadata.notes.push_back(
             image.text.sample_axis == 'Z'
                 ? message("the file does not say whether its ", page.samples,
                           " planes are colors; they are read along z, --axes CYX reads channels")
                 : message("the ", page.samples, " samples of a page are read as colors"));
-    if (search.is_assumed_ && !is_asked && image.stack.unclear.empty())
+    if (image.text.has_assumed_axes && !has_axes_option && image.stack.ambiguity.empty())
         metadata.notes.push_back(message("the file does not name its axes; ", image.stack.axes,
                                          "YX are assumed, --axes gives others"));
     return std::move(image.stack);

@@ -12,13 +12,14 @@
 
 namespace convolume::io {
 
-/// What one such description says of the pages from it on.
+/// Axes and scales that one such description gives to the pages from it on.
 struct ShapedText {
-    std::vector<index_t> dims;  ///< without those of one page
-    std::string axes;           ///< one letter for each of `dims`; empty: the text has none
-    bool has_axes = false;      ///< the text names axes, those of a page included
-    char sample_axis = 'S';     ///< letter of the samples of a page
-    std::string unit;           ///< as the text has it; may be empty
+    std::vector<index_t> dims;      ///< without those of one page
+    std::string axes;               ///< one letter for each of `dims`; empty: the text has none
+    bool has_axes = false;          ///< the text names axes, those of a page included
+    bool has_assumed_axes = false;  ///< `axes` were not in the text
+    char sample_axis = 'S';         ///< letter of the samples of a page
+    std::string unit;               ///< as the text has it; may be empty
     std::optional<double> spacing;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a TIFF's description says about its planes, before it is held against the pages.
+// Planes as a TIFF's description gives them, before they are held against the pages.
 
 #include <cstdint>
 #include <string>
@@ -23,17 +23,17 @@ struct TiffStack {
     /// `first_page` on.
     std::vector<TiffPlace> places;
     index_t first_page = 0;
-    /// What the samples of a page are: colors (S), or planes, times or channels of the stack (Z, T,
-    /// C), which then vary fastest.
+    /// Meaning of the samples of a page: colors (S), or planes, times or channels of the stack (Z,
+    /// T, C), which then vary fastest.
     char sample_axis = 'S';
     /// All planes lie one behind another from the first page's pixels on, whatever the number of
     /// pages.
     bool behind_first_page = false;
     /// Pages beyond the planes belong to other images.
     bool has_other_pages = false;
-    /// What the file says that does not tell what its pages are. Then nothing else holds, and the
-    /// caller's axes decide.
-    std::string unclear;
+    /// Metadata that do not tell what the pages are, as the rest of a sentence about the file. If
+    /// it is not empty, nothing else holds, and the caller's axes decide.
+    std::string ambiguity;
 
     /// Returns the product of dims, or the largest index_t.
     index_t planes() const {

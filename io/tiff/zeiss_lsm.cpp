@@ -3,9 +3,11 @@
 // its samples; planes vary fastest, then times, then positions. Every second page is a thumbnail.
 
 #include <algorithm>
+#include <cmath>
 
 #include "convolume/error.hpp"
 #include "io/tiff/dialects.hpp"
+#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
@@ -68,7 +70,7 @@ void read_channels(const TiffNumbers& numbers, index_t table, index_t channels,
         if (length < 0 || length > end - at - 4) return metadata.channel_names.clear();
         std::string name(static_cast<std::size_t>(length), '\0');
         file.read(at + 4, name.data(), length);
-        metadata.channel_names.push_back(name.substr(0, name.find('\0')));
+        metadata.channel_names.push_back(utf8_text(name.substr(0, name.find('\0'))));
         at += 4 + length;
     }
 }
@@ -92,10 +94,12 @@ std::optional<TiffStack> read_zeiss_lsm(TiffSource& source, ImageMetadata& metad
     constexpr index_t axes[] = {2, 1, 0};  // of the table's x, y, z
     for (int i = 0; i < 3; ++i) {
         const double size_um = table.at<double>(at_voxel_x + 8 * i) * um_per_m;
-        if (size_um > 0) metadata.voxel_size_um[static_cast<std::size_t>(axes[i])] = size_um;
+        if (size_um > 0 && std::isfinite(size_um))
+            metadata.voxel_size_um[static_cast<std::size_t>(axes[i])] = size_um;
     }
     metadata.unit = "um";
-    if (const double seconds = table.at<double>(at_time_interval); times > 1 && seconds > 0)
+    if (const double seconds = table.at<double>(at_time_interval);
+        times > 1 && seconds > 0 && std::isfinite(seconds))
         metadata.frame_interval_s = seconds;
     read_channels(numbers, table.at<std::uint32_t>(at_channel_colors), channels, metadata);
 
@@ -106,7 +110,7 @@ std::optional<TiffStack> read_zeiss_lsm(TiffSource& source, ImageMetadata& metad
     const auto pages = static_cast<index_t>(source.full.size());
     const bool fits = checked_multiply(checked_multiply(planes, times), positions) == pages;
     if (!has_planes || !fits || source.first_page().samples != channels) {
-        stack.unclear =
+        stack.ambiguity =
             message("is a Zeiss LSM file of scan type ", scan_type, " with ", planes, " planes, ",
                     times, " times, ", positions, " positions and ", channels, " channels in ",
                     pages, " pages of ", source.first_page().samples, " samples");

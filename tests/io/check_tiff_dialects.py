@@ -133,6 +133,13 @@ def shaped(folder):
     expect("the second scene", file, a[1], image="1", notes=[])
     expect("the second scene by name", file, a[1], image="R 1", notes=[])
     refused("a third scene", file, 'no image "2"', "R 1", image="2")
+    tifffile.imwrite(file, a[0, 0, 0], photometric="minisblack", metadata={"axes": "RYX"})
+    expect("scenes of one plane", file, a[0, 0, 0, :1][None, None], notes=["3 images"])
+    expect("the last scene of one plane", file, a[0, 0, 0, 2:][None, None], image="2")
+    tifffile.imwrite(file, a, photometric="minisblack", metadata={"axes": "RTCZYX"})
+    expect("a scene divided otherwise", file, a[1].reshape(2, 6, 1, 6, 8), image="1", axes="T2C6YX")
+    tifffile.imwrite(file, stack(2, 2, 2, 3, 6, 8), photometric="minisblack")
+    refused("more axes than have names", file, "????", "--axes")
     tifffile.imwrite(file, a[0, 0], photometric="minisblack", metadata={"axes": "CQYX"[:4]})
     refused("an axis within", file, "CQ", "--axes")
     expect("an axis within, with axes", file, a[0, 0][None], axes="C2Z3YX")
@@ -147,6 +154,8 @@ def shaped(folder):
             with tifffile.TiffFile(file) as tif:
                 check(len(tif.pages) == 1 and tif.pages[0].samplesperpixel == planes, "tifffile's way")
             expect(f"{planes} planes along {letter} in one page", file, moved(b), voxel=[0.3, 0.1, 0.1], notes=[])
+            expect("its samples as channels", file, b[None, :, None], axes=f"C{planes}YX")
+            refused("its samples divided wrongly", file, "last axis", axes=f"C{planes}Z1YX")
         tifffile.imwrite(file, b)
         expect(f"{planes} planes in one page without axes", file, b[None, None], notes=["along z", "--axes CYX"])
         expect(f"{planes} planes in one page as channels", file, b[None, :, None], axes="CYX", notes=[])
@@ -240,6 +249,24 @@ def sets(folder):
     expect("a set with another case", os.path.join(folder, names[0]), a[0][None, None])
     os.remove(os.path.join(folder, "P2.OME.TIF"))
     refused("a set without a file", os.path.join(folder, names[0]), "set of 3 files", "p2.ome.tif")
+    # Planes that alternate between two files: those of one lie at even distances.
+    two = ome_image(0, "turns", [(names[z % 2], uids[z % 2], z // 2) for z in range(6)], z=6)
+    b = stack(6, 6, 8)
+    for i in range(2):
+        write_pages(os.path.join(folder, names[i]), b[i::2], ome_text(two, uids[i]))
+    expect("planes that alternate between files", os.path.join(folder, names[0]), b[None, None], notes=[])
+    # More files than are kept open at once.
+    many = [f"m{i:03}.ome.tif" for i in range(150)]
+    many_uids = [new_uuid() for _ in many]
+    c = stack(150, 6, 8)
+    text = ome_text(ome_image(0, "many", [(name, uid, 0) for name, uid in zip(many, many_uids)], z=150), many_uids[0])
+    for name, plane in zip(many, c):
+        write_pages(os.path.join(folder, name), plane[None], text if name == many[0] else None)
+    expect("a set of 150 files", os.path.join(folder, many[0]), c[None, None])
+    again = ome_text(ome_image(0, "again", [("x.ome.tif", uids[0], 0)] * 3 + [("x.ome.tif", uids[0], 0)] * 9), uids[0])
+    write_pages(os.path.join(folder, "x.ome.tif"), a[0], again.replace('PlaneCount="1"', 'PlaneCount="3"').replace(
+        "FirstZ", "First0"))
+    refused("planes placed again and again", os.path.join(folder, "x.ome.tif"), "again and again")
     # Documents of their own: BinaryOnly refers to it; without one the TIFF itself says nothing.
     for i in range(3):
         only = ome_text(f'<BinaryOnly MetadataFile="s.companion.ome" UUID="{new_uuid()}"/>', uids[i])
