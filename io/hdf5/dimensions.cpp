@@ -65,7 +65,7 @@ void read_axistags(const std::string& axistags, const std::string& axis_units,
         found.push_back({key, size});
     }
     if (!without_unit.empty())
-        dimensions.notes.push_back(
+        dimensions.size_notes.push_back(
             message("the axistags of ", what, " give a resolution along ", without_unit,
                     " without a unit of length, which is not taken for a voxel size"));
     if (found.size() == rank)
@@ -108,10 +108,10 @@ Hdf5Dimensions read_dimensions(const Hdf5Dataset& dataset, const std::string& ax
         if (scales[d].step)
             one.size_um = *scales[d].step * *micrometers;
         else if (dataset.dims()[d] > 1)
-            dimensions.notes.push_back(message("the coordinates along ", scales[d].name, " of ",
-                                               dataset.full_name(),
-                                               " are not evenly spaced: its voxel size is taken "
-                                               "for unknown"));
+            dimensions.size_notes.push_back(
+                message("the coordinates along ", scales[d].name, " of ", dataset.full_name(),
+                        " are not evenly spaced: its voxel size is taken "
+                        "for unknown"));
     }
     return dimensions;
 }

@@ -20,8 +20,9 @@ struct Hdf5Dimension {
 };
 
 struct Hdf5Dimensions {
-    std::vector<Hdf5Dimension> all;  ///< empty if nothing is said, else one for each dimension
-    std::vector<std::string> notes;  ///< sentences about what is not used
+    std::vector<Hdf5Dimension> all;       ///< empty if nothing is said, else one for each dimension
+    std::vector<std::string> notes;       ///< sentences about axes that are not used
+    std::vector<std::string> size_notes;  ///< sentences about voxel sizes that are not used
 };
 
 /// Reads what the dataset says. `axistags` and `axis_units` are its attributes of these names, as

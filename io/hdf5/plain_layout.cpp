@@ -65,10 +65,12 @@ Hdf5Series plain_series(const Hdf5Source& source, const std::string& name,
     set_extents(metadata, series.layout);
     const bool has_sizes =
         metadata.voxel_size_um[0] && metadata.voxel_size_um[1] && metadata.voxel_size_um[2];
+    metadata.notes = dimensions.notes;
     if (!has_sizes) {
         take_sizes(dimensions, series.layout, metadata);
+        metadata.notes.insert(metadata.notes.end(), dimensions.size_notes.begin(),
+                              dimensions.size_notes.end());
     }
-    metadata.notes = dimensions.notes;
     if (series.layout.assumed && series.layout.axes.size() > 3)
         metadata.notes.push_back(message("the axes ", series.layout.axes, " are assumed, since ",
                                          dataset.full_name(),
