@@ -11,7 +11,7 @@
 
 namespace convolume::io {
 
-/// What tells that a file is still the one that was opened.
+/// Identity, size and time of modification of a file, by which a change is noticed.
 struct FileState {
     std::pair<std::uint64_t, std::uint64_t> identity;  ///< device and number, whatever its name
     index_t bytes = 0;

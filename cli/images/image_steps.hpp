@@ -12,7 +12,7 @@ namespace convolume::cli {
 
 class ImageSteps : public RunSteps {
   public:
-    /// What is read; known after open().
+    /// Image that is read; known after open().
     const io::ImageMetadata& input() const { return input_; }
     /// What is written; known after plan().
     const io::ImageMetadata& output() const { return output_; }

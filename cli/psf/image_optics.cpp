@@ -49,7 +49,7 @@ class Collector {
         const Json& from = typed_.contains(key) ? typed_ : optics_.parameters;
         return from.contains(key) ? from[key] : Json();
     }
-    /// What was typed alone assumes nothing about an image.
+    /// Options alone assume nothing about an image.
     bool took_nothing() const { return optics_.parameters.empty(); }
     ImageOptics take() { return std::move(optics_); }
 

@@ -66,8 +66,8 @@ struct CONVOLUME_API ImageMetadata {
 
     MicroscopeMetadata microscope;
 
-    /// What reading assumed or left out, one sentence each, for the user: axes that the file does
-    /// not name, a unit, a resolution that is not taken for a voxel size.
+    /// Assumptions and omissions of reading, one sentence each, for the user: axes that the file
+    /// does not name, a unit, a resolution that is not taken for a voxel size.
     std::vector<std::string> notes;
 
     // Carried from input to output as they are, where the formats allow.

@@ -54,8 +54,8 @@ std::array<double, 3> level_factors(const Hdf5Source& source, int setup, int lev
     return {row[0], row[1], row[2]};
 }
 
-/// What samples of that setup are. Until 2023 they were uint16, stored as int16; since then an
-/// attribute says it.
+/// Returns the type of that setup's samples. Until 2023 they were uint16, stored as int16; since
+/// then an attribute says it.
 PixelType type_of_setup(const Hdf5Source& source, int setup, PixelType stored,
                         std::vector<std::string>& notes) {
     const Hdf5Id group = source.files.open_object(setup_group(setup));

@@ -37,7 +37,7 @@ struct BdvXml {
     std::map<std::string, std::string> channel_names;  ///< by their numbers
 };
 
-/// What the document says; nothing if it is not BigDataViewer's.
+/// Returns the contents of the document; nothing if it is not BigDataViewer's.
 std::optional<BdvXml> read_bdv_xml(const pugi::xml_document& document);
 /// The same of a file; nothing if it does not exist or is no XML.
 std::optional<BdvXml> load_bdv_xml(const std::string& path);

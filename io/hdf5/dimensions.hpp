@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a dataset says about its dimensions: axistags of ilastik, labels of h5py, dimension scales
-// of netCDF.
+// Dimensions of a dataset as its file names them: axistags of ilastik, labels of h5py, dimension
+// scales of netCDF.
 
 #include <array>
 #include <optional>

@@ -15,7 +15,7 @@
 
 namespace convolume::io {
 
-/// Where an object is, with no link to another file on the way.
+/// Location of an object, with no link to another file on the way.
 struct Hdf5Place {
     hid_t file;
     const RawFile& raw;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an image of an OME-XML document says beside its planes.
+// Metadata of an image in an OME-XML document, beside its planes.
 
 #include <algorithm>
 

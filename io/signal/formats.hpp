@@ -13,7 +13,7 @@ std::unique_ptr<SignalReader> open_raw_signal(const std::string& path, StoredTyp
 std::unique_ptr<SignalReader> open_hdf5_signal(const PathSpec& spec);
 
 std::unique_ptr<SignalReader> open_wav_signal(const std::string& path);
-/// Of what libsndfile does not decode: RIFX, and integers of more than 32 bits.
+/// Reads forms that libsndfile does not decode: RIFX, and integers of more than 32 bits.
 std::unique_ptr<SignalReader> open_pcm_wav_signal(const std::string& path);
 
 std::unique_ptr<SignalWriter> create_npy_signal(const std::string& path,

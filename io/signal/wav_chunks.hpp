@@ -17,7 +17,7 @@ struct WavChunks {
     bool big_endian = false;  ///< numbers and samples
 };
 
-/// What the chunk "fmt " says; 0 where it is too short.
+/// Contents of the chunk "fmt "; 0 where it is too short.
 struct WavFormat {
     static constexpr int integers = 1, floating_point = 3;  ///< tags
 

@@ -8,9 +8,9 @@
 
 namespace convolume::io {
 
-/// Of ImageJ or ImageJ2.
+/// Tells whether a description is of ImageJ or ImageJ2.
 bool is_imagej_description(const std::string& description);
-/// Of ImageJ2.
+/// Tells whether a description is of ImageJ2.
 bool is_scifio_description(const std::string& description);
 
 /// Returns the planes as frames, slices and channels (channels fastest unless `order` says

@@ -52,7 +52,7 @@ void keep_error(const char* text, void* self) {
         reason = text;
         while (!reason.empty() && (reason.back() == '\n' || reason.back() == '.'))
             reason.pop_back();
-    } catch (...) {  // without memory the failure itself is told
+    } catch (...) {  // without memory, the caller reports the failure itself
     }
 }
 
@@ -107,7 +107,7 @@ std::string decode_jpeg2000(const std::string& coded, index_t rows, index_t colu
     const std::unique_ptr<opj_image_t, void (*)(opj_image_t*)> image(header, opj_image_destroy);
     const auto failure = [&] { return reason.empty() ? "OpenJPEG gave no reason" : reason; };
     if (!is_readable || !image) return failure();
-    // What is decoded is as large as the header says: it is held against the TIFF's size before.
+    // The header decides how much is decoded, so it is held against the TIFF's size first.
     if (!fits(*image, rows, columns, samples, type)) return other_size;
     if (!opj_decode(codec.get(), stream.get(), image.get())) return failure();
     if (!fits(*image, rows, columns, samples, type)) return other_size;
