@@ -148,7 +148,9 @@ int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, v
         "ailed to allocate", "Cannot allocate",  "Unable to allocate",
         "malloc(",           "No space for",     "Out of memory",
         "out of memory",     "ot enough memory", "Insertion in tif_map"};
-    const bool asked = std::string_view(h.error_.data()).find("is beyond the") == found.npos;
+    // libtiff has the same words where a damaged directory makes it ask for nothing.
+    const bool asked = std::string_view(h.error_.data()).find("is beyond the") == found.npos &&
+                       found.find("(0 elements of") == found.npos;
     for (const std::string_view refusal : refusals)
         if (asked && found.find(refusal) != found.npos) h.memory_refused_ = true;
     if (h.error_[0] != '\0' && !h.memory_refused_) return 1;

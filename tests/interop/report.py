@@ -6,11 +6,16 @@ import re
 from pathlib import Path
 
 from judge import NOTE, OK, PIXELS, REFUSED, WRONG
+from limits import limit_of
 
 BEGIN, END = "<!-- interop: begin -->", "<!-- interop: end -->"
 WORDS = {OK: "yes", NOTE: "yes", PIXELS: "pixels", REFUSED: "no", WRONG: "**wrong**"}
 GROUPS = {"shape": "Axes and metadata, not compressed", "type": "Pixel types, not compressed",
           "compression": "Compression", "arrays": "HDF5 and NPY", "zarr": "OME-Zarr, written by the Python package"}
+
+
+def word_for(cell):
+    return "limit" if cell.verdict == WRONG and limit_of(cell) else WORDS[cell.verdict]
 
 
 def write_json(path, cells, versions, missing):
@@ -101,6 +106,6 @@ def written_table(title, cells):
         row = []
         for program in programs:
             cell = found.get((contents, program))
-            row.append("" if cell is None else WORDS[cell.verdict] + notes.mark(cell.detail))
+            row.append("" if cell is None else word_for(cell) + notes.mark(cell.detail))
         lines.append(f"| {contents} | " + " | ".join(row) + " |")
     return [*lines, "", *notes.lines(), ""]

@@ -306,6 +306,12 @@ def depths(folder):
             whole[1, 0] = 2**53 + 1
             write_page(file, 2, 2, 64, whole.tobytes(), fmt, order=order)
             refused(f"64 bits {kind} beyond", file, str(2**53 + 1), "row 1")
+    write_page(file, 2, 2, 8, bytes(range(4)))
+    with open(file, "rb") as f:
+        whole = f.read()
+    with open(file, "wb") as f:  # the next directory has no entries, for which libtiff says that memory is refused
+        f.write(whole[:-4] + struct.pack("<L", len(whole)) + bytes(6))
+    refused("a directory without entries", file, "damaged")
     write_page(file, 2, 2, 8, bytes(range(4)), photometric=0)
     expect("white is zero", file, np.arange(4, dtype="u1").reshape(1, 1, 1, 2, 2), notes=["0 as white"])
 
