@@ -12,7 +12,7 @@
 
 namespace convolume {
 
-/// What can be done about an image with NaN or infinities.
+/// Cure for an image with NaN or infinities, as the end of a message.
 inline constexpr const char* cure_of_nonfinite =
     "repair it, or choose to read such samples as zero or to propagate them";
 

@@ -172,7 +172,7 @@ class OmeStack {
     }
 
     void check_size(const OmeImage& image, const TiffPage& page) const {
-        // The page's own problem is told later, and better.
+        // check_pages() reports the page's own problem, with its reason.
         if (!page.problem.empty() || (image.width == page.width && image.height == page.height))
             return;
         throw BadData(message("the OME-XML of ", path(), " says ", image.height, "×", image.width,

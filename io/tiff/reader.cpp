@@ -37,7 +37,7 @@ class TiffReader : public ImageReader {
 
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         check_box(format(), t, c, box, target);
-        // What is read at once keeps its files open, of which a process may have few.
+        // A batch keeps its files open, and a process may have few open files.
         constexpr std::size_t most_files = 32;
         Batch batch;
         for (index_t z = 0; z < target.shape.z; ++z) {

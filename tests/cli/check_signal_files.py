@@ -384,7 +384,7 @@ def big_endian_and_wide_waves(x):
         Path("x.wav").write_bytes(b"RIFX" + struct.pack(">I", len(body)) + body)
         filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
         check(np.array_equal(np.load("y.npy"), numbers / 2.0**23), "extensible RIFX")
-    # What nobody decodes is named; so is a frame that is none.
+    # Codings that no decoder has, and frames that are no frames, are named in the error.
     for bits, frame, names in ((72, 27, "samples of 72 bits"), (64, 7, "do not make frames of 7 bytes")):
         fmt = struct.pack("<HHIIHH", 1, 3, 8000, 24 * 8000, frame, bits)
         body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
@@ -397,7 +397,7 @@ def big_endian_and_wide_waves(x):
                    struct.pack("<I", 1000))
         file.truncate(file.tell() + 1000 + 2**32)
     run(["info", "wrapped.wav"], 65, "(--header)")
-    # Of a pipe that wrote more than its header has room for, and of a file of 3 GiB that is cut.
+    # Sizes of a pipe that wrote more than its header has room for, and of a cut file of 3 GiB.
     with open("wrapped.wav", "r+b") as file:
         file.write(b"RIFF" + struct.pack("<I", 0x7FFFF024) + b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" +
                    struct.pack("<I", 0x7FFFF000))

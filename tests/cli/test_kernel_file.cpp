@@ -270,7 +270,7 @@ TEST_CASE("the axes of a kernel file can be set right") {
         INFO(result.err);
         REQUIRE(result.status == 0);
         CHECK(read_image(folder / "out.npy").only().values == expected.values);
-        // Of many files too, which open the kernel before anything is computed.
+        // The same holds for many files, which open the kernel before anything is computed.
         CHECK(testing::convolume({command, "image.npy", "channels.tif", "--kernel-axes", "ZYX",
                                   "--output-dir", command},
                                  folder)

@@ -75,7 +75,7 @@ struct Files : TemporaryFolder {
     }
     Array out() const { return read_image(*this / "out.npy").only(); }
 
-    /// What a run says of `array` as its kernel.
+    /// Returns what a run prints about `array` as its kernel.
     std::string said_of(const Array& array, const Arguments& more = {}) const {
         std::filesystem::remove(*this / "other.npy");
         write_image(*this / "other.npy", array, PixelType::float32);
@@ -142,7 +142,7 @@ TEST_CASE("axes in FFT order are told from those in natural order") {
     CHECK(contains(files.said_of(wrapped(files.kernel, {true, false, false})), "along z:"));
     CHECK(contains(files.said_of(wrapped(gaussian({1, 21, 20}))), cure));
     CHECK(contains(files.said_of(wrapped(gaussian({5, 5, 5}))), cure));
-    // What the option would move away.
+    // Samples that the option would move away.
     CHECK(contains(files.said_of(files.kernel, {"--kernel-center", "corner"}),
                    "along z, y and x its light is around the middle; leave the option out"));
     CHECK(contains(

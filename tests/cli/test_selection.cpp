@@ -181,7 +181,7 @@ TEST_CASE("selection: places of NaN are those of the file") {
             refusal({command}, "one.npy", {"--crop", "3:,5:,6:", "-o", "o.npy"});
         CHECK(contains(said, place));
         CHECK_FALSE(contains(said, "frame"));
-        // Of kernels too, before anything is done with them.
+        // The same holds for kernels, before anything is done with them.
         CHECK(contains(refusal({command}, "one.npy", {"--psf-background", "1", "-o", "o.npy"},
                                "bad_kernel.npy"),
                        "the kernel \"bad_kernel.npy\" holds nan at z,y,x = 0,2,1"));
