@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the product's size: the C++ and CUDA sources without tests, benchmarks and examples, and
+the Python packages without their tests. scripts/size.sh runs it."""
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import lizard
+
+CPP = (".cpp", ".hpp", ".cu", ".cuh", ".h")
+NOT_PRODUCT = ("tests/", "bench/", "examples/")
+# The limit of each figure that --check compares.
+LIMITS = {
+    "C++ files": 560,
+    "lines": 72_000,
+    "longest file": 500,
+}
+LEAST_MEDIAN = 110
+LONG_FUNCTION = 80
+MANY_PARAMETERS = 7
+
+
+def product_files():
+    known = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+                           capture_output=True, text=True, check=True).stdout.splitlines()
+    known = [name for name in known if not name.startswith(NOT_PRODUCT) and Path(name).is_file()]
+    cpp = [name for name in known if name.endswith(CPP)]
+    python = [name for name in known
+              if name.startswith("python/") and name.endswith(".py") and "/tests/" not in name]
+    return cpp, python
+
+
+def folder_of(name):
+    parts = name.split("/")
+    return "/".join(parts[:-1][:2]) if parts[0] in ("io", "gpu", "cpu", "cli", "python", "deconvolve") else parts[0]
+
+
+def single_includers(cpp, text):
+    """Private headers that exactly one product file includes besides the source of the same name."""
+    includers = {name: set() for name in cpp}
+    for name in cpp:
+        for target in re.findall(r'#include [<"]([^">]+)[">]', text[name]):
+            if target in includers and Path(target).with_suffix("") != Path(name).with_suffix(""):
+                includers[target].add(name)
+    return [(header, *includers[header]) for header in cpp
+            if header.endswith((".hpp", ".cuh", ".h")) and not header.startswith("include/")
+            and len(includers[header]) == 1]
+
+
+def measured_functions(files):
+    for name in files:
+        for function in lizard.analyze_file(name).function_list:
+            yield name, function
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--check", action="store_true", help="fail if a limit is exceeded")
+    check = arguments.parse_args().check
+    cpp, python = product_files()
+    text = {name: Path(name).read_text(encoding="utf-8") for name in cpp + python}
+    lines = {name: content.count("\n") for name, content in text.items()}
+
+    print(f"{'folder':24} {'files':>6} {'lines':>7} {'median':>7}")
+    for folder in sorted({folder_of(name) for name in lines}):
+        own = [lines[name] for name in lines if folder_of(name) == folder]
+        print(f"{folder:24} {len(own):6} {sum(own):7} {statistics.median(own):7.0f}")
+    figures = {
+        "C++ files": len(cpp),
+        "lines": sum(lines.values()),
+        "longest file": max(lines[name] for name in cpp),
+    }
+    median = statistics.median(lines[name] for name in cpp)
+    cpp_lines = sum(lines[name] for name in cpp)
+    print(f"\nC++: {len(cpp)} files, {cpp_lines} lines, median {median:.0f}, "
+          f"longest {figures['longest file']}")
+    print(f"Python: {len(python)} files, {figures['lines'] - cpp_lines} lines\nboth: {figures['lines']} lines")
+
+    print("\nfiles with more than 400 lines")
+    for name in sorted((name for name in lines if lines[name] > 400), key=lines.get, reverse=True):
+        print(f"  {lines[name]:5} {name}")
+
+    functions = list(measured_functions(cpp + python))
+    long = [(function.length, function.name, name) for name, function in functions if function.length > LONG_FUNCTION]
+    print(f"\nfunctions with more than {LONG_FUNCTION} lines: {len(long)}")
+    for length, function, name in sorted(long, reverse=True):
+        print(f"  {length:5} {function} ({name})")
+    # A keyword-only parameter of Python is named in the call: a public function may have many.
+    many = [(len(function.full_parameters), function.name, name) for name, function in functions
+            if len(function.full_parameters) > MANY_PARAMETERS]
+    print(f"\nfunctions with more than {MANY_PARAMETERS} parameters: {len(many)}")
+    for count, function, name in sorted(many, reverse=True):
+        print(f"  {count:5} {function} ({name})")
+
+    single = single_includers(cpp, text)
+    print(f"\nprivate headers with one includer besides their own source: {len(single)}")
+    for header, includer in sorted(single):
+        print(f"  {header} <- {includer}")
+
+    exceeded = [f"{figure}: {figures[figure]}, at most {limit}" for figure, limit in LIMITS.items()
+                if figures[figure] > limit]
+    if median < LEAST_MEDIAN:
+        exceeded.append(f"median lines of a C++ file: {median:.0f}, at least {LEAST_MEDIAN}")
+    for message in exceeded:
+        print(f"size.sh: {message}", file=sys.stderr)
+    return 1 if check and exceeded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
