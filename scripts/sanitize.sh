@@ -24,8 +24,8 @@ cmake --preset "$preset" -DCONVOLUME_WITH_CUDA=OFF -DCONVOLUME_BUILD_BENCH=OFF \
     "-DCONVOLUME_PYTHON=${CONVOLUME_PYTHON:-/usr/bin/python3}"
 if [ $# -eq 0 ]; then
     cmake --build --preset "$preset"
-    exec ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)"
+    exec scripts/ctest.sh "build/$preset"
 fi
 cmake --build --preset "$preset" --target "$@"
 names=$(echo "$*" | tr ' ' '|')
-exec ctest --test-dir "build/$preset" --output-on-failure -R "^($names)\$"
+exec scripts/ctest.sh "build/$preset" -R "^($names)\$"

@@ -50,4 +50,4 @@ build=build/test-$preset${CXX:+-$(basename "$CXX")}
 cmake --preset "$preset" -B "$build" -DCONVOLUME_WARNINGS_AS_ERRORS=ON \
     -DCONVOLUME_PYTHON="$python" "$@"
 cmake --build "$build"
-exec ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+exec scripts/ctest.sh "$build"

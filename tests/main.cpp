@@ -1,6 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test runner's main(), for Catch2 2 (Catch2 3 links its own).
-#if !__has_include(<catch2/catch_all.hpp>)
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+// The main() of test programs, for Catch2 of either generation. Prints which test cases were
+// skipped and why. Ends with 0 if none failed, with 77 if all that were chosen were skipped, which
+// ctest then says, and with 1 otherwise: Catch2's own code may be the number of failures, and so
+// any of these. CONVOLUME_SKIPS=fail in the environment makes skipped cases failures.
+#define CATCH_CONFIG_RUNNER
+#include <cstdlib>
+#include <iostream>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+struct Progress {
+    std::string test_case;          // the current one
+    std::set<std::string> skipped;  // also cases of which some sections ran
+    std::size_t cases = 0, failed = 0;
+};
+
+Progress& progress() {
+    static Progress progress;
+    return progress;
+}
+
+void add_skip(const std::string& reason) {
+    progress().skipped.insert(progress().test_case);
+    std::cerr << "SKIPPED: " << progress().test_case << ": " << reason << std::endl;
+}
+
+#if __has_include(<catch2/catch_all.hpp>)
+using ListenerBase = Catch::EventListenerBase;
+#else
+using ListenerBase = Catch::TestEventListenerBase;
 #endif
+
+struct SkipListener : ListenerBase {
+    using ListenerBase::ListenerBase;
+
+    void testCaseStarting(const Catch::TestCaseInfo& info) override {
+        progress().test_case = info.name;
+    }
+#if CONVOLUME_CATCH_SKIPS
+    void assertionEnded(const Catch::AssertionStats& stats) override {
+        if (stats.assertionResult.getResultType() == Catch::ResultWas::ExplicitSkip)
+            add_skip(std::string(stats.assertionResult.getMessage()));
+    }
+#endif
+    void testRunEnded(const Catch::TestRunStats& stats) override {
+        progress().cases = stats.totals.testCases.total();
+        progress().failed = stats.totals.testCases.failed;
+    }
+};
+CATCH_REGISTER_LISTENER(SkipListener)
+
+}  // namespace
+
+#if !CONVOLUME_CATCH_SKIPS
+void convolume::testing::note_skip(const std::string& reason) {
+    add_skip(reason);
+}
+#endif
+
+int main(int argc, char* argv[]) {
+    const int code = Catch::Session().run(argc, argv);
+    const std::size_t skipped = progress().skipped.size();
+    const char* const skips = std::getenv("CONVOLUME_SKIPS");
+    const bool fails_if_skipped = skips != nullptr && std::string_view(skips) == "fail";
+    if (skipped > 0)
+        std::cerr << skipped << " of " << progress().cases << " test cases skipped"
+                  << (fails_if_skipped ? ", which is a failure here\n" : "\n");
+    if (skipped > 0 && progress().failed == 0) {
+        if (fails_if_skipped) return 1;
+        if (skipped == progress().cases) return 77;
+    }
+    return code == 0 ? 0 : 1;
+}

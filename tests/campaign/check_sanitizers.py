@@ -9,8 +9,8 @@ PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets what each tool wrote,
 if it is not set, is 8: the tools slow kernels down a hundredfold, racecheck a thousandfold. So that one and synccheck
 can be told to look at the first launches of kernels in each case only (--launches). Prints a line for each case that
 was not clean, and a table: of each tool the cases that were clean, had findings, failed by themselves, did not end in
-time, run nothing on a GPU, or were not begun since the time for all of them (--total) was up. Ends with 1 if there
-were findings or failures."""
+time, were skipped, run nothing on a GPU, or were not begun since the time for all of them (--total) was up. Ends with
+1 if there were findings or failures."""
 
 import argparse
 import collections
@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FINDINGS = 9
+SKIPPED = 77
 TOOLS = "memcheck,racecheck,synccheck,initcheck"
 
 
@@ -64,6 +65,8 @@ def run(job, arguments):
         return "findings", written
     if code == 0:
         return "clean", written
+    if code == SKIPPED or "1 of 1 test cases skipped" in text:
+        return "skipped", written
     # The tools end with an error where a program has used no GPU.
     return ("no GPU work" if "All tests passed" in text and " SUMMARY:" not in text else "failed"), written
 
@@ -92,7 +95,7 @@ def main():
             counts[tool, became] += 1
             if became in ("findings", "failed", "unfinished", "not begun"):
                 print(f"{tool}: {became}: {case}: {written}", flush=True)
-    kinds = ("clean", "findings", "failed", "unfinished", "no GPU work", "not begun")
+    kinds = ("clean", "findings", "failed", "unfinished", "skipped", "no GPU work", "not begun")
     print("| tool | " + " | ".join(kinds) + " |")
     print("|---" * (len(kinds) + 1) + "|")
     for tool in arguments.tools.split(","):

@@ -55,7 +55,7 @@ inline Volume fetched(const gpu::DeviceMemory& memory, const Shape3& shape, Pixe
 
 }  // namespace convolume::testing
 
-// Ends a test case where there is no device, saying why.
+// Skips a test case, which has the tag [gpu], where there is no device.
 #define NEEDS_GPU()                                                                       \
     if (const std::string why_no_gpu = convolume::gpu_unavailable(); !why_no_gpu.empty()) \
     SKIP(why_no_gpu)

@@ -49,7 +49,7 @@ std::string device_defect(const ConvolverCase& c, bool keep, bool in_place) {
 
 }  // namespace
 
-TEST_CASE("device convolver: every operation, mode and boundary") {
+TEST_CASE("device convolver: every operation, mode and boundary", "[gpu]") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("sweep on device memory");
     int failures = 0;
@@ -69,7 +69,7 @@ TEST_CASE("device convolver: every operation, mode and boundary") {
     }
 }
 
-TEST_CASE("device convolver: adjoint is the transpose of convolve") {
+TEST_CASE("device convolver: adjoint is the transpose of convolve", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("device adjoint"));
     for (const BoundaryKind boundary :
@@ -84,7 +84,7 @@ TEST_CASE("device convolver: adjoint is the transpose of convolve") {
     }
 }
 
-TEST_CASE("device convolver: two in one workspace give what each gives alone") {
+TEST_CASE("device convolver: two in one workspace give what each gives alone", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("shared workspace"));
     const Shape3 shape{20, 24, 28};

@@ -27,18 +27,18 @@ EngineChoice gpu_only() {
 
 }  // namespace
 
-TEST_CASE("device deconvolve: iterations are those of Richardson and Lucy") {
+TEST_CASE("device deconvolve: iterations are those of Richardson and Lucy", "[gpu]") {
     NEEDS_GPU();
     check_iterations(gpu_only());
     check_saturated(gpu_only());
 }
 
-TEST_CASE("device deconvolve: wiener solves its system") {
+TEST_CASE("device deconvolve: wiener solves its system", "[gpu]") {
     NEEDS_GPU();
     check_wiener(gpu_only());
 }
 
-TEST_CASE("device deconvolve: photons are preserved, likelihood rises") {
+TEST_CASE("device deconvolve: photons are preserved, likelihood rises", "[gpu]") {
     NEEDS_GPU();
     check_flux(gpu_only());
     check_likelihood(gpu_only());
@@ -47,12 +47,13 @@ TEST_CASE("device deconvolve: photons are preserved, likelihood rises") {
     check_held_out(gpu_only());
 }
 
-TEST_CASE("device deconvolve: beads become sharper and stay in place") {
+TEST_CASE("device deconvolve: beads become sharper and stay in place", "[gpu]") {
     NEEDS_GPU();
     check_beads(gpu_only());
 }
 
-TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream through it") {
+TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream through it",
+          "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("GPU and CPU deconvolve"));
     const Index3 center{4, 4, 4};
@@ -87,7 +88,7 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
             CHECK(!streaming.plan().on_device);
             CHECK(contains(streaming.plan().why_not_on_device, "GPU"));
         } catch (const OutOfMemory& error) {
-            WARN("SKIPPED the streaming half: " << error.what());
+            WARN("SKIPPED: the streaming half: " << error.what());
             continue;
         }
         const Comparison streamed =
@@ -97,7 +98,7 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     }
 }
 
-TEST_CASE("device deconvolve: iterations as passes are those on the CPU") {
+TEST_CASE("device deconvolve: iterations as passes are those on the CPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("passes and CPU deconvolve"));
     struct Case {
@@ -141,7 +142,7 @@ TEST_CASE("device deconvolve: iterations as passes are those on the CPU") {
     }
 }
 
-TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration") {
+TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("compact PSF"));
     struct Case {
@@ -175,7 +176,7 @@ TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration"
     }
 }
 
-TEST_CASE("device deconvolve: images of uint16 stay so on the GPU") {
+TEST_CASE("device deconvolve: images of uint16 stay so on the GPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("uint16 on the GPU"));
     const Index3 center{3, 3, 3};

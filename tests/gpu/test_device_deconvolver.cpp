@@ -28,7 +28,7 @@ Volume poisoned_like(const Shape3& shape, PixelType type) {
 
 }  // namespace
 
-TEST_CASE("device deconvolver: results are those of images on the host") {
+TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("device deconvolver"));
     const Index3 center{3, 4, 4};
@@ -81,7 +81,7 @@ TEST_CASE("device deconvolver: results are those of images on the host") {
     }
 }
 
-TEST_CASE("device deconvolver: work of the caller's stream comes first") {
+TEST_CASE("device deconvolver: work of the caller's stream comes first", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("device deconvolver on a stream"));
     const Index3 center{2, 4, 4};
@@ -111,7 +111,7 @@ TEST_CASE("device deconvolver: work of the caller's stream comes first") {
     CHECK(first.values == to_array(fetched(from, image.shape(), PixelType::float32).view()).values);
 }
 
-TEST_CASE("device deconvolver: bad input is refused") {
+TEST_CASE("device deconvolver: bad input is refused", "[gpu]") {
     NEEDS_GPU();
     const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {1, 1, 1});
     const Volume taps = to_volume(psf, PixelType::float32);

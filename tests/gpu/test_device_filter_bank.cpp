@@ -108,7 +108,7 @@ BankCase random_case(Random& random) {
 
 }  // namespace
 
-TEST_CASE("device filter bank: origins, modes, ranges, posts, windows, methods, batches") {
+TEST_CASE("device filter bank: origins, modes, ranges, posts, windows, methods, batches", "[gpu]") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("filter banks on device memory");
     int failures = 0, refusals = 0;
@@ -136,7 +136,7 @@ TEST_CASE("device filter bank: origins, modes, ranges, posts, windows, methods, 
     CHECK(3 * refusals < static_cast<int>(cases));
 }
 
-TEST_CASE("device filter bank: a peak of the derivative is where the caller counts it") {
+TEST_CASE("device filter bank: a peak of the derivative is where the caller counts it", "[gpu]") {
     NEEDS_GPU();
     // A spike at sample 500, which the filter delays to 502: the result rises most around 501.
     const index_t samples = 1000;

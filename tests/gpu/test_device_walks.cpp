@@ -166,7 +166,7 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name,
 
 }  // namespace
 
-TEST_CASE("device deconvolve: slabs on several GPUs are the whole") {
+TEST_CASE("device deconvolve: slabs on several GPUs are the whole", "[gpu]") {
     NEEDS_GPU();
     const auto choose = [](const DeconvolvePlan&) {
         std::vector<EngineChoice> choices;
@@ -180,7 +180,7 @@ TEST_CASE("device deconvolve: slabs on several GPUs are the whole") {
     check_counts(compared, 4 * static_cast<int>(sets_of_gpus().size()));
 }
 
-TEST_CASE("device deconvolve: walks along z are the whole") {
+TEST_CASE("device deconvolve: walks along z are the whole", "[gpu]") {
     NEEDS_GPU();
     const auto choose = [](const DeconvolvePlan& resident) {
         std::vector<EngineChoice> choices;
@@ -198,7 +198,7 @@ TEST_CASE("device deconvolve: walks along z are the whole") {
     check_counts(compared, 4);
 }
 
-TEST_CASE("device deconvolve: walks through tiles of planes are the whole") {
+TEST_CASE("device deconvolve: walks through tiles of planes are the whole", "[gpu]") {
     NEEDS_GPU();
     // A ring of planes takes nearly what all of them do; rows for which there is no pass.
     const std::vector<Volumes> volumes = {{{13, 60, 96}, {11, 4, 6}, {3, 2, 1}},
@@ -221,7 +221,7 @@ TEST_CASE("device deconvolve: walks through tiles of planes are the whole") {
     check_counts(compared, 4);
 }
 
-TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each") {
+TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("walks from an estimate"));
     const Index3 center{3, 3, 3};
@@ -265,7 +265,7 @@ TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each") 
     CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
 }
 
-TEST_CASE("device deconvolve: iterations of one walk are those of several") {
+TEST_CASE("device deconvolve: iterations of one walk are those of several", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("iterations of a walk"));
     const Index3 center{3, 3, 3};
@@ -326,7 +326,7 @@ TEST_CASE("device deconvolve: iterations of one walk are those of several") {
     if (together == 0) WARN("SKIPPED: no bus slow enough for iterations to go together");
 }
 
-TEST_CASE("device deconvolve: a start on coarser images is that on the CPU") {
+TEST_CASE("device deconvolve: a start on coarser images is that on the CPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("coarse start on a GPU"));
     const Index3 center{4, 4, 4};
@@ -358,7 +358,7 @@ TEST_CASE("device deconvolve: a start on coarser images is that on the CPU") {
         }
 }
 
-TEST_CASE("device deconvolve: a walk of wiener shows each solution") {
+TEST_CASE("device deconvolve: a walk of wiener shows each solution", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("walks of wiener"));
     const Index3 center{3, 3, 3};
@@ -393,7 +393,7 @@ TEST_CASE("device deconvolve: a walk of wiener shows each solution") {
     CHECK(compare(to_array(second.view()), to_array(last.view())).error > 1e-4);
 }
 
-TEST_CASE("device deconvolve: the limit of a GPU's memory is kept") {
+TEST_CASE("device deconvolve: the limit of a GPU's memory is kept", "[gpu]") {
     NEEDS_GPU();
     const Array psf = gaussian_psf({5, 9, 9}, {2, 4, 4}, {1, 2, 2});
     EngineChoice choice = on_gpus({0});

@@ -116,7 +116,7 @@ std::vector<DeconvolveOptions> ways() {
 
 }  // namespace
 
-TEST_CASE("shared workspace: convolver and deconvolver give what each gives alone") {
+TEST_CASE("shared workspace: convolver and deconvolver give what each gives alone", "[gpu]") {
     NEEDS_GPU();
     for (const bool large_kernel : {false, true}) {
         const Bench bench(large_kernel);
@@ -157,7 +157,7 @@ TEST_CASE("shared workspace: convolver and deconvolver give what each gives alon
     }
 }
 
-TEST_CASE("shared workspace: its memory is there once") {
+TEST_CASE("shared workspace: its memory is there once", "[gpu]") {
     NEEDS_GPU();
     constexpr index_t roundings = 4 * gpu::DeviceMemory::alignment;
     const auto in_use = [] { return gpu::device_memory_use().current_bytes; };
@@ -198,7 +198,7 @@ TEST_CASE("shared workspace: its memory is there once") {
     }
 }
 
-TEST_CASE("shared workspace: others come in between iterations") {
+TEST_CASE("shared workspace: others come in between iterations", "[gpu]") {
     NEEDS_GPU();
     const Bench bench(true);
     const Array convolved = bench.convolved(bench.convolver());
@@ -228,7 +228,7 @@ TEST_CASE("shared workspace: others come in between iterations") {
     }
 }
 
-TEST_CASE("shared workspace: executions of several threads keep apart") {
+TEST_CASE("shared workspace: executions of several threads keep apart", "[gpu]") {
     NEEDS_GPU();
     const Bench bench(true);
     const Array convolved = bench.convolved(bench.convolver());
@@ -263,7 +263,8 @@ TEST_CASE("shared workspace: executions of several threads keep apart") {
     }
 }
 
-TEST_CASE("shared workspace: two deconvolvers, and a deconvolver by a copy of its owner's name") {
+TEST_CASE("shared workspace: two deconvolvers, and a deconvolver by a copy of its owner's name",
+          "[gpu]") {
     NEEDS_GPU();
     const Bench bench(false);
     for (const DeconvolveOptions& options : ways()) {
@@ -283,7 +284,7 @@ TEST_CASE("shared workspace: two deconvolvers, and a deconvolver by a copy of it
     }
 }
 
-TEST_CASE("workspace: where there is no room for more, users get theirs again") {
+TEST_CASE("workspace: where there is no room for more, users get theirs again", "[gpu]") {
     NEEDS_GPU();
     gpu::Workspace workspace(0);
     const gpu::Stream stream;
@@ -321,7 +322,7 @@ TEST_CASE("workspace: where there is no room for more, users get theirs again") 
     CHECK(contents(16384) == std::vector<char>(16384, 0));
 }
 
-TEST_CASE("shared workspace: that of another GPU is refused") {
+TEST_CASE("shared workspace: that of another GPU is refused", "[gpu]") {
     struct Elsewhere : DeviceWorkspace {
         int device() const override { return 3; }
     };

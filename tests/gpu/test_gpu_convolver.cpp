@@ -27,7 +27,7 @@ EngineList gpus(std::optional<index_t> limit = {}, TransferGate gate = TransferG
 
 }  // namespace
 
-TEST_CASE("the convolver agrees with the oracle on all GPUs") {
+TEST_CASE("the convolver agrees with the oracle on all GPUs", "[gpu]") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("sweep on GPUs");
     const EngineList engines = gpus();
@@ -53,7 +53,7 @@ TEST_CASE("the convolver agrees with the oracle on all GPUs") {
               << " (float64)\n";
 }
 
-TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
+TEST_CASE("parts, tiles, types and gates on a GPU of little memory", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu limits"));
     // 64 MiB hold a part of this, 12 MiB a tile or some planes, but not the whole.
@@ -98,7 +98,8 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory") {
         }
 }
 
-TEST_CASE("parts on a GPU travel through scratch files where host memory has no room for them") {
+TEST_CASE("parts on a GPU travel through scratch files where host memory has no room for them",
+          "[gpu]") {
     NEEDS_GPU();
     const Shape3 shape{128, 512, 512}, kernel_shape{9, 7, 5};
     Random random(test_seed("gpu scratch files"));
@@ -132,7 +133,7 @@ TEST_CASE("parts on a GPU travel through scratch files where host memory has no 
     }
 }
 
-TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {
+TEST_CASE("a GPU that has less memory than it said gets a smaller plan", "[gpu]") {
     NEEDS_GPU();
     NEEDS_FAULT_INJECTION();
     Random random(test_seed("gpu replans"));
@@ -149,7 +150,7 @@ TEST_CASE("a GPU that has less memory than it said gets a smaller plan") {
     }
 }
 
-TEST_CASE("NaN in an image is found on the device, by every method and policy") {
+TEST_CASE("NaN in an image is found on the device, by every method and policy", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu nan"));
     for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
@@ -174,7 +175,7 @@ TEST_CASE("NaN in an image is found on the device, by every method and policy") 
     }
 }
 
-TEST_CASE("a kernel of rank 1 is summed directly on a GPU, where it is not separated") {
+TEST_CASE("a kernel of rank 1 is summed directly on a GPU, where it is not separated", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu rank 1"));
     ConvolverCase c = make_case(random, {20, 30, 34}, {3, 5, 5});
@@ -187,7 +188,7 @@ TEST_CASE("a kernel of rank 1 is summed directly on a GPU, where it is not separ
     CHECK(defect(c, convolver) == "");
 }
 
-TEST_CASE("timelines of a GPU have transfers and computing, in order") {
+TEST_CASE("timelines of a GPU have transfers and computing, in order", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu timeline"));
     const ConvolverCase c = make_case(random, {40, 30, 34}, {5, 5, 5});
@@ -210,7 +211,7 @@ TEST_CASE("timelines of a GPU have transfers and computing, in order") {
     }
 }
 
-TEST_CASE("automatic devices: GPUs only where they are predicted to win") {
+TEST_CASE("automatic devices: GPUs only where they are predicted to win", "[gpu]") {
     NEEDS_GPU();
     const EngineList all = make_engines();
     const Volume psf = [] {

@@ -10,19 +10,19 @@
 using namespace convolume;
 using namespace convolume::testing;
 
-TEST_CASE("GPU engine: results") {
+TEST_CASE("GPU engine: results", "[gpu]") {
     NEEDS_GPU();
     check_engine_results(gpu_engine(), case_count(400));
 }
-TEST_CASE("GPU engine: pixel types") {
+TEST_CASE("GPU engine: pixel types", "[gpu]") {
     NEEDS_GPU();
     check_engine_pixel_types(gpu_engine());
 }
-TEST_CASE("GPU engine: in place") {
+TEST_CASE("GPU engine: in place", "[gpu]") {
     NEEDS_GPU();
     check_engine_in_place(gpu_engine());
 }
-TEST_CASE("GPU engine: memory") {
+TEST_CASE("GPU engine: memory", "[gpu]") {
     NEEDS_GPU();
     check_engine_memory(
         gpu_engine(),
@@ -32,11 +32,11 @@ TEST_CASE("GPU engine: memory") {
         },
         gpu::reset_device_memory_peak);
 }
-TEST_CASE("GPU engine: concurrency") {
+TEST_CASE("GPU engine: concurrency", "[gpu]") {
     NEEDS_GPU();
     check_engine_concurrency(gpu_engine());
 }
-TEST_CASE("GPU engine: cancellation") {
+TEST_CASE("GPU engine: cancellation", "[gpu]") {
     NEEDS_GPU();
     check_engine_cancellation(gpu_engine());
 }
@@ -69,7 +69,7 @@ BlockCase walked_case(Random& random, Algorithm algorithm) {
 
 }  // namespace
 
-TEST_CASE("GPU engine: walks along z, from one window to one window for every plane") {
+TEST_CASE("GPU engine: walks along z, from one window to one window for every plane", "[gpu]") {
     NEEDS_GPU();
     const Algorithm algorithm = GENERATE(Algorithm::fft, Algorithm::direct);
     const std::uint64_t seed = test_seed("gpu walks");
@@ -108,7 +108,8 @@ TEST_CASE("GPU engine: walks along z, from one window to one window for every pl
     CHECK(walks > 0);
 }
 
-TEST_CASE("GPU engine: refused memory and broken transfers are errors, and it works afterwards") {
+TEST_CASE("GPU engine: refused memory and broken transfers are errors, and it works afterwards",
+          "[gpu]") {
     NEEDS_GPU();
     NEEDS_FAULT_INJECTION();
     Random random(test_seed("gpu faults"));

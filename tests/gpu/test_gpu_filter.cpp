@@ -40,18 +40,18 @@ std::vector<float> random_floats(index_t count, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("GPU filters: conformance") {
+TEST_CASE("GPU filters: conformance", "[gpu]") {
     NEEDS_GPU();
     check_filter_engine(engine(), 1, static_cast<int>(case_count(600)));
 }
 
-TEST_CASE("GPU filters: small memory, many chunks") {
+TEST_CASE("GPU filters: small memory, many chunks", "[gpu]") {
     NEEDS_GPU();
     const FilterEngineList engines = gpu::make_filter_engines(limited_to(index_t{6} << 20));
     check_filter_engine(*engines.front(), 2, static_cast<int>(case_count(150)));
 }
 
-TEST_CASE("GPU filters: banks from host memory to host memory") {
+TEST_CASE("GPU filters: banks from host memory to host memory", "[gpu]") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("filter banks on a GPU");
     const FilterEngineList engines = gpu::make_filter_engines(limited_to({}));
@@ -70,7 +70,7 @@ TEST_CASE("GPU filters: banks from host memory to host memory") {
     }
 }
 
-TEST_CASE("GPU filters: results do not depend on the segment") {
+TEST_CASE("GPU filters: results do not depend on the segment", "[gpu]") {
     NEEDS_GPU();
     const index_t samples = 100000, taps = 100, filters = 3;
     const auto signal = random_floats(2 * samples, 3), bank = random_floats(2 * taps * filters, 4);
@@ -104,7 +104,7 @@ TEST_CASE("GPU filters: results do not depend on the segment") {
     }
 }
 
-TEST_CASE("GPU filters: the largest of a long signal") {
+TEST_CASE("GPU filters: the largest of a long signal", "[gpu]") {
     NEEDS_GPU();
     const index_t samples = 5000000;
     auto signal = random_floats(samples, 5);
@@ -130,7 +130,7 @@ TEST_CASE("GPU filters: the largest of a long signal") {
     CHECK(std::abs(value - 1000) < 1e-2f);
 }
 
-TEST_CASE("GPU filters: failures of the device are told, and the next call works") {
+TEST_CASE("GPU filters: failures of the device are told, and the next call works", "[gpu]") {
     NEEDS_GPU();
     NEEDS_FAULT_INJECTION();
     const index_t samples = 300000;

@@ -27,7 +27,7 @@ struct Ahead {
 
 }  // namespace
 
-TEST_CASE("GPU filters: a caller's function, real") {
+TEST_CASE("GPU filters: a caller's function, real", "[gpu]") {
     NEEDS_GPU();
     Random random(1);
     const index_t samples = 50000, filters = 2;
@@ -73,7 +73,7 @@ TEST_CASE("GPU filters: a caller's function, real") {
     }
 }
 
-TEST_CASE("GPU filters: a caller's function of complex data, in device memory") {
+TEST_CASE("GPU filters: a caller's function of complex data, in device memory", "[gpu]") {
     NEEDS_GPU();
     Random random(2);
     const index_t samples = 20000, taps = 65;

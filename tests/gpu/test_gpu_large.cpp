@@ -23,7 +23,7 @@ std::uint8_t pattern(index_t i) {
 
 }  // namespace
 
-TEST_CASE("in-core convolution of more than 2^31 voxels") {
+TEST_CASE("in-core convolution of more than 2^31 voxels", "[gpu]") {
     NEEDS_GPU();
     constexpr index_t gib = index_t{1} << 30;
     if (gpu_devices().front().free_bytes < 30 * gib) SKIP("it takes 30 GiB of device memory");

@@ -22,7 +22,7 @@ TEST_CASE("shares: of a limit that is given, each has its part") {
     CHECK(gpu::device_limit(options, {0, 0}, 0) == 1);  // 0 would be no limit
 }
 
-TEST_CASE("shares: engines on one GPU have its memory together") {
+TEST_CASE("shares: engines on one GPU have its memory together", "[gpu]") {
     NEEDS_GPU();
     GpuOptions options;
     options.devices = {0, 0};
@@ -37,7 +37,7 @@ TEST_CASE("shares: engines on one GPU have its memory together") {
     limits_fit(gpu::make_filter_engines(options));
 }
 
-TEST_CASE("shares: slabs of a deconvolution keep to a GPU's limit together") {
+TEST_CASE("shares: slabs of a deconvolution keep to a GPU's limit together", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("shares of a GPU"));
     const Index3 center{3, 3, 3};

@@ -172,7 +172,7 @@ Enqueue enqueue_of(const DeviceConvolver& convolver) {
 
 }  // namespace
 
-TEST_CASE("device convolver: executions on several streams and threads keep apart") {
+TEST_CASE("device convolver: executions on several streams and threads keep apart", "[gpu]") {
     NEEDS_GPU();
     const Volume kernel = random_volume({9, 11, 13}, 1);
     for (const bool keep : {true, false})
@@ -189,7 +189,7 @@ TEST_CASE("device convolver: executions on several streams and threads keep apar
         }
 }
 
-TEST_CASE("device convolver: two in one workspace on several streams keep apart") {
+TEST_CASE("device convolver: two in one workspace on several streams keep apart", "[gpu]") {
     NEEDS_GPU();
     const Volume kernel = random_volume({9, 11, 13}, 1);
     const Shape3 shape{80, 96, 100};
@@ -202,7 +202,7 @@ TEST_CASE("device convolver: two in one workspace on several streams keep apart"
     check_streams(shape, 4 * element_count(shape), {enqueue_of(first), enqueue_of(second)});
 }
 
-TEST_CASE("device filter bank: executions on several streams and threads keep apart") {
+TEST_CASE("device filter bank: executions on several streams and threads keep apart", "[gpu]") {
     NEEDS_GPU();
     const index_t samples = 200000;
     for (const index_t taps : {31, 3000})
@@ -221,7 +221,7 @@ TEST_CASE("device filter bank: executions on several streams and threads keep ap
         }
 }
 
-TEST_CASE("device classes: null pointers are refused by name") {
+TEST_CASE("device classes: null pointers are refused by name", "[gpu]") {
     NEEDS_GPU();
     const float one = 1;
     const ConstImageView tap = view_of(&one, Shape3{1, 1, 1});

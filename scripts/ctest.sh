@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests of a build, then prints which of them, or which of their cases, were skipped and why.
+#   scripts/ctest.sh BUILD [CTEST_OPTION...]
+set -eu
+build=$1
+shift
+status=0
+ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "$@" || status=$?
+# Every test's output is here. Programs and scripts say SKIPPED: REASON, pytest SKIPPED [1] FILE: REASON.
+awk '
+    / Testing: / { test = $NF }
+    /^Output:/ { first = NR + 2 }
+    NR == first { first_line = $0 }
+    /^Skip regular expression found/ { skipped[++count] = test ": " first_line }
+    /^ *SKIPPED/ {
+        sub(/^ *SKIPPED:? */, "")
+        if ($0 != "") skipped[++count] = test ": " $0
+    }
+    END {
+        if (count) print "\nSkipped:"
+        for (i = 1; i <= count; ++i) print "  " skipped[i]
+    }' "$build/Testing/Temporary/LastTest.log"
+exit "$status"

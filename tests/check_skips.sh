@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Exit codes and messages of test programs with skipped cases: check_skips.sh PROGRAM
+set -eu
+program=$1
+
+# expect CODE TEXT ARGUMENT...: the program ends with CODE after it printed TEXT.
+expect() {
+    code=$1
+    text=$2
+    shift 2
+    got=0
+    printed=$("$program" "$@" 2>&1) || got=$?
+    case $printed in
+        *"$text"*) [ "$got" -ne "$code" ] || return 0 ;;
+    esac
+    printf '%s\n' "$printed"
+    echo "check_skips.sh: $* ended with $got; expected $code and: $text" >&2
+    exit 1
+}
+
+expect 0 "" "[passing]"
+expect 77 "SKIPPED: skipped: there is no device 5" "[skipped]"
+expect 77 "2 of 2 test cases skipped" "[skipped],[sections]"
+expect 0 "SKIPPED: skipped: there is no device 5" "[skipped],[passing]"
+expect 0 "1 of 2 test cases skipped" "[sections],[passing]"
+expect 1 "failing 77 times" "[failing]"
+expect 1 "failing four times" "[failing4]"
+expect 1 "1 of 2 test cases skipped" "[failing],[skipped]"
+expect 1 "" --no-such-option
+export CONVOLUME_SKIPS=fail
+expect 0 "" "[passing]"
+expect 1 "2 of 3 test cases skipped, which is a failure here" "[passing],[skipped],[sections]"
