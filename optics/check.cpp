@@ -133,7 +133,7 @@ void check_lens(const PsfOptions& options) {
     check_illumination(options);
     check_index("the immersion medium", lens.ni);
     check_aperture(lens.na, "the immersion medium", lens.ni);
-    if (options.model == PsfModel::gaussian || options.model == PsfModel::born_wolf) return;
+    if (!has_layers(options.model)) return;
 
     check_index("the sample", lens.ns);
     check_index("the cover glass", lens.ng);

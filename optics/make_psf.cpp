@@ -7,8 +7,8 @@
 #include "convolume/error.hpp"
 #include "core/thread_team.hpp"
 #include "optics/check.hpp"
-#include "optics/gauss_legendre.hpp"
-#include "optics/plane_light.hpp"
+#include "optics/psf_light.hpp"
+#include "optics/sampling.hpp"
 
 namespace convolume {
 

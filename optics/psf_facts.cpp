@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "convolume/psf.hpp"
-#include "optics/axis_light.hpp"
 #include "optics/check.hpp"
+#include "optics/psf_light.hpp"
 
 namespace convolume {
 
@@ -62,12 +62,54 @@ double fwhm_axial(const PsfOptions& options, double focus_um, const ExecutionCon
 
 }  // namespace
 
+double paraxial_focus_um(const PsfOptions& options) {
+    optics::check_lens(options);
+    if (!has_layers(options.model)) return 0;
+    const Objective& lens = options.objective;
+    return lens.ni * (lens.ti0_um / lens.ni0 - lens.ti0_um / lens.ni + lens.tg0_um / lens.ng0 -
+                      lens.tg_um / lens.ng - options.depth_um / lens.ns);
+}
+
+double brightest_focus_um(const PsfOptions& options, const ExecutionContext& context) {
+    if (options.modality == Modality::light_sheet) {
+        PsfOptions emission = options;  // the sheet lies where emission is in focus
+        emission.modality = Modality::widefield;
+        emission.sheet_fwhm_um.reset();
+        optics::check_lens(options);
+        return brightest_focus_um(emission, context);
+    }
+    const double paraxial = paraxial_focus_um(options);
+    if (!has_layers(options.model)) return 0;
+    // Steep rays meet elsewhere, the farther off the more the layers shift the focus.
+    const double depth_of_field = optics::depth_of_field_um(options);
+    const double reach = std::abs(paraxial) + options.depth_um + 2 * depth_of_field;
+    const optics::AxisIntensity brightness(options, paraxial, reach, context);
+
+    // Peaks are a depth of field wide at least: an eighth of it finds the highest, thirds close in.
+    const double step = depth_of_field / 8;
+    double best = paraxial, highest = brightness(paraxial);
+    for (double away = step; away <= reach; away += step)
+        for (const double z : {paraxial - away, paraxial + away})
+            if (const double value = brightness(z); value > highest) {
+                highest = value;
+                best = z;
+            }
+    double low = best - step, high = best + step;
+    while (high - low > 1e-6 * depth_of_field) {
+        const double third = (high - low) / 3;
+        if (brightness(low + third) < brightness(high - third))
+            low += third;
+        else
+            high -= third;
+    }
+    return (low + high) / 2;
+}
+
 PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context) {
     optics::check_lens(options);
     optics::check_grid(options);
     const Objective& lens = options.objective;
-    const bool layered =
-        options.model == PsfModel::gibson_lanni || options.model == PsfModel::vectorial;
+    const bool layered = has_layers(options.model);
     PsfFacts facts{};
     const double wavelength =
         options.modality == Modality::two_photon ? *options.excitation_um : options.wavelength_um;

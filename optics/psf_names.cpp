@@ -28,6 +28,10 @@ constexpr std::array<std::pair<PsfParameter, const char*>, 3> parameters{
 
 }  // namespace
 
+bool has_layers(PsfModel model) {
+    return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
+}
+
 const char* to_string(PsfModel model) {
     for (const auto& [value, name] : models)
         if (value == model) return name;

@@ -6,9 +6,8 @@
 
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
-#include "optics/axis_light.hpp"
 #include "optics/check.hpp"
-#include "optics/plane_light.hpp"
+#include "optics/psf_light.hpp"
 
 namespace convolume {
 

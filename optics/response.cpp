@@ -1,22 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optics/response.hpp"
 
+#include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <utility>
 
+#include "core/thread_team.hpp"
 #include "optics/check.hpp"
+#include "optics/sampling.hpp"
 
 namespace convolume {
 
 namespace optics {
 
-double lens_band(const PsfOptions& options, double wavelength_um) {
-    return 4 * std::numbers::pi * options.objective.na / wavelength_um;
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+// A disc of radius R whose center is r off the axis covers 2α of the ring of radius s, with
+// cos α = (r² + s² − R²)/2rs; this form of tan(α/2) keeps its digits for small discs.
+double half_arc(double disc, double center, double ring) {
+    const double inside = (disc - center + ring) * (disc + center - ring);
+    const double outside = (center + ring - disc) * (center + ring + disc);
+    return 2 * std::atan2(std::sqrt(std::max(inside, 0.0)), std::sqrt(std::max(outside, 0.0)));
 }
 
-namespace {
+// At least `count` nodes between 0 and 1. Finding Gauss's takes the square of their number, so long
+// ranges get several short rules.
+Quadrature unit_rule(index_t count, const ExecutionContext& context) {
+    constexpr index_t most = 64;
+    const index_t intervals = (count + most - 1) / most;
+    const Quadrature interval = gauss_legendre((count + intervals - 1) / intervals, 0, 1, context);
+    const double length = 1 / static_cast<double>(intervals);
+    Quadrature rule;
+    for (index_t i = 0; i < intervals; ++i)
+        for (std::size_t j = 0; j < interval.nodes.size(); ++j) {
+            rule.nodes.push_back((static_cast<double>(i) + interval.nodes[j]) * length);
+            rule.weights.push_back(interval.weights[j] * length);
+        }
+    return rule;
+}
+
+// Steps of the grid on which excitation is summed, in radians of its band; products with J₀ have
+// twice its frequencies.
+constexpr double disc_step_rad = 0.6;
+
+// Excitation is looked at so far from the axis, in spacings. What lies farther varies slowly over
+// a spacing, and has no part but in the mean, which is known from the energy of the plane.
+constexpr double reach_spacings = 8;
+
+// ∫ f(r) r dr from 0 by sums over r = j h: Σ j f(j h), and these parts of f(0), f(h), f(2h), f(3h),
+// which make the sum exact for even polynomials of degree 6 where it ends smoothly.
+constexpr double at_axis[] = {2497.0 / 25920, -1793.0 / 120960, 599.0 / 302400, -289.0 / 1814400};
+
+/// 1 up to half the reach, then falling to 0 like a squared cosine.
+double window(double part) {
+    if (part <= 0.5) return 1;
+    if (part >= 1) return 0;
+    const double cosine = std::cos(std::numbers::pi * (part - 0.5));
+    return cosine * cosine;
+}
+
+/// Spectrum of a disc of sum 1.
+double disc_spectrum(double k_radius) {
+    return k_radius > 0 ? 2 * ::j1(k_radius) / k_radius : 1;
+}
+
+/// How many vectors of the square lattice Z² have each length: keys are squares of lengths.
+std::map<index_t, index_t> lattice_shells(double farthest) {
+    const auto most = static_cast<index_t>(farthest);
+    std::map<index_t, index_t> shells;
+    for (index_t y = -most; y <= most; ++y)
+        for (index_t x = -most; x <= most; ++x)
+            if (const index_t square = y * y + x * x;
+                square > 0 && static_cast<double>(square) <= farthest * farthest)
+                ++shells[square];
+    return shells;
+}
 
 PsfOptions excitation_of(PsfOptions options) {
     options.wavelength_um = *options.excitation_um;
@@ -24,6 +88,132 @@ PsfOptions excitation_of(PsfOptions options) {
 }
 
 }  // namespace
+
+Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<double>& radii_um,
+                 int threads, const ExecutionContext& context)
+    : rows_(radii_um.size()) {
+    index_t total = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const double nearest = std::max(radii_um[i] - radius_um, 0.0);
+        const double farthest = radii_um[i] + radius_um;
+        const index_t first = std::max(grid.stencil(nearest).first, index_t{0});
+        const index_t last = std::max(grid.stencil(farthest).first + 5, index_t{2});
+        rows_[i] = {first, total, std::min(last, grid.count() - 1) - first + 1};
+        total += rows_[i].length;
+    }
+    weights_.assign(static_cast<std::size_t>(total), 0.0);
+
+    // Some eight nodes a step of the grid: it has 20 steps to a period of the highest frequency.
+    const index_t count = 48 + static_cast<index_t>(4 * radius_um / grid.step_um());
+    const Quadrature unit = unit_rule(count, context);
+    parallel_for(static_cast<index_t>(rows_.size()), threads, [&](index_t row_number, int) {
+        if (context.stop.stop_requested()) return;
+        const auto i = static_cast<std::size_t>(row_number);
+        double* const row = weights_.data() + rows_[i].begin;
+        const auto add = [&](double ring, double weight) {
+            const RadialGrid::Stencil around = grid.stencil(ring);
+            for (std::size_t j = 0; j < 6; ++j) {
+                const index_t at = std::abs(around.first + static_cast<index_t>(j));
+                const index_t column = std::min(at - rows_[i].first, rows_[i].length - 1);
+                row[column] += weight * around.weights[j];
+            }
+        };
+        const double center = radii_um[i], area = radius_um * radius_um;  // over π
+        // Rings around the axis that the disc covers wholly …
+        const double whole = std::max(radius_um - center, 0.0);
+        for (std::size_t j = 0; j < unit.nodes.size() && whole > 0; ++j) {
+            const double ring = whole * unit.nodes[j];
+            add(ring, whole * unit.weights[j] * 2 * ring / area);
+        }
+        // … and in part: the arc leaves both ends like a square root, which θ takes away.
+        const double large = std::max(radius_um, center), small = std::min(radius_um, center);
+        for (std::size_t j = 0; j < unit.nodes.size() && small > 0; ++j) {
+            const double theta = pi * unit.nodes[j];
+            const double ring = large - small * std::cos(theta);
+            const double length = pi * unit.weights[j] * small * std::sin(theta);
+            add(ring, length * 2 * ring * half_arc(radius_um, center, ring) / (pi * area));
+        }
+    });
+    throw_if_stopped(context);
+}
+
+void Pinhole::apply(const double* profile, double* means) const {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const double* const values = profile + rows_[i].first;
+        const double* const weights = weights_.data() + rows_[i].begin;
+        double mean = 0;
+#pragma omp simd reduction(+ : mean)
+        for (index_t j = 0; j < rows_[i].length; ++j) mean += weights[j] * values[j];
+        means[i] = mean;
+    }
+}
+
+double lattice_steps(double spacing_um, double band_per_um) {
+    return spacing_um * band_per_um / (2 * std::numbers::pi);
+}
+
+PinholeArray::PinholeArray(const DiscPattern& pattern, double band_per_um,
+                           const std::vector<double>& radii_um, int threads,
+                           const ExecutionContext& context)
+    : grid_(band_per_um, reach_spacings * pattern.spacing_um, disc_step_rad),
+      radii_(static_cast<index_t>(radii_um.size())),
+      cell_um2_(pattern.spacing_um * pattern.spacing_um) {
+    const double unit = 2 * std::numbers::pi / pattern.spacing_um;
+    std::vector<double> lengths;
+    for (const auto& [square, count] :
+         lattice_shells(lattice_steps(pattern.spacing_um, band_per_um))) {
+        lengths.push_back(unit * std::sqrt(static_cast<double>(square)));
+        const double disc = disc_spectrum(lengths.back() * pattern.radius_um);
+        weights_.push_back(static_cast<double>(count) * disc * disc);
+    }
+    const auto shells = static_cast<index_t>(lengths.size());
+    const index_t points = grid_.count();
+    analysis_.resize(static_cast<std::size_t>(checked_multiply(shells, points)));
+    const double step = grid_.step_um();
+    parallel_for(shells, threads, [&](index_t shell, int) {
+        if (context.stop.stop_requested()) return;
+        double* const row = analysis_.data() + shell * points;
+        for (index_t j = 0; j < points; ++j) {
+            const double radius = step * static_cast<double>(j);
+            const double weight = static_cast<double>(j) * window(static_cast<double>(j) /
+                                                                  static_cast<double>(points - 1)) +
+                                  (j < 4 ? at_axis[j] : 0);
+            row[j] = 2 * std::numbers::pi * step * step * weight *
+                     ::j0(lengths[static_cast<std::size_t>(shell)] * radius);
+        }
+    });
+    synthesis_.resize(static_cast<std::size_t>(checked_multiply(shells, radii_)));
+    parallel_for(radii_, threads, [&](index_t i, int) {
+        if (context.stop.stop_requested()) return;
+        for (index_t shell = 0; shell < shells; ++shell)
+            synthesis_[static_cast<std::size_t>(i * shells + shell)] = ::j0(
+                lengths[static_cast<std::size_t>(shell)] * radii_um[static_cast<std::size_t>(i)]);
+    });
+    throw_if_stopped(context);
+}
+
+void PinholeArray::apply(const double* h, double energy, double* scratch, double* results) const {
+    const auto shells = static_cast<index_t>(weights_.size());
+    const index_t points = grid_.count();
+    for (index_t shell = 0; shell < shells; ++shell) {
+        const double* row = analysis_.data() + shell * points;
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (index_t j = 0; j < points; ++j) sum += row[j] * h[j];
+        scratch[shell] = weights_[static_cast<std::size_t>(shell)] * sum;
+    }
+    for (index_t i = 0; i < radii_; ++i) {
+        const double* row = synthesis_.data() + i * shells;
+        double sum = energy;
+#pragma omp simd reduction(+ : sum)
+        for (index_t shell = 0; shell < shells; ++shell) sum += row[shell] * scratch[shell];
+        results[i] = std::max(sum, 0.0) / cell_um2_;
+    }
+}
+
+double lens_band(const PsfOptions& options, double wavelength_um) {
+    return 4 * std::numbers::pi * options.objective.na / wavelength_um;
+}
 
 double intensity_band(const PsfOptions& options) {
     if (options.modality == Modality::two_photon)

@@ -1,15 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A whole microscope: the lens, once or twice, and what its modality adds.
+// A whole microscope: the lens, once or twice, and what its modality adds, such as pinholes.
 
 #include <optional>
 #include <vector>
 
-#include "optics/pinhole.hpp"
-#include "optics/pinhole_array.hpp"
-#include "optics/radial_profile.hpp"
+#include "convolume/execution.hpp"
+#include "optics/lens.hpp"
+#include "optics/sampling.hpp"
 
 namespace convolume::optics {
+
+/// Means over a disc, of intensities that depend on the distance from the axis alone.
+class Pinhole {
+  public:
+    /// The disc is centered on each of `radii_um`; intensities are given on `grid`, which
+    /// reaches a radius of the disc farther.
+    Pinhole(double radius_um, const RadialGrid& grid, const std::vector<double>& radii_um,
+            int threads, const ExecutionContext& context);
+
+    /// means[i] becomes the mean about radius i.
+    void apply(const double* profile, double* means) const;
+
+  private:
+    struct Row {
+        index_t first;  // of the profile
+        index_t begin;  // of weights_
+        index_t length;
+    };
+    std::vector<Row> rows_;
+    std::vector<double> weights_;
+};
+
+/// Pinholes of `radius_um` on a square lattice of `spacing_um`, both in the sample.
+struct DiscPattern {
+    double radius_um;
+    double spacing_um;
+};
+
+/// Of excitation h(r) behind one point of the disc: what source and camera point get while the disc
+/// goes by, as far as r is the distance between them,
+///
+///     Σ_M (h ⊗ d ⊗ d)(r − M)
+///
+/// over all vectors M of the lattice, and averaged over its directions. d is a disc with the
+/// pinhole's radius and sum 1: once for the light that comes, once for the light that leaves. The
+/// sum is that over the reciprocal lattice (Poisson), Σ_K ĥ(K) d̂(K)² J₀(K r) / spacing², which
+/// ends where the lens does: fields have no frequencies beyond.
+class PinholeArray {
+  public:
+    /// h has no angular frequency above `band_per_um`.
+    PinholeArray(const DiscPattern& pattern, double band_per_um,
+                 const std::vector<double>& radii_um, int threads, const ExecutionContext& context);
+
+    /// Where h is to be given.
+    const RadialGrid& grid() const { return grid_; }
+    /// How many doubles apply() needs of scratch memory.
+    index_t scratch_elems() const { return static_cast<index_t>(weights_.size()); }
+    /// results[i] is the sum at radius i, for h on grid() and its integral over the plane.
+    void apply(const double* h, double energy, double* scratch, double* results) const;
+
+  private:
+    RadialGrid grid_;
+    index_t radii_;
+    double cell_um2_;
+    std::vector<double> weights_;    // of each length of K: how often it occurs, times d̂²
+    std::vector<double> analysis_;   // [length of K][point of grid]
+    std::vector<double> synthesis_;  // [radius][length of K]
+};
+
+/// Vectors of the reciprocal lattice along an axis that lie within the band.
+double lattice_steps(double spacing_um, double band_per_um);
 
 /// Angular frequencies, in radians per µm across the axis, that intensities of `options` do not
 /// exceed: twice those of fields, and products add theirs.

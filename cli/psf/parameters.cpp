@@ -94,10 +94,6 @@ class KeyReader {
 
 }  // namespace
 
-bool has_layers(PsfModel model) {
-    return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
-}
-
 Json psf_parameters(const PsfOptions& options) {
     const Objective& lens = options.objective;
     Json json;

@@ -25,9 +25,6 @@ PsfOptions psf_options_of(nlohmann::ordered_json parameters, const std::string& 
 /// The "psf" object of a side file. Throws InputNotFound or BadData.
 nlohmann::ordered_json read_psf_parameters(const std::string& file);
 
-/// Whether sample, cover glass, design and depth mean anything to `model`.
-bool has_layers(PsfModel model);
-
 /// Layers in a file are ignored by models without layers; layers that are typed are a mistake.
 /// Throws InvalidArgument that names the option.
 void refuse_idle_layers(const PsfOptions& options, const nlohmann::ordered_json& typed);

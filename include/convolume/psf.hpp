@@ -52,6 +52,9 @@ enum class PsfModel {
     vectorial,
 };
 
+/// Whether the model looks through the layers of Objective: sample, cover glass and design matter.
+CONVOLUME_API bool has_layers(PsfModel);
+
 /// How light gets to the source and on to the detector. With h(λ) the model's intensities at
 /// wavelength λ, all of them functions of r and z:
 enum class Modality {

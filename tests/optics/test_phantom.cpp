@@ -10,7 +10,7 @@
 #include "convolume/error.hpp"
 #include "convolume/phantom.hpp"
 #include "convolume/volume.hpp"
-#include "optics/phantom_texture.hpp"
+#include "optics/phantom_object.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

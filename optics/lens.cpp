@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optics/pupil.hpp"
+#include "optics/lens.hpp"
+
+#include <math.h>  // the Bessel functions are POSIX's, not the C++ library's
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
 
-#include "optics/gauss_legendre.hpp"
+#include "core/thread_team.hpp"
+#include "optics/sampling.hpp"
 
 namespace convolume::optics {
 
@@ -19,10 +22,6 @@ Complex axial(double index, double sine) {
     return std::sqrt(Complex((index - sine) * (index + sine), 0.0));
 }
 
-bool layered(PsfModel model) {
-    return model == PsfModel::gibson_lanni || model == PsfModel::vectorial;
-}
-
 double wavenumber(const PsfOptions& options) {
     return 2 * std::numbers::pi / options.wavelength_um;
 }
@@ -30,12 +29,12 @@ double wavenumber(const PsfOptions& options) {
 // The index whose square-root end point comes first.
 double lowest_index(const PsfOptions& options) {
     const Objective& lens = options.objective;
-    return layered(options.model) ? std::min({lens.ns, lens.ng, lens.ni}) : lens.ni;
+    return has_layers(options.model) ? std::min({lens.ns, lens.ng, lens.ni}) : lens.ni;
 }
 
 // Optical path beyond the design's, less the part z q(nᵢ).
 Complex static_path(const PsfOptions& options, double sine) {
-    if (!layered(options.model)) return 0;
+    if (!has_layers(options.model)) return 0;
     const Objective& lens = options.objective;
     return options.depth_um * axial(lens.ns, sine) +
            lens.ti0_um * (axial(lens.ni, sine) - axial(lens.ni0, sine)) +
@@ -49,6 +48,27 @@ Complex transmit_s(Complex q1, Complex q2) {
 Complex transmit_p(double n1, Complex q1, double n2, Complex q2) {
     return 2.0 * n1 * n2 * q1 / (n2 * n2 * q1 + n1 * n1 * q2);
 }
+
+void fill_bessel(double x, int terms, index_t stride, double* row) {
+    const double zero = ::j0(x);
+    row[0] = zero;
+    if (terms == 1) return;
+    const double one = ::j1(x);
+    row[stride] = one;
+    row[2 * stride] = x > 0 ? 2 * one / x - zero : 0.0;
+}
+
+// Of the Gaussian, in µm.
+struct Widths {
+    double r, z;
+
+    explicit Widths(const PsfOptions& options) {
+        const Objective& lens = options.objective;
+        const double k = 2 * std::numbers::pi / options.wavelength_um;
+        r = std::sqrt(2.0) / (k * lens.na);
+        z = 2 * std::sqrt(6.0) * lens.ni / (k * lens.na * lens.na);
+    }
+};
 
 }  // namespace
 
@@ -149,6 +169,63 @@ double ray_radius_um(const PsfOptions& options, double z_um, double share) {
     for (const auto& [radius, part] : rings)
         if (light += part; light >= share * rays * rays) return radius;
     return rings.back().first;
+}
+
+RadialProfile::RadialProfile(const PsfOptions& options, const Extent& extent,
+                             std::vector<double> radii_um, int threads,
+                             const ExecutionContext& context)
+    : options_(options), radii_um_(std::move(radii_um)), pupil_(options, extent, context) {
+    if (options.model == PsfModel::gaussian) return;
+    const int terms = pupil_.terms();
+    const index_t nodes = pupil_.nodes(), count = radii();
+    const index_t elems = checked_multiply(count, terms * nodes);
+    bessel_ = Buffer(checked_multiply(elems, sizeof(double)), "the Bessel functions of a PSF");
+    parallel_for(count, threads, [&](index_t i, int) {
+        if (context.stop.stop_requested()) return;
+        double* row = bessel_.as<double>() + i * terms * nodes;
+        const double radius = radii_um_[static_cast<std::size_t>(i)];
+        for (index_t j = 0; j < nodes; ++j)
+            fill_bessel(pupil_.wave(j) * radius, terms, nodes, row + j);
+    });
+    throw_if_stopped(context);
+}
+
+void RadialProfile::add_intensity(double z_um, double weight, double* scratch, double* sum) const {
+    if (options_.model == PsfModel::gaussian) return add_gaussian(z_um, weight, sum);
+    const index_t nodes = pupil_.nodes(), count = radii();
+    const int terms = pupil_.terms();
+    double *real = scratch, *imag = scratch + terms * nodes;
+    pupil_.sample(z_um, real, imag);
+    for (index_t i = 0; i < count; ++i) {
+        double intensity = 0;
+        for (int m = 0; m < terms; ++m) {
+            const double* row = bessel_.as<double>() + (i * terms + m) * nodes;
+            const double *re = real + m * nodes, *im = imag + m * nodes;
+            double field_re = 0, field_im = 0;
+#pragma omp simd reduction(+ : field_re, field_im)
+            for (index_t j = 0; j < nodes; ++j) {
+                field_re += row[j] * re[j];
+                field_im += row[j] * im[j];
+            }
+            intensity += (m == 1 ? 2 : 1) * (field_re * field_re + field_im * field_im);
+        }
+        sum[i] += weight * intensity;
+    }
+}
+
+double RadialProfile::plane_energy(double z_um) const {
+    if (options_.model != PsfModel::gaussian) return pupil_.energy();
+    const Widths sigma(options_);
+    const double v = z_um / sigma.z;
+    return 2 * std::numbers::pi * sigma.r * sigma.r * std::exp(-v * v / 2);
+}
+
+void RadialProfile::add_gaussian(double z_um, double weight, double* sum) const {
+    const Widths sigma(options_);
+    for (std::size_t i = 0; i < radii_um_.size(); ++i) {
+        const double u = radii_um_[i] / sigma.r, v = z_um / sigma.z;
+        sum[i] += weight * std::exp(-(u * u + v * v) / 2);
+    }
 }
 
 }  // namespace convolume::optics

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Radii at equal steps, and values between them.
+// Where functions are sampled: Gauss–Legendre quadrature, and radii at equal steps.
 
 #include <array>
 #include <cmath>
 #include <vector>
 
+#include "convolume/execution.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::optics {
+
+struct Quadrature {
+    std::vector<double> nodes;
+    std::vector<double> weights;
+};
+
+/// The rule with `count` nodes on [begin, end]. Throws Cancelled.
+Quadrature gauss_legendre(index_t count, double begin, double end, const ExecutionContext& context);
 
 /// Radii 0, step, 2 step, … up to `farthest_um` and a few more, for profiles that are even in the
 /// radius and have no angular frequency above `band_per_um`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The field in the pupil of the lens, sampled for quadrature.
+// One lens: the field in its pupil, and intensities over the distance from the axis.
 
 #include <complex>
 #include <vector>
@@ -16,8 +16,9 @@ struct Extent {
     double z_high_um;
 };
 
-/// The integrand of each term m = 0 … terms()−1 without its Bessel function Jₘ(wave(j) r), times
-/// the weight of node j: the field at distance r is Σⱼ Jₘ(wave(j) r) · value(m, j).
+/// The field in the pupil, sampled for quadrature: the integrand of each term m = 0 … terms()−1
+/// without its Bessel function Jₘ(wave(j) r), times the weight of node j: the field at distance r
+/// is Σⱼ Jₘ(wave(j) r) · value(m, j).
 class Pupil {
   public:
     /// Throws Cancelled, as all below do that are given a context.
@@ -48,5 +49,29 @@ class Pupil {
 
 /// The distance from the axis within which rays carry `share` of the light at `z_um`.
 double ray_radius_um(const PsfOptions& options, double z_um, double share);
+
+/// Intensities at fixed radii, for one z after another. Bessel functions do not depend on z: they
+/// are computed once.
+class RadialProfile {
+  public:
+    RadialProfile(const PsfOptions& options, const Extent& extent, std::vector<double> radii_um,
+                  int threads, const ExecutionContext& context);
+
+    index_t radii() const { return static_cast<index_t>(radii_um_.size()); }
+    /// How many doubles add_intensity() needs of scratch memory.
+    index_t scratch_elems() const { return index_t{2} * pupil_.terms() * pupil_.nodes(); }
+    /// sum[i] += weight · h(radius i, z).
+    void add_intensity(double z_um, double weight, double* scratch, double* sum) const;
+    /// ∫ h 2πr dr over the whole plane.
+    double plane_energy(double z_um) const;
+
+  private:
+    void add_gaussian(double z_um, double weight, double* sum) const;
+
+    PsfOptions options_;
+    std::vector<double> radii_um_;
+    Pupil pupil_;
+    Buffer bessel_;  // double [radius][term][node]
+};
 
 }  // namespace convolume::optics

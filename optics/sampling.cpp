@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optics/gauss_legendre.hpp"
+#include "optics/sampling.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits models to measured PSFs: their brightness and background, and parameters of the microscope.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "convolume/beads.hpp"
+#include "convolume/error.hpp"
+#include "optics/check.hpp"
+#include "optics/least_squares.hpp"
+
+namespace convolume {
+
+namespace {
+
+using Values = std::vector<double>;
+
+struct Range {
+    double low, high;
+    double step;  ///< of numeric derivatives
+};
+
+double value_of(const PsfOptions& model, PsfParameter parameter) {
+    switch (parameter) {
+        case PsfParameter::na:
+            return model.objective.na;
+        case PsfParameter::index:
+            return has_layers(model.model) ? model.objective.ns : model.objective.ni;
+        case PsfParameter::depth:
+            break;
+    }
+    return model.depth_um;
+}
+
+void set_value(PsfOptions& model, PsfParameter parameter, double value) {
+    switch (parameter) {
+        case PsfParameter::na:
+            model.objective.na = value;
+            return;
+        case PsfParameter::index:
+            if (has_layers(model.model))
+                model.objective.ns = value;
+            else
+                model.objective.ni = model.objective.ni0 = value;
+            return;
+        case PsfParameter::depth:
+            model.depth_um = value;
+            return;
+    }
+}
+
+/// Where a parameter is sought, see refine_psf(). All values of one parameter are possible beside
+/// all of another.
+Range range_of(const PsfOptions& model, PsfParameter parameter) {
+    constexpr double margin = 0.002;
+    const Objective& lens = model.objective;
+    // Where index is that of the immersion medium, NA and index stay apart.
+    const double between =
+        has_layers(model.model) ? 1 : std::max(lens.ni - 0.15, (lens.na + lens.ni) / 2);
+    switch (parameter) {
+        case PsfParameter::na: {
+            const double least = has_layers(model.model)
+                                     ? std::min({lens.ni, lens.ni0, lens.ng, lens.ng0})
+                                     : between;
+            return {0.6 * lens.na, std::max(lens.na, std::min(1.4 * lens.na, least - margin)),
+                    1e-3};
+        }
+        case PsfParameter::index: {
+            const double index = value_of(model, parameter);
+            return {std::max({1.0, index - 0.15, between}), index + 0.15, 1e-3};
+        }
+        case PsfParameter::depth:
+            break;
+    }
+    return {0, 2 * model.depth_um + 10, 0.02};
+}
+
+/// A point x of the fit is the z of the middle plane, from where paraxial rays meet, and then the
+/// values of RefineOptions::parameters.
+class PsfComparison {
+  public:
+    /// `options` must outlive the object.
+    PsfComparison(const ConstImageView& measured, const PsfOptions& model,
+                  const RefineOptions& options, const ExecutionContext& context);
+
+    PsfOptions model_at(const Values& x) const;
+    /// The point of these parameters whose brightest plane is in the middle.
+    Values start_at(const Values& parameters) const;
+
+    /// What is left, voxel by voxel, after the best brightness, which is not below zero, and
+    /// constant are taken away.
+    Values residuals(const Values& x) const;
+    double sum_of_squares(const Values& x) const;
+    /// The root mean square of it as a share of the model's, all voxels alike.
+    double relative_residual(const Values& x) const;
+
+    /// Voxels count by the noise of the light that is expected in them at x: at first all alike.
+    /// Throws BadData where the best brightness is zero.
+    void weigh_by(const Values& x);
+
+  private:
+    struct Fitted {
+        Values values;  ///< of the model, sum 1
+        double brightness, constant;
+    };
+
+    Fitted fit(const Values& x, const Values& weights) const;
+
+    PsfOptions model_;
+    const RefineOptions& options_;
+    ExecutionContext context_;
+    Values measured_;
+    Values weights_;  ///< of squares
+};
+
+PsfComparison::PsfComparison(const ConstImageView& measured, const PsfOptions& model,
+                             const RefineOptions& options, const ExecutionContext& context)
+    : model_(model), options_(options) {
+    context_.stop = context.stop;
+    model_.size = measured.shape;
+    const auto* const first = static_cast<const float*>(measured.data);
+    measured_.assign(first, first + element_count(measured.shape));
+    weights_.assign(measured_.size(), 1);
+}
+
+PsfOptions PsfComparison::model_at(const Values& x) const {
+    PsfOptions model = model_;
+    for (std::size_t i = 1; i < x.size(); ++i) set_value(model, options_.parameters[i - 1], x[i]);
+    model.center_z_um = paraxial_focus_um(model) + x[0];
+    return model;
+}
+
+Values PsfComparison::start_at(const Values& parameters) const {
+    Values x{0};
+    x.insert(x.end(), parameters.begin(), parameters.end());
+    const PsfOptions model = model_at(x);
+    x[0] = brightest_focus_um(model, context_) - paraxial_focus_um(model);
+    return x;
+}
+
+PsfComparison::Fitted PsfComparison::fit(const Values& x, const Values& weights) const {
+    const Psf psf = make_psf(model_at(x), context_);
+    const float* const first = psf.values.elements<float>();
+    Fitted fitted{Values(first, first + measured_.size()), 0, 0};
+    double s = 0, sm = 0, sp = 0, mm = 0, mp = 0;
+    for (std::size_t i = 0; i < measured_.size(); ++i) {
+        const double w = weights[i], m = fitted.values[i], p = measured_[i];
+        s += w;
+        sm += w * m;
+        sp += w * p;
+        mm += w * m * m;
+        mp += w * m * p;
+    }
+    fitted.brightness = std::max(0.0, (s * mp - sm * sp) / (s * mm - sm * sm));
+    fitted.constant = (sp - fitted.brightness * sm) / s;
+    return fitted;
+}
+
+Values PsfComparison::residuals(const Values& x) const {
+    Fitted fitted = fit(x, weights_);
+    Values& rest = fitted.values;
+    for (std::size_t i = 0; i < rest.size(); ++i)
+        rest[i] =
+            std::sqrt(weights_[i]) * (measured_[i] - fitted.constant - fitted.brightness * rest[i]);
+    return rest;
+}
+
+double PsfComparison::sum_of_squares(const Values& x) const {
+    double sum = 0;
+    for (const double rest : residuals(x)) sum += rest * rest;
+    return sum;
+}
+
+double PsfComparison::relative_residual(const Values& x) const {
+    const Fitted fitted = fit(x, Values(measured_.size(), 1));
+    double rest = 0, light = 0;
+    for (std::size_t i = 0; i < measured_.size(); ++i) {
+        const double m = fitted.brightness * fitted.values[i];
+        rest += std::pow(measured_[i] - fitted.constant - m, 2);
+        light += m * m;
+    }
+    return light > 0 ? std::sqrt(rest / light) : std::numeric_limits<double>::infinity();
+}
+
+void PsfComparison::weigh_by(const Values& x) {
+    constexpr double least = 0.01;  // of the brightest voxel: tails are not modelled any better
+    const Fitted fitted = fit(x, weights_);
+    if (!(fitted.brightness > 0))
+        throw BadData(
+            "the measured PSF is not brighter where the model is: give one whose source is in the "
+            "middle voxel, with its voxel size");
+    const double highest =
+        fitted.brightness * *std::max_element(fitted.values.begin(), fitted.values.end());
+    const double dark = std::max(options_.background, least * highest);
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+        weights_[i] = highest / (fitted.brightness * fitted.values[i] + dark);
+}
+
+void check(const ConstImageView& measured, const PsfOptions& model, const RefineOptions& options) {
+    constexpr index_t least_planes = 5;
+    if (measured.type != PixelType::float32)
+        throw InvalidArgument("a measured PSF is float32: convert it");
+    if (options.parameters.empty())
+        throw InvalidArgument("no parameter to refine was named: give na, index or depth");
+    for (std::size_t i = 0; i < options.parameters.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+            if (options.parameters[i] == options.parameters[j])
+                throw InvalidArgument(message(to_string(options.parameters[i]),
+                                              " is named twice among the parameters to refine: "
+                                              "name it once"));
+    for (const PsfParameter parameter : options.parameters)
+        if (parameter == PsfParameter::depth && !has_layers(model.model))
+            throw InvalidArgument(message("the model ", to_string(model.model),
+                                          " has no depth that could be refined: choose "
+                                          "gibson-lanni or vectorial"));
+    if (measured.shape.z < least_planes)
+        throw InvalidArgument(message("the measured PSF has ", measured.shape.z,
+                                      measured.shape.z == 1 ? " plane" : " planes",
+                                      ", but a model is refined by how light spreads out of "
+                                      "focus: give at least ",
+                                      least_planes));
+    PsfOptions checked = model;
+    checked.size = measured.shape;
+    checked.center_z_um.reset();
+    optics::check_lens(checked);
+    optics::check_grid(checked);
+    if (!(options.background >= 0))
+        throw InvalidArgument("the background's share of light is below zero: give 0 or more");
+}
+
+/// The grid of depths and indices, and the first values themselves.
+std::vector<Values> candidates(const PsfOptions& model, const RefineOptions& options,
+                               const std::vector<Range>& ranges) {
+    constexpr int depths = 13, indices = 7;
+    std::vector<Values> all{{}};
+    Values first;
+    for (std::size_t i = 0; i < options.parameters.size(); ++i) {
+        const PsfParameter parameter = options.parameters[i];
+        first.push_back(value_of(model, parameter));
+        const int count = parameter == PsfParameter::depth                              ? depths
+                          : parameter == PsfParameter::index && has_layers(model.model) ? indices
+                                                                                        : 1;
+        std::vector<Values> longer;
+        for (const Values& x : all)
+            for (int k = 0; k < count; ++k) {
+                longer.push_back(x);
+                longer.back().push_back(count == 1
+                                            ? first.back()
+                                            : ranges[i].low + k * (ranges[i].high - ranges[i].low) /
+                                                                  (count - 1));
+            }
+        all = std::move(longer);
+    }
+    all.push_back(first);
+    return all;
+}
+
+bool is_free(const RefineOptions& options, PsfParameter parameter) {
+    return std::find(options.parameters.begin(), options.parameters.end(), parameter) !=
+           options.parameters.end();
+}
+
+/// Evanescent light of apertures above the sample's index reaches about a wavelength.
+bool is_reflected(const PsfOptions& model) {
+    return has_layers(model.model) && model.objective.na > model.objective.ns &&
+           model.depth_um > model.wavelength_um;
+}
+
+/// Why a parameter of `model` is not determined, and the cure.
+const char* reason_for(PsfParameter parameter, const PsfOptions& model,
+                       const RefineOptions& options) {
+    const Objective& lens = model.objective;
+    if (parameter == PsfParameter::na && is_reflected(model))
+        return "light of apertures above the sample's index is reflected, so that all of them look "
+               "alike; leave the NA out";
+    if (parameter == PsfParameter::index && has_layers(model.model) &&
+        !is_free(options, PsfParameter::depth) && model.depth_um < model.wavelength_um)
+        return "sources at the cover glass look alike in all samples; give their depth";
+    if (parameter == PsfParameter::depth && !is_free(options, PsfParameter::index) &&
+        std::abs(lens.ns - lens.ni) < 0.01)
+        return "sample and immersion medium have the same index, so that all depths look alike; "
+               "leave the depth out";
+    return "record more light, more beads or a larger box, or refine fewer parameters";
+}
+
+/// Throws where the fit says as good as nothing of a parameter.
+void check_determined(const RefinedParameter& found, const PsfOptions& model,
+                      const RefineOptions& options) {
+    constexpr double most = 0.125;  // of the range
+    const bool reflected = found.parameter == PsfParameter::na && is_reflected(model);
+    if (found.deviation < most * (found.high - found.low) && !reflected) return;
+    throw BadData(message("the measured PSF does not determine the ",
+                          found.parameter == PsfParameter::na ? "NA" : to_string(found.parameter),
+                          ": ", reason_for(found.parameter, model, options)));
+}
+
+}  // namespace
+
+double subtract_background(BeadPsf& psf, const PsfOptions& model, const ExecutionContext& context) {
+    PsfOptions sized = model;
+    sized.size = psf.values.shape();
+    const Psf modeled = make_psf(sized, context);
+    const float* const m = modeled.values.elements<float>();
+    float* const p = psf.values.elements<float>();
+    const index_t count = element_count(sized.size);
+    double mm = 0, mp = 0, sm = 0, sp = 0;
+    for (index_t i = 0; i < count; ++i) {
+        const auto a = static_cast<double>(m[i]), b = static_cast<double>(p[i]);
+        mm += a * a;
+        mp += a * b;
+        sm += a;
+        sp += b;
+    }
+    const auto n = static_cast<double>(count);
+    const double brightness = (n * mp - sm * sp) / (n * mm - sm * sm);
+    const double constant = (sp - brightness * sm) / n;
+    double rest = 0;
+    for (index_t i = 0; i < count; ++i)
+        rest += std::pow(
+            static_cast<double>(p[i]) - constant - brightness * static_cast<double>(m[i]), 2);
+    const double residual = std::sqrt(rest / (brightness * brightness * mm));
+    constexpr double trusted = 0.2;
+    if (!(residual < trusted)) return residual;
+    const double left = sp - constant * n;
+    for (index_t i = 0; i < count; ++i)
+        p[i] = static_cast<float>((static_cast<double>(p[i]) - constant) / left);
+    psf.background += constant * psf.flux;
+    for (Bead& bead : psf.beads) bead.flux *= left;
+    psf.flux *= left;
+    return residual;
+}
+
+RefinedPsf refine_psf(const ConstImageView& measured, const PsfOptions& model,
+                      const RefineOptions& options, const ExecutionContext& context) {
+    check(measured, model, options);
+    std::vector<Range> ranges;
+    for (const PsfParameter parameter : options.parameters)
+        ranges.push_back(range_of(model, parameter));
+    PsfComparison comparison(measured, model, options, context);
+
+    Values best, first;
+    double least = 0;
+    for (const Values& parameters : candidates(model, options, ranges)) {
+        first = comparison.start_at(parameters);
+        const double sum = comparison.sum_of_squares(first);
+        if (best.empty() || sum < least) {
+            best = first;
+            least = sum;
+        }
+    }
+    const double first_residual = comparison.relative_residual(first);
+
+    optics::LeastSquaresFit fit;
+    const optics::Residuals residuals = [&](const Values& x) { return comparison.residuals(x); };
+    for (int round = 0; round < 2; ++round) {
+        comparison.weigh_by(best);
+        const double reach = model.voxel.z_um * static_cast<double>(measured.shape.z) / 4;
+        std::vector<optics::FitParameter> free{
+            {best[0], best[0] - reach, best[0] + reach, model.voxel.z_um / 20}};
+        for (std::size_t i = 0; i < ranges.size(); ++i)
+            free.push_back({best[i + 1], ranges[i].low, ranges[i].high, ranges[i].step});
+        fit = optics::least_squares(residuals, free, context);
+        for (std::size_t i = 0; i < best.size(); ++i) best[i] = fit.parameters[i].value;
+    }
+
+    RefinedPsf refined{comparison.model_at(best), {}, first_residual, 0};
+    refined.model.size = model.size;
+    refined.model.center_z_um = model.center_z_um;
+    refined.residual = comparison.relative_residual(best);
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        const optics::FittedParameter& found = fit.parameters[i + 1];
+        refined.parameters.push_back({options.parameters[i], found.value, found.deviation,
+                                      ranges[i].low, ranges[i].high, found.at_bound});
+        check_determined(refined.parameters.back(), refined.model, options);
+    }
+    return refined;
+}
+
+}  // namespace convolume
