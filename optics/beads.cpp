@@ -31,7 +31,8 @@ struct Level {
     double middle, deviation;
 };
 
-double median(std::vector<float>& values) {
+template <class T>
+double median(std::vector<T>& values) {
     const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), half, values.end());
     return static_cast<double>(*half);
@@ -122,16 +123,17 @@ double mean_outside(const ConstImageView& stack, const std::vector<Maximum>& bea
                     const Shape3& reach, const Level& level) {
     const Shape3 shape = stack.shape;
     std::vector<char> covered(static_cast<std::size_t>(element_count(shape)));
+    const auto low = [&](const Maximum& bead, int axis) {
+        return std::max<index_t>(0, bead.at[axis] - reach[axis]);
+    };
+    const auto high = [&](const Maximum& bead, int axis) {
+        return std::min(shape[axis] - 1, bead.at[axis] + reach[axis]);
+    };
     for (const Maximum& bead : beads)
-        for (index_t z = std::max<index_t>(0, bead.at.z - reach.z);
-             z <= std::min(shape.z - 1, bead.at.z + reach.z); ++z)
-            for (index_t y = std::max<index_t>(0, bead.at.y - reach.y);
-                 y <= std::min(shape.y - 1, bead.at.y + reach.y); ++y)
-                std::fill_n(covered.begin() + (z * shape.y + y) * shape.x +
-                                std::max<index_t>(0, bead.at.x - reach.x),
-                            std::min(shape.x - 1, bead.at.x + reach.x) -
-                                std::max<index_t>(0, bead.at.x - reach.x) + 1,
-                            char{1});
+        for (index_t z = low(bead, 0); z <= high(bead, 0); ++z)
+            for (index_t y = low(bead, 1); y <= high(bead, 1); ++y)
+                std::fill_n(covered.begin() + (z * shape.y + y) * shape.x + low(bead, 2),
+                            high(bead, 2) - low(bead, 2) + 1, char{1});
     const auto* const values = static_cast<const float*>(stack.data);
     double sum = 0;
     index_t count = 0;
@@ -144,15 +146,10 @@ double mean_outside(const ConstImageView& stack, const std::vector<Maximum>& bea
     return level.middle + (count > 0 ? sum / static_cast<double>(count) : 0);
 }
 
-struct FoundBeads {
-    std::vector<Index3> alone;  ///< brightest first: those that can be used
-    index_t found = 0, crowded = 0, saturated = 0, at_border = 0;
-    double background = 0;
-};
-
-/// Local maxima of the smoothed stack that stand out of the noise. Throws Cancelled.
-FoundBeads find_beads(const ConstImageView& stack, const BeadOptions& options,
-                      const ExecutionContext& context) {
+/// Finds local maxima of the smoothed stack that stand out of the noise: the beads that can be
+/// used, brightest first, counts of the others, and the background. Throws Cancelled.
+BeadPsf find_beads(const ConstImageView& stack, const BeadOptions& options,
+                   const ExecutionContext& context) {
     const Level level = level_of(static_cast<const float*>(stack.data), element_count(stack.shape));
     throw_if_stopped(context);
     const std::vector<Maximum> maxima = maxima_of(smoothed(stack), stack.shape, level.middle,
@@ -181,7 +178,7 @@ FoundBeads find_beads(const ConstImageView& stack, const BeadOptions& options,
         crowded.push_back(has_neighbor);
     }
 
-    FoundBeads found;
+    BeadPsf found;
     found.found = static_cast<index_t>(beads.size());
     found.background = mean_outside(stack, beads, reach, level);
     for (std::size_t i = 0; i < beads.size(); ++i) {
@@ -196,16 +193,20 @@ FoundBeads find_beads(const ConstImageView& stack, const BeadOptions& options,
         else if (!inside)
             ++found.at_border;
         else
-            found.alone.push_back(at);
+            found.beads.push_back(
+                {{static_cast<double>(at.z), static_cast<double>(at.y), static_cast<double>(at.x)},
+                 0});
     }
     return found;
 }
+
+using Values = std::vector<double>;
 
 constexpr index_t taps = 16;
 
 struct Axis {
     index_t first;  ///< of the samples for the first value
-    std::array<double, taps> weights;
+    double weights[taps];
 };
 
 Axis axis_at(double center, index_t extent) {
@@ -218,7 +219,7 @@ Axis axis_at(double center, index_t extent) {
         const double away = static_cast<double>(i - taps / 2 + 1) - fraction;
         const double angle = std::numbers::pi * away;
         const double edge = std::max(0.0, 1 - away * away / (0.25 * taps * taps));
-        double& weight = axis.weights[static_cast<std::size_t>(i)];
+        double& weight = axis.weights[i];
         weight = (std::abs(angle) < 1e-9 ? 1 : std::sin(angle) / angle) *
                  std::cyl_bessel_i(0, beta * std::sqrt(edge));
         sum += weight;
@@ -230,48 +231,39 @@ Axis axis_at(double center, index_t extent) {
 /// Values of `stack` (float32, contiguous) at z, y, x = center + whole offsets, `size` of them with
 /// the middle one at `center`: a sinc of 16 samples under a Kaiser window along each axis, whose
 /// weights sum to 1. Beyond the stack its outermost samples go on.
-std::vector<double> shifted_box(const ConstImageView& stack, const std::array<double, 3>& center,
-                                const Shape3& size) {
+Values shifted_box(const ConstImageView& stack, const std::array<double, 3>& center,
+                   const Shape3& size) {
     const Axis z = axis_at(center[0], size.z), y = axis_at(center[1], size.y),
                x = axis_at(center[2], size.x);
-    const auto count = [](index_t a, index_t b, index_t c) {
-        return static_cast<std::size_t>(a * b * c);
-    };
-    const index_t depth = size.z + taps - 1, height = size.y + taps - 1;
-    std::vector<double> along_x(count(depth, height, size.x)),
-        along_y(count(depth, size.y, size.x)), box(count(size.z, size.y, size.x));
+    const index_t depth = size.z + taps - 1, height = size.y + taps - 1, plane = size.y * size.x;
+    Values along_x(static_cast<std::size_t>(depth * height * size.x)),
+        along_y(static_cast<std::size_t>(depth * plane)),
+        box(static_cast<std::size_t>(size.z * plane));
+    double* sum = along_x.data();
     for (index_t k = 0; k < depth; ++k)
         for (index_t j = 0; j < height; ++j) {
             const auto* const row = static_cast<const float*>(
                 stack.at(std::clamp(z.first + k, index_t{0}, stack.shape.z - 1),
                          std::clamp(y.first + j, index_t{0}, stack.shape.y - 1), 0));
-            for (index_t i = 0; i < size.x; ++i) {
-                double sum = 0;
+            for (index_t i = 0; i < size.x; ++i, ++sum)
                 for (index_t t = 0; t < taps; ++t)
-                    sum += x.weights[static_cast<std::size_t>(t)] *
-                           static_cast<double>(
-                               row[std::clamp(x.first + i + t, index_t{0}, stack.shape.x - 1)]);
-                along_x[static_cast<std::size_t>((k * height + j) * size.x + i)] = sum;
-            }
+                    *sum += x.weights[t] *
+                            static_cast<double>(
+                                row[std::clamp(x.first + i + t, index_t{0}, stack.shape.x - 1)]);
         }
+    // Adds lines of `length` samples, each with the weight of its tap.
+    const auto add_taps = [](const Axis& axis, const double* from, index_t length, double* to) {
+        for (index_t t = 0; t < taps; ++t)
+            for (index_t i = 0; i < length; ++i) to[i] += axis.weights[t] * from[t * length + i];
+    };
     for (index_t k = 0; k < depth; ++k)
         for (index_t j = 0; j < size.y; ++j)
-            for (index_t t = 0; t < taps; ++t)
-                for (index_t i = 0; i < size.x; ++i)
-                    along_y[static_cast<std::size_t>((k * size.y + j) * size.x + i)] +=
-                        y.weights[static_cast<std::size_t>(t)] *
-                        along_x[static_cast<std::size_t>((k * height + j + t) * size.x + i)];
-    const index_t plane = size.y * size.x;
+            add_taps(y, along_x.data() + (k * height + j) * size.x, size.x,
+                     along_y.data() + k * plane + j * size.x);
     for (index_t k = 0; k < size.z; ++k)
-        for (index_t t = 0; t < taps; ++t)
-            for (index_t i = 0; i < plane; ++i)
-                box[static_cast<std::size_t>(k * plane + i)] +=
-                    z.weights[static_cast<std::size_t>(t)] *
-                    along_y[static_cast<std::size_t>((k + t) * plane + i)];
+        add_taps(z, along_y.data() + k * plane, plane, box.data() + k * plane);
     return box;
 }
-
-using Values = std::vector<double>;
 
 struct Core {
     Shape3 size;
@@ -298,7 +290,7 @@ void solve(std::array<std::array<double, 5>, 5>& a, std::array<double, 5>& b) {
     }
 }
 
-/// How far `box` is shifted against `mean`, z, y, x: least squares of brightness, background and
+/// Shift of `box` against `mean`, z, y, x: least squares of brightness, background and
 /// the three slopes of the mean, over the samples around the middle.
 std::array<double, 3> shift_of(const Values& box, const Values& mean, const Core& core) {
     std::array<std::array<double, 5>, 5> normal{};
@@ -402,10 +394,9 @@ class Alignment {
 index_t remove_unusual(std::vector<Bead>& beads) {
     std::vector<double> fluxes;
     for (const Bead& bead : beads) fluxes.push_back(bead.flux);
-    const auto half = fluxes.begin() + static_cast<std::ptrdiff_t>(fluxes.size() / 2);
-    std::nth_element(fluxes.begin(), half, fluxes.end());
+    const double middle = median(fluxes);
     return static_cast<index_t>(std::erase_if(beads, [&](const Bead& bead) {
-        return bead.flux < 0.4 * *half || bead.flux > 2.5 * *half;
+        return bead.flux < 0.4 * middle || bead.flux > 2.5 * middle;
     }));
 }
 
@@ -422,16 +413,7 @@ BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
                                           axis_name(axis), " cannot be cut from a stack of ",
                                           stack.shape[axis],
                                           ": give an odd size from 3 up to the stack's"));
-    const FoundBeads found = find_beads(stack, options, context);
-    BeadPsf psf;
-    psf.found = found.found;
-    psf.crowded = found.crowded;
-    psf.saturated = found.saturated;
-    psf.at_border = found.at_border;
-    psf.background = found.background;
-    for (const Index3& at : found.alone)
-        psf.beads.push_back(
-            {{static_cast<double>(at.z), static_cast<double>(at.y), static_cast<double>(at.x)}, 0});
+    BeadPsf psf = find_beads(stack, options, context);
     if (psf.found == 0)
         throw InvalidArgument(
             "no bead stands out of the noise: record more light, or give a stack that has beads");

@@ -23,32 +23,33 @@ void check_number(const char* what, double value, double lowest, double highest)
             message("the camera's ", what, " is ", value, ": give ", lowest, " to ", highest));
 }
 
-/// One row, from photons of type In to ADU of type Out.
+/// Records a row of type In as type Out.
 template <class In, class Out>
-CameraReport expose_row(const Camera& camera, const In* photons, index_t in_stride, Out* adu,
-                        index_t out_stride, index_t count, index_t first_pixel) {
+CameraReport expose_row(const Camera& camera, const ConstImageView& photons, index_t first_plane,
+                        const ImageView& adu, index_t z, index_t y) {
+    const Shape3& shape = photons.shape;
+    const auto* const in = static_cast<const In*>(photons.at(z, y, 0));
+    auto* const out = static_cast<Out*>(adu.at(z, y, 0));
+    const index_t first_pixel = ((first_plane + z) * shape.y + y) * shape.x;
+    const auto draws = [&](optics::Purpose purpose, index_t x) {
+        return optics::Draws(camera.seed, purpose, static_cast<std::uint64_t>(first_pixel + x));
+    };
     CameraReport report;
-    report.pixels = count;
+    report.pixels = shape.x;
     const double top = std::exp2(camera.bits) - 1;
-    for (index_t x = 0; x < count; ++x) {
-        const double expected = std::max(0.0, static_cast<double>(photons[x * in_stride]));
+    for (index_t x = 0; x < shape.x; ++x) {
+        const double expected = std::max(0.0, static_cast<double>(in[x * photons.strides.x]));
         const double mean = camera.expected_electrons(expected);
         double electrons = mean;
-        if (camera.noise) {
-            const auto pixel = static_cast<std::uint64_t>(first_pixel + x);
-            electrons = optics::Draws(camera.seed, optics::Purpose::photons, pixel).poisson(mean);
-        }
+        if (camera.noise) electrons = draws(optics::Purpose::photons, x).poisson(mean);
         bool saturated = electrons > camera.full_well_e;
         electrons = std::min(electrons, camera.full_well_e);
-        if (camera.noise && camera.read_noise_e > 0) {
-            const auto pixel = static_cast<std::uint64_t>(first_pixel + x);
-            electrons += camera.read_noise_e *
-                         optics::Draws(camera.seed, optics::Purpose::read_noise, pixel).normal();
-        }
+        if (camera.noise && camera.read_noise_e > 0)
+            electrons += camera.read_noise_e * draws(optics::Purpose::read_noise, x).normal();
         const double value = std::nearbyint(electrons / camera.gain_e_per_adu + camera.offset_adu);
         const double recorded = std::clamp(value, 0.0, top);
         saturated = saturated || value > top;
-        adu[x * out_stride] = static_cast<Out>(recorded);
+        out[x * adu.strides.x] = static_cast<Out>(recorded);
 
         const double signal = camera.quantum_efficiency * expected;
         const double error = (recorded - camera.offset_adu) * camera.gain_e_per_adu - mean;
@@ -63,47 +64,39 @@ CameraReport expose_row(const Camera& camera, const In* photons, index_t in_stri
 }
 
 template <class In>
-void check_photons(const In* row, index_t stride, index_t count) {
-    for (index_t x = 0; x < count; ++x)
-        if (!(static_cast<double>(row[x * stride]) <= most_photons) || std::isinf(row[x * stride]))
-            throw BadData(message("a pixel expects ", row[x * stride],
-                                  " photons, and a camera can be hit by 0 to ", most_photons,
-                                  "; scale the image"));
-}
-
-template <class In, class Out>
-CameraReport expose_as(const Camera& camera, const ConstImageView& photons, index_t first_plane,
-                       const ImageView& adu, int threads) {
-    const Shape3 shape = photons.shape;
-    const index_t rows = checked_multiply(shape.z, shape.y);
-    for (index_t row = 0; row < rows; ++row)
-        check_photons(static_cast<const In*>(photons.at(row / shape.y, row % shape.y, 0)),
-                      photons.strides.x, shape.x);
-    std::vector<CameraReport> reports(static_cast<std::size_t>(rows));
-    parallel_for(rows, threads, [&](index_t row, int) {
-        const index_t z = row / shape.y, y = row % shape.y;
-        reports[static_cast<std::size_t>(row)] =
-            expose_row(camera, static_cast<const In*>(photons.at(z, y, 0)), photons.strides.x,
-                       static_cast<Out*>(adu.at(z, y, 0)), adu.strides.x, shape.x,
-                       ((first_plane + z) * shape.y + y) * shape.x);
-    });
-    CameraReport total;
-    for (const CameraReport& report : reports) total += report;
-    return total;
+void check_photons(const ConstImageView& photons) {
+    for (index_t z = 0; z < photons.shape.z; ++z)
+        for (index_t y = 0; y < photons.shape.y; ++y)
+            for (index_t x = 0; x < photons.shape.x; ++x) {
+                const In value = *static_cast<const In*>(photons.at(z, y, x));
+                if (!(static_cast<double>(value) <= most_photons) || std::isinf(value))
+                    throw BadData(message("a pixel expects ", value,
+                                          " photons, and a camera can be hit by 0 to ",
+                                          most_photons, "; scale the image"));
+            }
 }
 
 template <class In>
 CameraReport expose_from(const Camera& camera, const ConstImageView& photons, index_t first_plane,
                          const ImageView& adu, int threads) {
-    if (adu.type == PixelType::uint8 && camera.bits <= 8)
-        return expose_as<In, std::uint8_t>(camera, photons, first_plane, adu, threads);
-    if (adu.type == PixelType::uint16)
-        return expose_as<In, std::uint16_t>(camera, photons, first_plane, adu, threads);
-    if (adu.type == PixelType::float32)
-        return expose_as<In, float>(camera, photons, first_plane, adu, threads);
-    throw InvalidArgument(message("values of ", camera.bits, " bits were asked for as ",
-                                  to_string(adu.type),
-                                  "; record uint8 (up to 8 bits), uint16 or float32"));
+    const bool as_uint8 = adu.type == PixelType::uint8 && camera.bits <= 8;
+    if (!as_uint8 && adu.type != PixelType::uint16 && adu.type != PixelType::float32)
+        throw InvalidArgument(message("values of ", camera.bits, " bits were asked for as ",
+                                      to_string(adu.type),
+                                      "; record uint8 (up to 8 bits), uint16 or float32"));
+    check_photons<In>(photons);
+    const auto record = as_uint8                        ? expose_row<In, std::uint8_t>
+                        : adu.type == PixelType::uint16 ? expose_row<In, std::uint16_t>
+                                                        : expose_row<In, float>;
+    const index_t rows = checked_multiply(photons.shape.z, photons.shape.y);
+    std::vector<CameraReport> reports(static_cast<std::size_t>(rows));
+    parallel_for(rows, threads, [&](index_t row, int) {
+        reports[static_cast<std::size_t>(row)] =
+            record(camera, photons, first_plane, adu, row / photons.shape.y, row % photons.shape.y);
+    });
+    CameraReport total;
+    for (const CameraReport& report : reports) total += report;
+    return total;
 }
 
 constexpr double rounding = 1e-9;  // what ratios of decimal lengths may be off

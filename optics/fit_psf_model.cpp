@@ -7,8 +7,8 @@
 
 #include "convolume/beads.hpp"
 #include "convolume/error.hpp"
-#include "optics/check.hpp"
 #include "optics/least_squares.hpp"
+#include "optics/psf_options.hpp"
 
 namespace convolume {
 
@@ -21,7 +21,8 @@ struct Range {
     double step;  ///< of numeric derivatives
 };
 
-double value_of(const PsfOptions& model, PsfParameter parameter) {
+template <class Model>
+auto& value_of(Model& model, PsfParameter parameter) {
     switch (parameter) {
         case PsfParameter::na:
             return model.objective.na;
@@ -34,28 +35,16 @@ double value_of(const PsfOptions& model, PsfParameter parameter) {
 }
 
 void set_value(PsfOptions& model, PsfParameter parameter, double value) {
-    switch (parameter) {
-        case PsfParameter::na:
-            model.objective.na = value;
-            return;
-        case PsfParameter::index:
-            if (has_layers(model.model))
-                model.objective.ns = value;
-            else
-                model.objective.ni = model.objective.ni0 = value;
-            return;
-        case PsfParameter::depth:
-            model.depth_um = value;
-            return;
-    }
+    value_of(model, parameter) = value;
+    if (parameter == PsfParameter::index && !has_layers(model.model)) model.objective.ni0 = value;
 }
 
-/// Where a parameter is sought, see refine_psf(). All values of one parameter are possible beside
-/// all of another.
+/// Range in which a parameter is sought, see refine_psf(). All values of one parameter are possible
+/// beside all of another.
 Range range_of(const PsfOptions& model, PsfParameter parameter) {
     constexpr double margin = 0.002;
     const Objective& lens = model.objective;
-    // Where index is that of the immersion medium, NA and index stay apart.
+    // If the index is that of the immersion medium, NA and index stay apart.
     const double between =
         has_layers(model.model) ? 1 : std::max(lens.ni - 0.15, (lens.na + lens.ni) / 2);
     switch (parameter) {
@@ -76,27 +65,78 @@ Range range_of(const PsfOptions& model, PsfParameter parameter) {
     return {0, 2 * model.depth_um + 10, 0.02};
 }
 
-/// A point x of the fit is the z of the middle plane, from where paraxial rays meet, and then the
-/// values of RefineOptions::parameters.
+/// Least squares of a model's brightness and a constant, from sums over voxels.
+struct BrightnessFit {
+    double s = 0, sm = 0, sp = 0, mm = 0, mp = 0;
+
+    BrightnessFit(const Values& model, const Values& measured, const Values& weights) {
+        for (std::size_t i = 0; i < model.size(); ++i) {
+            const double w = weights[i], m = model[i], p = measured[i];
+            s += w;
+            sm += w * m;
+            sp += w * p;
+            mm += w * m * m;
+            mp += w * m * p;
+        }
+    }
+    double brightness() const { return (s * mp - sm * sp) / (s * mm - sm * sm); }
+    double constant(double brightness) const { return (sp - brightness * sm) / s; }
+};
+
+Values values_of(const ConstImageView& psf) {
+    const auto* const first = static_cast<const float*>(psf.data);
+    return {first, first + element_count(psf.shape)};
+}
+
+/// A measured PSF beside models of it. A point x of the fit is the z of the middle plane, from
+/// where paraxial rays meet, and then the values of RefineOptions::parameters.
 class PsfComparison {
   public:
     /// `options` must outlive the object.
     PsfComparison(const ConstImageView& measured, const PsfOptions& model,
-                  const RefineOptions& options, const ExecutionContext& context);
+                  const RefineOptions& options, const ExecutionContext& context)
+        : model_(model), options_(options), measured_(values_of(measured)) {
+        context_.stop = context.stop;
+        model_.size = measured.shape;
+        weights_.assign(measured_.size(), 1);
+    }
 
-    PsfOptions model_at(const Values& x) const;
+    PsfOptions model_at(const Values& x) const {
+        PsfOptions model = model_;
+        for (std::size_t i = 1; i < x.size(); ++i)
+            set_value(model, options_.parameters[i - 1], x[i]);
+        model.center_z_um = paraxial_focus_um(model) + x[0];
+        return model;
+    }
     /// The point of these parameters whose brightest plane is in the middle.
-    Values start_at(const Values& parameters) const;
+    Values start_at(const Values& parameters) const {
+        Values x{0};
+        x.insert(x.end(), parameters.begin(), parameters.end());
+        const PsfOptions model = model_at(x);
+        x[0] = brightest_focus_um(model, context_) - paraxial_focus_um(model);
+        return x;
+    }
 
-    /// What is left, voxel by voxel, after the best brightness, which is not below zero, and
+    /// Differences, voxel by voxel, after the best brightness, which is not below zero, and
     /// constant are taken away.
-    Values residuals(const Values& x) const;
-    double sum_of_squares(const Values& x) const;
-    /// The root mean square of it as a share of the model's, all voxels alike.
+    Values residuals(const Values& x) const {
+        Fitted fitted = fit(x, weights_);
+        Values& rest = fitted.values;
+        for (std::size_t i = 0; i < rest.size(); ++i)
+            rest[i] = std::sqrt(weights_[i]) *
+                      (measured_[i] - fitted.constant - fitted.brightness * rest[i]);
+        return rest;
+    }
+    double sum_of_squares(const Values& x) const {
+        double sum = 0;
+        for (const double rest : residuals(x)) sum += rest * rest;
+        return sum;
+    }
+    /// The root mean square of the differences as a share of the model's, all voxels alike.
     double relative_residual(const Values& x) const;
 
-    /// Voxels count by the noise of the light that is expected in them at x: at first all alike.
-    /// Throws BadData where the best brightness is zero.
+    /// Weights voxels by the noise of the light that is expected in them at x; at first all are
+    /// alike. Throws BadData where the best brightness is zero.
     void weigh_by(const Values& x);
 
   private:
@@ -105,7 +145,14 @@ class PsfComparison {
         double brightness, constant;
     };
 
-    Fitted fit(const Values& x, const Values& weights) const;
+    Fitted fit(const Values& x, const Values& weights) const {
+        const Psf psf = make_psf(model_at(x), context_);
+        Fitted fitted{values_of(psf.values.view()), 0, 0};
+        const BrightnessFit best(fitted.values, measured_, weights);
+        fitted.brightness = std::max(0.0, best.brightness());
+        fitted.constant = best.constant(fitted.brightness);
+        return fitted;
+    }
 
     PsfOptions model_;
     const RefineOptions& options_;
@@ -113,64 +160,6 @@ class PsfComparison {
     Values measured_;
     Values weights_;  ///< of squares
 };
-
-PsfComparison::PsfComparison(const ConstImageView& measured, const PsfOptions& model,
-                             const RefineOptions& options, const ExecutionContext& context)
-    : model_(model), options_(options) {
-    context_.stop = context.stop;
-    model_.size = measured.shape;
-    const auto* const first = static_cast<const float*>(measured.data);
-    measured_.assign(first, first + element_count(measured.shape));
-    weights_.assign(measured_.size(), 1);
-}
-
-PsfOptions PsfComparison::model_at(const Values& x) const {
-    PsfOptions model = model_;
-    for (std::size_t i = 1; i < x.size(); ++i) set_value(model, options_.parameters[i - 1], x[i]);
-    model.center_z_um = paraxial_focus_um(model) + x[0];
-    return model;
-}
-
-Values PsfComparison::start_at(const Values& parameters) const {
-    Values x{0};
-    x.insert(x.end(), parameters.begin(), parameters.end());
-    const PsfOptions model = model_at(x);
-    x[0] = brightest_focus_um(model, context_) - paraxial_focus_um(model);
-    return x;
-}
-
-PsfComparison::Fitted PsfComparison::fit(const Values& x, const Values& weights) const {
-    const Psf psf = make_psf(model_at(x), context_);
-    const float* const first = psf.values.elements<float>();
-    Fitted fitted{Values(first, first + measured_.size()), 0, 0};
-    double s = 0, sm = 0, sp = 0, mm = 0, mp = 0;
-    for (std::size_t i = 0; i < measured_.size(); ++i) {
-        const double w = weights[i], m = fitted.values[i], p = measured_[i];
-        s += w;
-        sm += w * m;
-        sp += w * p;
-        mm += w * m * m;
-        mp += w * m * p;
-    }
-    fitted.brightness = std::max(0.0, (s * mp - sm * sp) / (s * mm - sm * sm));
-    fitted.constant = (sp - fitted.brightness * sm) / s;
-    return fitted;
-}
-
-Values PsfComparison::residuals(const Values& x) const {
-    Fitted fitted = fit(x, weights_);
-    Values& rest = fitted.values;
-    for (std::size_t i = 0; i < rest.size(); ++i)
-        rest[i] =
-            std::sqrt(weights_[i]) * (measured_[i] - fitted.constant - fitted.brightness * rest[i]);
-    return rest;
-}
-
-double PsfComparison::sum_of_squares(const Values& x) const {
-    double sum = 0;
-    for (const double rest : residuals(x)) sum += rest * rest;
-    return sum;
-}
 
 double PsfComparison::relative_residual(const Values& x) const {
     const Fitted fitted = fit(x, Values(measured_.size(), 1));
@@ -232,23 +221,23 @@ void check(const ConstImageView& measured, const PsfOptions& model, const Refine
 /// The grid of depths and indices, and the first values themselves.
 std::vector<Values> candidates(const PsfOptions& model, const RefineOptions& options,
                                const std::vector<Range>& ranges) {
-    constexpr int depths = 13, indices = 7;
+    const auto count_of = [&](PsfParameter parameter) {
+        if (parameter == PsfParameter::depth) return 13;
+        return parameter == PsfParameter::index && has_layers(model.model) ? 7 : 1;
+    };
     std::vector<Values> all{{}};
     Values first;
     for (std::size_t i = 0; i < options.parameters.size(); ++i) {
         const PsfParameter parameter = options.parameters[i];
         first.push_back(value_of(model, parameter));
-        const int count = parameter == PsfParameter::depth                              ? depths
-                          : parameter == PsfParameter::index && has_layers(model.model) ? indices
-                                                                                        : 1;
+        const int count = count_of(parameter);
         std::vector<Values> longer;
         for (const Values& x : all)
             for (int k = 0; k < count; ++k) {
                 longer.push_back(x);
-                longer.back().push_back(count == 1
-                                            ? first.back()
-                                            : ranges[i].low + k * (ranges[i].high - ranges[i].low) /
-                                                                  (count - 1));
+                const double step =
+                    count > 1 ? k * (ranges[i].high - ranges[i].low) / (count - 1) : 0;
+                longer.back().push_back(count > 1 ? ranges[i].low + step : first.back());
             }
         all = std::move(longer);
     }
@@ -267,7 +256,7 @@ bool is_reflected(const PsfOptions& model) {
            model.depth_um > model.wavelength_um;
 }
 
-/// Why a parameter of `model` is not determined, and the cure.
+/// Returns why a parameter of `model` is not determined, and the cure.
 const char* reason_for(PsfParameter parameter, const PsfOptions& model,
                        const RefineOptions& options) {
     const Objective& lens = model.objective;
@@ -300,31 +289,20 @@ void check_determined(const RefinedParameter& found, const PsfOptions& model,
 double subtract_background(BeadPsf& psf, const PsfOptions& model, const ExecutionContext& context) {
     PsfOptions sized = model;
     sized.size = psf.values.shape();
-    const Psf modeled = make_psf(sized, context);
-    const float* const m = modeled.values.elements<float>();
-    float* const p = psf.values.elements<float>();
-    const index_t count = element_count(sized.size);
-    double mm = 0, mp = 0, sm = 0, sp = 0;
-    for (index_t i = 0; i < count; ++i) {
-        const auto a = static_cast<double>(m[i]), b = static_cast<double>(p[i]);
-        mm += a * a;
-        mp += a * b;
-        sm += a;
-        sp += b;
-    }
-    const auto n = static_cast<double>(count);
-    const double brightness = (n * mp - sm * sp) / (n * mm - sm * sm);
-    const double constant = (sp - brightness * sm) / n;
+    const Values m = values_of(make_psf(sized, context).values.view());
+    const Values p = values_of(psf.values.view());
+    const BrightnessFit fit(m, p, Values(m.size(), 1));
+    const double brightness = fit.brightness(), constant = fit.constant(brightness);
     double rest = 0;
-    for (index_t i = 0; i < count; ++i)
-        rest += std::pow(
-            static_cast<double>(p[i]) - constant - brightness * static_cast<double>(m[i]), 2);
-    const double residual = std::sqrt(rest / (brightness * brightness * mm));
+    for (std::size_t i = 0; i < m.size(); ++i)
+        rest += std::pow(p[i] - constant - brightness * m[i], 2);
+    const double residual = std::sqrt(rest / (brightness * brightness * fit.mm));
     constexpr double trusted = 0.2;
     if (!(residual < trusted)) return residual;
-    const double left = sp - constant * n;
-    for (index_t i = 0; i < count; ++i)
-        p[i] = static_cast<float>((static_cast<double>(p[i]) - constant) / left);
+    const double left = fit.sp - constant * fit.s;
+    float* const values = psf.values.elements<float>();
+    for (std::size_t i = 0; i < p.size(); ++i)
+        values[i] = static_cast<float>((p[i] - constant) / left);
     psf.background += constant * psf.flux;
     for (Bead& bead : psf.beads) bead.flux *= left;
     psf.flux *= left;

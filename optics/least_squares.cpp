@@ -111,7 +111,7 @@ class Fit {
         }
     }
 
-    /// Of the equations for these parameters.
+    /// Matrix of the normal equations for these parameters.
     Matrix normal(const std::vector<std::size_t>& chosen) const {
         Matrix a(chosen.size(), Vector(chosen.size()));
         for (std::size_t i = 0; i < a.size(); ++i)
@@ -148,7 +148,7 @@ class Fit {
         return false;
     }
 
-    /// Of parameter i, whose diagonal element and row of the inverse these are.
+    /// Standard deviation of parameter i, from its diagonal element and its row of the inverse.
     double deviation(double diagonal, const Vector& row, std::size_t i) const {
         constexpr double alike = 1e-10;  // what others leave of its effect
         const auto count = static_cast<double>(r_.size());

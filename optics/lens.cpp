@@ -58,7 +58,7 @@ void fill_bessel(double x, int terms, index_t stride, double* row) {
     row[2 * stride] = x > 0 ? 2 * one / x - zero : 0.0;
 }
 
-// Of the Gaussian, in µm.
+// Standard deviations of the Gaussian model, in µm.
 struct Widths {
     double r, z;
 

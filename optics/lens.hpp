@@ -9,7 +9,7 @@
 
 namespace convolume::optics {
 
-/// What a pupil must resolve: the farther from axis and focus, the faster its phase turns.
+/// Region that a pupil must resolve: the farther from axis and focus, the faster its phase turns.
 struct Extent {
     double radius_um;
     double z_low_um;
@@ -58,7 +58,7 @@ class RadialProfile {
                   int threads, const ExecutionContext& context);
 
     index_t radii() const { return static_cast<index_t>(radii_um_.size()); }
-    /// How many doubles add_intensity() needs of scratch memory.
+    /// Doubles of scratch memory that add_intensity() needs.
     index_t scratch_elems() const { return index_t{2} * pupil_.terms() * pupil_.nodes(); }
     /// sum[i] += weight · h(radius i, z).
     void add_intensity(double z_um, double weight, double* scratch, double* sum) const;

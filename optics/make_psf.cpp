@@ -6,8 +6,10 @@
 
 #include "convolume/error.hpp"
 #include "core/thread_team.hpp"
-#include "optics/check.hpp"
+#include "core/threads.hpp"
 #include "optics/psf_light.hpp"
+#include "optics/psf_options.hpp"
+#include "optics/response.hpp"
 #include "optics/sampling.hpp"
 
 namespace convolume {
@@ -81,7 +83,7 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     optics::check_grid(options);
     const Shape3 size = options.size;
     const index_t middle = size.z / 2, height = size.y / 2 + 1, width = size.x / 2 + 1;
-    const int threads = optics::thread_count(options);
+    const int threads = thread_count(options.threads);
     Volume psf(size, PixelType::float32);
 
     const VoxelSize& voxel = options.voxel;

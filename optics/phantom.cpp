@@ -35,19 +35,99 @@ index_t steps_within(double radius, index_t fineness) {
     return static_cast<index_t>(radius * static_cast<double>(fineness));
 }
 
-/// The lattice of ellipsoids with half axes `radius`, in voxels, without their middle: an ellipsoid
-/// that is smaller by the factor `hollow`.
+/// The one thing phantoms are made of: ellipsoids with half axes `radius`, in voxels, without their
+/// middle, an ellipsoid that is smaller by the factor `hollow`. Each is a lattice of points that is
+/// anchored on its center and fits a whole number of times into a voxel; every point is shared out
+/// to the eight voxels around it as linear interpolation does. Hence the interior is exactly even
+/// (the triangles add up to 1 on such a lattice), and total and center of mass are exact at any
+/// position.
 class BodyLattice {
   public:
-    explicit BodyLattice(const Point& radius, double hollow = 0);
+    explicit BodyLattice(const Point& radius, double hollow)
+        : radius_(radius),
+          volume_(4.0 / 3 * std::numbers::pi * radius[0] * radius[1] * radius[2] *
+                  (1 - hollow * hollow * hollow)) {
+        // Some eight points across the smallest bodies, one a voxel in large ones, whose edges are
+        // smooth without more.
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            fineness_[axis] =
+                radius[axis] < 64
+                    ? std::clamp<index_t>(static_cast<index_t>(std::ceil(4 / radius[axis])), 2, 8)
+                    : 1;
+        layers_ = steps_within(radius[0], fineness_[0]);
+        for (index_t i = -layers_; i <= layers_; ++i) {
+            first_row_.push_back(rows_.size());
+            const double z = static_cast<double>(i) / static_cast<double>(fineness_[0]) / radius[0];
+            const double across = std::sqrt(std::max(0.0, 1 - z * z));
+            const index_t rows = steps_within(radius[1] * across, fineness_[1]);
+            for (index_t j = -rows; j <= rows; ++j) {
+                const double y =
+                    static_cast<double>(j) / static_cast<double>(fineness_[1]) / radius[1];
+                const double outside = 1 - z * z - y * y;
+                const double inside = hollow * hollow - z * z - y * y;
+                Row row{j,
+                        steps_within(radius[2] * std::sqrt(std::max(0.0, outside)), fineness_[2]),
+                        -1};
+                if (hollow > 0 && inside >= 0)
+                    row.hollow = steps_within(radius[2] * std::sqrt(inside), fineness_[2]);
+                rows_.push_back(row);
+                points_ += static_cast<double>(2 * (row.points - row.hollow) - (row.hollow < 0));
+            }
+        }
+        first_row_.push_back(rows_.size());
+        if (points_ > 0) return;
+        // So small that only the middle point is left.
+        rows_.front().hollow = -1;
+        points_ = 1;
+    }
 
-    double volume() const { return volume_; }  ///< in voxels
     const Point& radius() const { return radius_; }
 
     /// Adds an ellipsoid of `value` at `center` (in voxels) to rows [y_begin, y_end) of plane z:
     /// `rows` has `width` elements each.
     void add(const Point& center, double value, index_t z, index_t y_begin, index_t y_end,
-             index_t width, double* rows) const;
+             index_t width, double* rows) const {
+        const Point step{1 / static_cast<double>(fineness_[0]),
+                         1 / static_cast<double>(fineness_[1]),
+                         1 / static_cast<double>(fineness_[2])};
+        const double light = value * volume_ / points_;
+        const double plane = static_cast<double>(z);
+        const auto layer_at = [&](double position) {
+            return std::clamp((position - center[0]) / step[0], -1e9, 1e9);
+        };
+        const index_t first =
+            std::max(-layers_, static_cast<index_t>(std::ceil(layer_at(plane - 1))));
+        const index_t last =
+            std::min(layers_, static_cast<index_t>(std::floor(layer_at(plane + 1))));
+        for (index_t i = first; i <= last; ++i) {
+            const double share_z =
+                1 - std::abs(center[0] + static_cast<double>(i) * step[0] - plane);
+            if (share_z <= 0) continue;
+            const auto layer = static_cast<std::size_t>(i + layers_);
+            for (std::size_t r = first_row_[layer]; r < first_row_[layer + 1]; ++r) {
+                const double y = center[1] + static_cast<double>(rows_[r].y) * step[1];
+                const index_t upper = static_cast<index_t>(std::floor(y));
+                if (upper + 1 < y_begin || upper >= y_end) continue;
+                const double below = y - static_cast<double>(upper);
+                for (index_t k = 0; k < 2; ++k) {
+                    const index_t row = upper + k;
+                    if (row < y_begin || row >= y_end) continue;
+                    const double share = light * share_z * (k == 0 ? 1 - below : below);
+                    double* const target = rows + (row - y_begin) * width;
+                    for (index_t p = -rows_[r].points; p <= rows_[r].points; ++p) {
+                        if (std::abs(p) <= rows_[r].hollow) p = rows_[r].hollow + 1;
+                        if (p > rows_[r].points) break;
+                        const double x = center[2] + static_cast<double>(p) * step[2];
+                        const double left = std::floor(x);
+                        const index_t column = static_cast<index_t>(left);
+                        const double right = x - left;
+                        if (column >= 0 && column < width) target[column] += share * (1 - right);
+                        if (column >= -1 && column + 1 < width) target[column + 1] += share * right;
+                    }
+                }
+            }
+        }
+    }
 
   private:
     struct Row {
@@ -65,83 +145,7 @@ class BodyLattice {
     double points_ = 0;
 };
 
-BodyLattice::BodyLattice(const Point& radius, double hollow)
-    : radius_(radius),
-      volume_(4.0 / 3 * std::numbers::pi * radius[0] * radius[1] * radius[2] *
-              (1 - hollow * hollow * hollow)) {
-    // Some eight points across the smallest bodies, one a voxel in large ones, whose edges are
-    // smooth without more.
-    for (std::size_t axis = 0; axis < 3; ++axis)
-        fineness_[axis] =
-            radius[axis] < 64
-                ? std::clamp<index_t>(static_cast<index_t>(std::ceil(4 / radius[axis])), 2, 8)
-                : 1;
-    layers_ = steps_within(radius[0], fineness_[0]);
-    for (index_t i = -layers_; i <= layers_; ++i) {
-        first_row_.push_back(rows_.size());
-        const double z = static_cast<double>(i) / static_cast<double>(fineness_[0]) / radius[0];
-        const double across = std::sqrt(std::max(0.0, 1 - z * z));
-        const index_t rows = steps_within(radius[1] * across, fineness_[1]);
-        for (index_t j = -rows; j <= rows; ++j) {
-            const double y = static_cast<double>(j) / static_cast<double>(fineness_[1]) / radius[1];
-            const double outside = 1 - z * z - y * y;
-            const double inside = hollow * hollow - z * z - y * y;
-            Row row{j, steps_within(radius[2] * std::sqrt(std::max(0.0, outside)), fineness_[2]),
-                    -1};
-            if (hollow > 0 && inside >= 0)
-                row.hollow = steps_within(radius[2] * std::sqrt(inside), fineness_[2]);
-            rows_.push_back(row);
-            points_ += static_cast<double>(2 * (row.points - row.hollow) - (row.hollow < 0));
-        }
-    }
-    first_row_.push_back(rows_.size());
-    if (points_ > 0) return;
-    // So small that only the middle point is left.
-    rows_.front().hollow = -1;
-    points_ = 1;
-}
-
-void BodyLattice::add(const Point& center, double value, index_t z, index_t y_begin, index_t y_end,
-                      index_t width, double* rows) const {
-    const Point step{1 / static_cast<double>(fineness_[0]), 1 / static_cast<double>(fineness_[1]),
-                     1 / static_cast<double>(fineness_[2])};
-    const double light = value * volume_ / points_;
-    const double plane = static_cast<double>(z);
-    const auto layer_at = [&](double position) {
-        return std::clamp((position - center[0]) / step[0], -1e9, 1e9);
-    };
-    const index_t first = std::max(-layers_, static_cast<index_t>(std::ceil(layer_at(plane - 1))));
-    const index_t last = std::min(layers_, static_cast<index_t>(std::floor(layer_at(plane + 1))));
-    for (index_t i = first; i <= last; ++i) {
-        const double share_z = 1 - std::abs(center[0] + static_cast<double>(i) * step[0] - plane);
-        if (share_z <= 0) continue;
-        const auto layer = static_cast<std::size_t>(i + layers_);
-        for (std::size_t r = first_row_[layer]; r < first_row_[layer + 1]; ++r) {
-            const double y = center[1] + static_cast<double>(rows_[r].y) * step[1];
-            const index_t upper = static_cast<index_t>(std::floor(y));
-            if (upper + 1 < y_begin || upper >= y_end) continue;
-            const double below = y - static_cast<double>(upper);
-            for (index_t k = 0; k < 2; ++k) {
-                const index_t row = upper + k;
-                if (row < y_begin || row >= y_end) continue;
-                const double share = light * share_z * (k == 0 ? 1 - below : below);
-                double* const target = rows + (row - y_begin) * width;
-                for (index_t p = -rows_[r].points; p <= rows_[r].points; ++p) {
-                    if (std::abs(p) <= rows_[r].hollow) p = rows_[r].hollow + 1;
-                    if (p > rows_[r].points) break;
-                    const double x = center[2] + static_cast<double>(p) * step[2];
-                    const double left = std::floor(x);
-                    const index_t column = static_cast<index_t>(left);
-                    const double right = x - left;
-                    if (column >= 0 && column < width) target[column] += share * (1 - right);
-                    if (column >= -1 && column + 1 < width) target[column + 1] += share * right;
-                }
-            }
-        }
-    }
-}
-
-/// What planes [z_begin, z_end) of a phantom have a part of.
+/// The bodies that planes [z_begin, z_end) of a phantom have a part of.
 class Scene {
   public:
     Scene(const PhantomOptions& options, index_t z_begin, index_t z_end)
@@ -150,12 +154,61 @@ class Scene {
           z_end_(z_end),
           in_plane_(static_cast<std::size_t>(z_end - z_begin)) {}
 
-    void add(const optics::Bodies& bodies);
+    void add(const optics::Bodies& bodies) {
+        const auto in_voxels = [&](Point point) {
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                point[axis] /= options_.voxel[static_cast<int>(axis)];
+            return point;
+        };
+        const Point radius = in_voxels(bodies.radius_um);
+        const BodyLattice& lattice =
+            lattices_.try_emplace({radius, bodies.hollow}, radius, bodies.hollow).first->second;
+        for (const Point& center_um : bodies.centers_um) {
+            const Point center = in_voxels(center_um);
+            const index_t begin =
+                std::max(z_begin_, static_cast<index_t>(std::floor(center[0] - radius[0])));
+            const index_t end =
+                std::min(z_end_, static_cast<index_t>(std::ceil(center[0] + radius[0])) + 1);
+            if (begin >= end) continue;
+            for (index_t z = begin; z < end; ++z)
+                in_plane_[static_cast<std::size_t>(z - z_begin_)].push_back(bodies_.size());
+            bodies_.push_back({&lattice, center, bodies.value, bodies.textured});
+        }
+    }
 
     /// Draws rows [y_begin, y_end) of plane z into `planes`, which begin at z_begin. `scratch` has
     /// two elements for each voxel.
     void draw_band(index_t z, index_t y_begin, index_t y_end, double* scratch,
-                   const ImageView& planes) const;
+                   const ImageView& planes) const {
+        const index_t width = options_.shape.x;
+        const index_t band = (y_end - y_begin) * width;
+        double *const plain = scratch, *const textured = scratch + band;
+        std::fill_n(plain, band, 0.0);
+        bool has_texture = false;
+        for (const std::size_t number : in_plane_[static_cast<std::size_t>(z - z_begin_)]) {
+            const Body& body = bodies_[number];
+            const double reach = body.lattice->radius()[1] + 1;
+            if (body.center[1] + reach < static_cast<double>(y_begin) ||
+                body.center[1] - reach > static_cast<double>(y_end))
+                continue;
+            if (body.textured && !has_texture) std::fill_n(textured, band, 0.0);
+            has_texture = has_texture || body.textured;
+            body.lattice->add(body.center, body.value, z, y_begin, y_end, width,
+                              body.textured ? textured : plain);
+        }
+        const optics::PhantomTexture texture(options_.seed, options_.voxel);
+        for (index_t y = y_begin; y < y_end; ++y) {
+            const index_t begin = (y - y_begin) * width;
+            double* const row = plain + begin;
+            if (has_texture) {
+                texture.multiply_row(z, y, width, textured + begin);
+                for (index_t x = 0; x < width; ++x) row[x] += textured[begin + x];
+            }
+            float* const out = static_cast<float*>(planes.at(z - z_begin_, y, 0));
+            for (index_t x = 0; x < width; ++x)
+                out[x * planes.strides.x] = static_cast<float>(options_.background + row[x]);
+        }
+    }
 
   private:
     struct Body {  // lengths in voxels
@@ -171,60 +224,6 @@ class Scene {
     std::vector<Body> bodies_;
     std::vector<std::vector<std::size_t>> in_plane_;  // numbers of bodies
 };
-
-void Scene::add(const optics::Bodies& bodies) {
-    const auto in_voxels = [&](Point point) {
-        for (std::size_t axis = 0; axis < 3; ++axis)
-            point[axis] /= options_.voxel[static_cast<int>(axis)];
-        return point;
-    };
-    const Point radius = in_voxels(bodies.radius_um);
-    const BodyLattice& lattice =
-        lattices_.try_emplace({radius, bodies.hollow}, radius, bodies.hollow).first->second;
-    for (const Point& center_um : bodies.centers_um) {
-        const Point center = in_voxels(center_um);
-        const index_t begin =
-            std::max(z_begin_, static_cast<index_t>(std::floor(center[0] - radius[0])));
-        const index_t end =
-            std::min(z_end_, static_cast<index_t>(std::ceil(center[0] + radius[0])) + 1);
-        if (begin >= end) continue;
-        for (index_t z = begin; z < end; ++z)
-            in_plane_[static_cast<std::size_t>(z - z_begin_)].push_back(bodies_.size());
-        bodies_.push_back({&lattice, center, bodies.value, bodies.textured});
-    }
-}
-
-void Scene::draw_band(index_t z, index_t y_begin, index_t y_end, double* scratch,
-                      const ImageView& planes) const {
-    const index_t width = options_.shape.x;
-    const index_t band = (y_end - y_begin) * width;
-    double *const plain = scratch, *const textured = scratch + band;
-    std::fill_n(plain, band, 0.0);
-    bool has_texture = false;
-    for (const std::size_t number : in_plane_[static_cast<std::size_t>(z - z_begin_)]) {
-        const Body& body = bodies_[number];
-        const double reach = body.lattice->radius()[1] + 1;
-        if (body.center[1] + reach < static_cast<double>(y_begin) ||
-            body.center[1] - reach > static_cast<double>(y_end))
-            continue;
-        if (body.textured && !has_texture) std::fill_n(textured, band, 0.0);
-        has_texture = has_texture || body.textured;
-        body.lattice->add(body.center, body.value, z, y_begin, y_end, width,
-                          body.textured ? textured : plain);
-    }
-    const optics::PhantomTexture texture(options_.seed, options_.voxel);
-    for (index_t y = y_begin; y < y_end; ++y) {
-        const index_t begin = (y - y_begin) * width;
-        double* const row = plain + begin;
-        if (has_texture) {
-            texture.multiply_row(z, y, width, textured + begin);
-            for (index_t x = 0; x < width; ++x) row[x] += textured[begin + x];
-        }
-        float* const out = static_cast<float*>(planes.at(z - z_begin_, y, 0));
-        for (index_t x = 0; x < width; ++x)
-            out[x * planes.strides.x] = static_cast<float>(options_.background + row[x]);
-    }
-}
 
 }  // namespace
 

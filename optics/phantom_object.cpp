@@ -19,7 +19,7 @@ constexpr double shell_um = 0.3;      // thickness
 constexpr double filament_um = 20;    // length
 constexpr double path_step_um = 0.2;  // between random bends
 
-// What objects of a kind are like where the options do not say.
+// Defaults of a kind of objects.
 struct KindFacts {
     double per_1000_um3;
     double radius_um;
@@ -198,7 +198,7 @@ PhantomObject place_object(const PhantomOptions& options, index_t number) {
         const int axis = static_cast<int>(i);
         const double voxel_um = options.voxel[axis], extent = extent_um(options, axis);
         const double height = object.kind == PhantomKind::cells && axis == 0 ? flatness : 1;
-        // Whole, with its soft edge, where there is room.
+        // The object is whole, with its soft edge, if there is room.
         const double margin = std::min(object.radius_um * height + voxel_um, extent / 2);
         object.center_um[i] = draws.uniform(margin, extent - margin) - voxel_um / 2;
     }

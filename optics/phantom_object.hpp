@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where a phantom's objects are, what bodies they are made of, and the texture of cells: functions
-// of the options and of an object's number or a place alone.
+// Places of a phantom's objects, the bodies that they are made of, and the texture of cells:
+// functions of the options and of an object's number or a place alone.
 
 #include <array>
 #include <cstdint>
@@ -18,7 +18,7 @@ using Point = std::array<double, 3>;  // z, y, x
 /// Throws InvalidArgument.
 void check_phantom(const PhantomOptions& options);
 
-/// As asked, or what suits kind and volume.
+/// The number that was requested, or one that suits kind and volume.
 index_t object_count(const PhantomOptions& options);
 
 /// The object of that number.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "convolume/psf.hpp"
-#include "optics/check.hpp"
 #include "optics/psf_light.hpp"
+#include "optics/psf_options.hpp"
 
 namespace convolume {
 
@@ -16,7 +16,7 @@ struct Fall {
     double at_um;  // between them, linearly
 };
 
-// Where the plane of `z_um` first falls to `level` between two radii.
+// Finds the first radius between two at which the plane of `z_um` falls to `level`.
 Fall find_fall(const PsfOptions& options, double z_um, double level, double low_um, double high_um,
                const ExecutionContext& context) {
     constexpr std::size_t steps = 200;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/thread_team.hpp"
+#include "optics/lens.hpp"
+#include "optics/psf_options.hpp"
 
 namespace convolume::optics {
 
@@ -20,7 +22,7 @@ double cut_angle(double half, double radius) {
     return radius > half ? std::acos(half / radius) : 0;
 }
 
-// Where geometrical optics ends and the fringes around it have faded.
+// Radius at which geometrical optics ends and the fringes around it have faded.
 double farthest_light_um(const PsfOptions& options, const std::vector<double>& z_um) {
     double farthest = 0;
     for (const double z : z_um) farthest = std::max(farthest, ray_radius_um(options, z, 0.99));
@@ -31,13 +33,6 @@ double farthest_light_um(const PsfOptions& options, const std::vector<double>& z
 }
 
 }  // namespace
-
-double depth_of_field_um(const PsfOptions& options) {
-    const Objective& lens = options.objective;
-    const double wavelength =
-        std::min(options.wavelength_um, options.excitation_um.value_or(options.wavelength_um));
-    return wavelength * lens.ni / (lens.na * lens.na);
-}
 
 AxisIntensity::AxisIntensity(const PsfOptions& options, double center_um, double reach_um,
                              const ExecutionContext& context)
@@ -122,8 +117,8 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
     const double reach = summed ? std::max(radius_um, farthest_light_um(options, z_um)) : radius_um;
     const RadialGrid grid(intensity_band(options), reach, step_rad);
     const auto [low, high] = std::minmax_element(z_um.begin(), z_um.end());
-    const Extent extent{grid.step_um() * static_cast<double>(grid.count()), *low, *high};
-    const Response response(options, extent, grid.radii(), threads, context, emission_step_rad);
+    const Response response(options, {grid.end_um(), *low, *high}, grid.radii(), threads, context,
+                            emission_step_rad);
     const auto scratch_elems = static_cast<std::size_t>(response.scratch_elems());
     const auto count = static_cast<std::size_t>(grid.count());
     std::vector<PlaneLight> planes(z_um.size());

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where the light of a PSF is: on its axis, and in planes of constant z.
+// Light of a PSF on its axis, and in planes of constant z.
 
 #include <vector>
 
 #include "optics/response.hpp"
 
 namespace convolume::optics {
-
-/// nᵢ λ/NA² of the shortest wavelength: peaks on the axis are as wide at least.
-double depth_of_field_um(const PsfOptions& options);
 
 /// Intensity on the axis at any z up to `reach_um` from `center_um`.
 class AxisIntensity {

@@ -26,6 +26,20 @@ constexpr std::array<std::pair<Modality, const char*>, 5> modalities{
 constexpr std::array<std::pair<PsfParameter, const char*>, 3> parameters{
     {{PsfParameter::na, "na"}, {PsfParameter::index, "index"}, {PsfParameter::depth, "depth"}}};
 
+template <class Names, class Value>
+const char* name_in(const Names& names, Value value) {
+    for (const auto& [known, name] : names)
+        if (known == value) return name;
+    throw InternalError("an option of a PSF outside its enumeration");
+}
+
+template <class Names>
+auto value_in(const Names& names, std::string_view text, const char* choices, const char* cure) {
+    for (const auto& [value, name] : names)
+        if (text == name) return value;
+    throw InvalidArgument(message(choices, ", not \"", text, "\"; ", cure));
+}
+
 }  // namespace
 
 bool has_layers(PsfModel model) {
@@ -33,46 +47,31 @@ bool has_layers(PsfModel model) {
 }
 
 const char* to_string(PsfModel model) {
-    for (const auto& [value, name] : models)
-        if (value == model) return name;
-    throw InternalError("a PSF model outside its enumeration");
+    return name_in(models, model);
 }
 
 const char* to_string(Modality modality) {
-    for (const auto& [value, name] : modalities)
-        if (value == modality) return name;
-    throw InternalError("a modality outside its enumeration");
+    return name_in(modalities, modality);
 }
 
 const char* to_string(PsfParameter parameter) {
-    for (const auto& [value, name] : parameters)
-        if (value == parameter) return name;
-    throw InternalError("a PSF parameter outside its enumeration");
+    return name_in(parameters, parameter);
 }
 
 PsfModel parse_psf_model(std::string_view text) {
-    for (const auto& [value, name] : models)
-        if (text == name) return value;
-    throw InvalidArgument(
-        message("PSF models are gaussian, born-wolf, gibson-lanni and vectorial, "
-                "not \"",
-                text, "\"; choose one of these"));
+    return value_in(models, text, "PSF models are gaussian, born-wolf, gibson-lanni and vectorial",
+                    "choose one of these");
 }
 
 Modality parse_modality(std::string_view text) {
-    for (const auto& [value, name] : modalities)
-        if (text == name) return value;
-    throw InvalidArgument(
-        message("modalities are widefield, confocal, light-sheet, two-photon and spinning-disc, "
-                "not \"",
-                text, "\"; choose one of these"));
+    return value_in(modalities, text,
+                    "modalities are widefield, confocal, light-sheet, two-photon and spinning-disc",
+                    "choose one of these");
 }
 
 PsfParameter parse_psf_parameter(std::string_view text) {
-    for (const auto& [value, name] : parameters)
-        if (text == name) return value;
-    throw InvalidArgument(message("parameters to refine are na, index and depth, not \"", text,
-                                  "\"; choose among these"));
+    return value_in(parameters, text, "parameters to refine are na, index and depth",
+                    "choose among these");
 }
 
 }  // namespace convolume

@@ -6,8 +6,10 @@
 
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
-#include "optics/check.hpp"
+#include "core/threads.hpp"
+#include "optics/lens.hpp"
 #include "optics/psf_light.hpp"
+#include "optics/psf_options.hpp"
 
 namespace convolume {
 
@@ -34,9 +36,9 @@ Shape3 shape_of(const PsfOptions& options, double share, double half_depth_um, d
 }
 
 // The radius that holds `share` of the light of planes up to `half_depth_um` from the center;
-// `most_um` where it is more. `check` refuses a radius that is too large.
+// `most_um` where it is more. `check_radius` refuses one that is too large.
 double radius_of(const PsfOptions& options, double center_um, double half_depth_um, double share,
-                 double most_um, const std::function<void(double)>& check,
+                 double most_um, const std::function<void(double)>& check_radius,
                  const ExecutionContext& context) {
     // Light widens with the distance from the focus, unevenly only near it.
     constexpr int planes = 8;
@@ -47,11 +49,11 @@ double radius_of(const PsfOptions& options, double center_um, double half_depth_
         for (const double z : zs) reach = std::max(reach, optics::ray_radius_um(options, z, share));
     for (;; reach *= 2) {
         reach = std::min(reach, most_um);
-        check(reach / 2);
+        check_radius(reach / 2);
         double radius = 0;
         bool all = true;
         for (const optics::PlaneLight& plane :
-             optics::plane_light(options, zs, reach, optics::thread_count(options), context)) {
+             optics::plane_light(options, zs, reach, thread_count(options.threads), context)) {
             const double found = plane.radius_of(share);
             all = all && found >= 0;
             radius = std::max(radius, found);
@@ -67,7 +69,7 @@ double lit_half_depth_um(const PsfOptions& options, double center_um, double lea
                          double most_um, const ExecutionContext& context) {
     constexpr double little = 0.05;  // of the middle plane's
     const auto light = [&](double z_um) {
-        return optics::plane_light(options, {z_um}, 0, optics::thread_count(options), context)[0]
+        return optics::plane_light(options, {z_um}, 0, thread_count(options.threads), context)[0]
             .total;
     };
     const double middle = light(center_um);
@@ -78,7 +80,9 @@ double lit_half_depth_um(const PsfOptions& options, double center_um, double lea
     return std::min(half, most_um);
 }
 
-void check_share(double share) {
+void check_request(const PsfOptions& options, double share) {
+    optics::check_lens(options);
+    optics::check_grid(options);
     if (!(share > 0 && share < 1))
         throw InvalidArgument(message("a share of ", share,
                                       " of the light is not possible: give more than 0 and less "
@@ -92,9 +96,7 @@ double center_of(const PsfOptions& options, const ExecutionContext& context) {
 }  // namespace
 
 Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionContext& context) {
-    optics::check_lens(options);
-    optics::check_grid(options);
-    check_share(share);
+    check_request(options, share);
     const double center = center_of(options, context);
     const double half_depth = optics::half_depth_for(options, center, share, context);
     const double radius = radius_of(
@@ -106,9 +108,7 @@ Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionCont
 
 Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image, double share,
                           const ExecutionContext& context) {
-    optics::check_lens(options);
-    optics::check_grid(options);
-    check_share(share);
+    check_request(options, share);
     Shape3 most;  // farther samples meet no pixel
     for (int axis = 0; axis < 3; ++axis) {
         if (image[axis] < 1 || image[axis] > std::numeric_limits<index_t>::max() / 2)

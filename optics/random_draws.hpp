@@ -2,7 +2,7 @@
 #pragma once
 // Random numbers that depend on seed, purpose and position alone: the generator is a function of a
 // counter (Philox4x32-10: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2,
-// 3, SC'11), so that no order of work changes what anybody draws.
+// 3, SC'11), so that the numbers do not depend on the order of work.
 
 #include <Random123/philox.h>
 
@@ -10,7 +10,7 @@
 
 namespace convolume::optics {
 
-/// What numbers are drawn for: every purpose has its own, at the same seed and position.
+/// Purpose of the numbers: each has its own, at the same seed and position.
 enum class Purpose : std::uint32_t { photons = 1, read_noise, placement, path, texture };
 
 /// The numbers of one position, one after another.

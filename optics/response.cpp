@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "core/thread_team.hpp"
-#include "optics/check.hpp"
-#include "optics/sampling.hpp"
 
 namespace convolume {
 
@@ -70,7 +68,7 @@ double disc_spectrum(double k_radius) {
     return k_radius > 0 ? 2 * ::j1(k_radius) / k_radius : 1;
 }
 
-/// How many vectors of the square lattice Z² have each length: keys are squares of lengths.
+/// Counts the vectors of the square lattice Z² of each length; keys are squares of lengths.
 std::map<index_t, index_t> lattice_shells(double farthest) {
     const auto most = static_cast<index_t>(farthest);
     std::map<index_t, index_t> shells;
@@ -148,10 +146,6 @@ void Pinhole::apply(const double* profile, double* means) const {
     }
 }
 
-double lattice_steps(double spacing_um, double band_per_um) {
-    return spacing_um * band_per_um / (2 * std::numbers::pi);
-}
-
 PinholeArray::PinholeArray(const DiscPattern& pattern, double band_per_um,
                            const std::vector<double>& radii_um, int threads,
                            const ExecutionContext& context)
@@ -211,44 +205,16 @@ void PinholeArray::apply(const double* h, double energy, double* scratch, double
     }
 }
 
-double lens_band(const PsfOptions& options, double wavelength_um) {
-    return 4 * std::numbers::pi * options.objective.na / wavelength_um;
-}
-
-double intensity_band(const PsfOptions& options) {
-    if (options.modality == Modality::two_photon)
-        return 2 * lens_band(options, *options.excitation_um);
-    double band = lens_band(options, options.wavelength_um);
-    if (options.modality == Modality::confocal || options.modality == Modality::spinning_disc)
-        band += lens_band(options, *options.excitation_um);
-    return band;
-}
-
-bool is_product(Modality modality) {
-    return modality == Modality::confocal || modality == Modality::two_photon ||
-           modality == Modality::spinning_disc;
-}
-
-DiscPattern disc_pattern(const PsfOptions& options) {
-    const double magnification = options.disc_magnification.value_or(1);
-    return {*options.disc_pinhole_um / 2 / magnification, *options.disc_spacing_um / magnification};
-}
-
-double pinhole_radius_um(const PsfOptions& options) {
-    return options.pinhole_au.value_or(1) * 0.61 * options.wavelength_um / options.objective.na;
-}
-
 Response::Response(const PsfOptions& options, const Extent& extent, std::vector<double> radii_um,
                    int threads, const ExecutionContext& context, double step_rad)
     : radii_(static_cast<index_t>(radii_um.size())) {
     if (options.modality == Modality::confocal) {
         Extent wider = extent;
         wider.radius_um += pinhole_radius_um(options);
-        emission_grid_.emplace(lens_band(options, options.wavelength_um), wider.radius_um,
-                               step_rad);
-        wider.radius_um = emission_grid_->step_um() * static_cast<double>(emission_grid_->count());
-        pinhole_.emplace(pinhole_radius_um(options), *emission_grid_, radii_um, threads, context);
-        emission_.emplace(options, wider, emission_grid_->radii(), threads, context);
+        const RadialGrid grid(lens_band(options, options.wavelength_um), wider.radius_um, step_rad);
+        wider.radius_um = grid.end_um();
+        pinhole_.emplace(pinhole_radius_um(options), grid, radii_um, threads, context);
+        emission_.emplace(options, wider, grid.radii(), threads, context);
         excitation_.emplace(excitation_of(options), extent, std::move(radii_um), threads, context);
         return;
     }
@@ -256,7 +222,7 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
         array_.emplace(disc_pattern(options), lens_band(options, *options.excitation_um), radii_um,
                        threads, context);
         Extent lit = extent;
-        lit.radius_um = array_->grid().step_um() * static_cast<double>(array_->grid().count());
+        lit.radius_um = array_->grid().end_um();
         excitation_.emplace(excitation_of(options), lit, array_->grid().radii(), threads, context);
     }
     squared_ = options.modality == Modality::two_photon;
@@ -269,12 +235,9 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
 }
 
 index_t Response::scratch_elems() const {
-    if (array_)
-        return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) +
-               excitation_->radii() + array_->scratch_elems() + 2 * radii_;
-    if (!pinhole_) return emission_->scratch_elems() + (squared_ ? radii_ : 0);
-    return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) + emission_->radii() +
-           2 * radii_;
+    if (!excitation_) return emission_->scratch_elems() + (squared_ ? radii_ : 0);
+    return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) + spread().radii() +
+           2 * radii_ + (array_ ? array_->scratch_elems() : 0);
 }
 
 double Response::sheet(double z_um) const {
@@ -295,32 +258,22 @@ void Response::add_intensity(double z_um, double weight, double* scratch, double
         for (index_t i = 0; i < radii_; ++i) sum[i] += weight * once[i] * once[i];
         return;
     }
-    if (array_) return add_through_array(z_um, weight, scratch, sum);
-    if (!pinhole_) return emission_->add_intensity(z_um, weight * sheet(z_um), scratch, sum);
-    double* const emitted = scratch;
-    double* const detected = emitted + emission_->radii();
-    double* const excited = detected + radii_;
-    double* const inner = excited + radii_;
-    std::fill_n(emitted, emission_->radii(), 0.0);
-    emission_->add_intensity(z_um, 1, inner, emitted);
-    pinhole_->apply(emitted, detected);
-    std::fill_n(excited, radii_, 0.0);
-    excitation_->add_intensity(z_um, 1, inner, excited);
-    for (index_t i = 0; i < radii_; ++i) sum[i] += weight * excited[i] * detected[i];
-}
-
-void Response::add_through_array(double z_um, double weight, double* scratch, double* sum) const {
-    double* const lit = scratch;
-    double* const through = lit + excitation_->radii();
-    double* const emitted = through + radii_;
-    double* const spectrum = emitted + radii_;
-    double* const inner = spectrum + array_->scratch_elems();
-    std::fill_n(lit, excitation_->radii(), 0.0);
-    excitation_->add_intensity(z_um, 1, inner, lit);
-    array_->apply(lit, excitation_->plane_energy(z_um), spectrum, through);
-    std::fill_n(emitted, radii_, 0.0);
-    emission_->add_intensity(z_um, 1, inner, emitted);
-    for (index_t i = 0; i < radii_; ++i) sum[i] += weight * emitted[i] * through[i];
+    if (!excitation_) return emission_->add_intensity(z_um, weight * sheet(z_um), scratch, sum);
+    const RadialProfile& other = array_ ? *emission_ : *excitation_;
+    double* const before = scratch;
+    double* const through = before + spread().radii();
+    double* const beside = through + radii_;
+    double* const spectrum = beside + radii_;
+    double* const inner = spectrum + (array_ ? array_->scratch_elems() : 0);
+    std::fill_n(before, spread().radii(), 0.0);
+    spread().add_intensity(z_um, 1, inner, before);
+    if (array_)
+        array_->apply(before, excitation_->plane_energy(z_um), spectrum, through);
+    else
+        pinhole_->apply(before, through);
+    std::fill_n(beside, radii_, 0.0);
+    other.add_intensity(z_um, 1, inner, beside);
+    for (index_t i = 0; i < radii_; ++i) sum[i] += weight * beside[i] * through[i];
 }
 
 }  // namespace optics

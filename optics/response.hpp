@@ -7,6 +7,7 @@
 
 #include "convolume/execution.hpp"
 #include "optics/lens.hpp"
+#include "optics/psf_options.hpp"
 #include "optics/sampling.hpp"
 
 namespace convolume::optics {
@@ -32,14 +33,8 @@ class Pinhole {
     std::vector<double> weights_;
 };
 
-/// Pinholes of `radius_um` on a square lattice of `spacing_um`, both in the sample.
-struct DiscPattern {
-    double radius_um;
-    double spacing_um;
-};
-
-/// Of excitation h(r) behind one point of the disc: what source and camera point get while the disc
-/// goes by, as far as r is the distance between them,
+/// Light of excitation h(r) that goes to the sample through one pinhole and to the camera through
+/// the same one or another, at a distance r between source and camera point while the disc goes by:
 ///
 ///     Σ_M (h ⊗ d ⊗ d)(r − M)
 ///
@@ -53,9 +48,9 @@ class PinholeArray {
     PinholeArray(const DiscPattern& pattern, double band_per_um,
                  const std::vector<double>& radii_um, int threads, const ExecutionContext& context);
 
-    /// Where h is to be given.
+    /// Radii at which h is to be given.
     const RadialGrid& grid() const { return grid_; }
-    /// How many doubles apply() needs of scratch memory.
+    /// Doubles of scratch memory that apply() needs.
     index_t scratch_elems() const { return static_cast<index_t>(weights_.size()); }
     /// results[i] is the sum at radius i, for h on grid() and its integral over the plane.
     void apply(const double* h, double energy, double* scratch, double* results) const;
@@ -64,29 +59,10 @@ class PinholeArray {
     RadialGrid grid_;
     index_t radii_;
     double cell_um2_;
-    std::vector<double> weights_;    // of each length of K: how often it occurs, times d̂²
+    std::vector<double> weights_;    // of each length of K: its number of vectors, times d̂²
     std::vector<double> analysis_;   // [length of K][point of grid]
     std::vector<double> synthesis_;  // [radius][length of K]
 };
-
-/// Vectors of the reciprocal lattice along an axis that lie within the band.
-double lattice_steps(double spacing_um, double band_per_um);
-
-/// Angular frequencies, in radians per µm across the axis, that intensities of `options` do not
-/// exceed: twice those of fields, and products add theirs.
-double intensity_band(const PsfOptions& options);
-
-/// Whether intensities are a product of those of two lenses, or of one with itself.
-bool is_product(Modality modality);
-
-/// The pinhole's radius in the sample.
-double pinhole_radius_um(const PsfOptions& options);
-
-/// The pinholes of a spinning disc, in the sample.
-DiscPattern disc_pattern(const PsfOptions& options);
-
-/// Of one lens at a wavelength.
-double lens_band(const PsfOptions& options, double wavelength_um);
 
 /// Intensities of any modality at fixed radii, for one z after another.
 class Response {
@@ -96,7 +72,7 @@ class Response {
              int threads, const ExecutionContext& context, double step_rad = RadialGrid::fine);
 
     index_t radii() const { return radii_; }
-    /// How many doubles add_intensity() needs of scratch memory.
+    /// Doubles of scratch memory that add_intensity() needs.
     index_t scratch_elems() const;
     /// sum[i] += weight · intensity(radius i, z).
     void add_intensity(double z_um, double weight, double* scratch, double* sum) const;
@@ -105,14 +81,14 @@ class Response {
 
   private:
     double sheet(double z_um) const;
-    void add_through_array(double z_um, double weight, double* scratch, double* sum) const;
+    /// The profile whose light goes through pinholes, on a grid of its own.
+    const RadialProfile& spread() const { return array_ ? *excitation_ : *emission_; }
 
     index_t radii_;
-    std::optional<RadialGrid> emission_grid_;  // confocal only, as the two that follow
-    std::optional<Pinhole> pinhole_;
-    std::optional<PinholeArray> array_;  // spinning disc only
-    std::optional<RadialProfile> excitation_;
-    std::optional<RadialProfile> emission_;  // two-photon: excitation, squared
+    std::optional<Pinhole> pinhole_;           // confocal only
+    std::optional<PinholeArray> array_;        // spinning disc only
+    std::optional<RadialProfile> excitation_;  // with one of these
+    std::optional<RadialProfile> emission_;    // two-photon: excitation, squared
     bool squared_ = false;
     double sheet_fwhm_um_ = 0;  // 0: none
     double sheet_z_um_ = 0;

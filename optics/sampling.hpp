@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where functions are sampled: Gauss–Legendre quadrature, and radii at equal steps.
+// Points at which functions are sampled: Gauss–Legendre quadrature, and radii at equal steps.
 
 #include <array>
 #include <cmath>
@@ -32,6 +32,7 @@ class RadialGrid {
 
     double step_um() const { return step_um_; }
     index_t count() const { return count_; }
+    double end_um() const { return step_um_ * static_cast<double>(count_); }
     std::vector<double> radii() const {
         std::vector<double> radii(static_cast<std::size_t>(count_));
         for (std::size_t i = 0; i < radii.size(); ++i) radii[i] = step_um_ * static_cast<double>(i);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optics/check.hpp"
+#include "optics/psf_options.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "convolume/error.hpp"
 #include "core/threads.hpp"
-#include "optics/response.hpp"
 
 namespace convolume::optics {
 
 namespace {
 
-constexpr double farthest_um = 1e4;  // beyond it lies a mistaken unit, not a microscope
+constexpr double farthest_um = 1e4;  // longer ones are a mistaken unit
 
 void check_range(const char* what, double value_um, double lowest, double highest) {
     if (!(value_um >= lowest && value_um <= highest))
@@ -26,7 +26,7 @@ void check_length(const char* what, double value_um) {
 
 constexpr double least_na = 1e-3;  // lower ones have no focus that could be found
 
-// Voxels so coarse are a mistaken unit, or a camera's pixels before magnification.
+// Coarser voxels are a mistaken unit, or a camera's pixels before magnification.
 constexpr double coarsest_nyquist = 50;
 
 void check_voxel(const PsfOptions& options, int axis) {
@@ -57,7 +57,7 @@ void refuse_unused(const std::optional<double>& value, const char* what, const c
                                       modality, ": leave it out or choose another modality"));
 }
 
-// Beyond so many waves to a spacing, neighbors play no part near the focus, and tables grow.
+// Most waves to a spacing: beyond, neighbors play no part near the focus, and tables grow.
 constexpr double most_lattice_steps = 60;
 
 void check_disc(const PsfOptions& options) {
@@ -148,6 +148,44 @@ void check_lens(const PsfOptions& options) {
     check_length("the design's thickness of the cover glass", lens.tg0_um);
 }
 
+double depth_of_field_um(const PsfOptions& options) {
+    const Objective& lens = options.objective;
+    const double wavelength =
+        std::min(options.wavelength_um, options.excitation_um.value_or(options.wavelength_um));
+    return wavelength * lens.ni / (lens.na * lens.na);
+}
+
+double lens_band(const PsfOptions& options, double wavelength_um) {
+    return 4 * std::numbers::pi * options.objective.na / wavelength_um;
+}
+
+double intensity_band(const PsfOptions& options) {
+    if (options.modality == Modality::two_photon)
+        return 2 * lens_band(options, *options.excitation_um);
+    double band = lens_band(options, options.wavelength_um);
+    if (options.modality == Modality::confocal || options.modality == Modality::spinning_disc)
+        band += lens_band(options, *options.excitation_um);
+    return band;
+}
+
+bool is_product(Modality modality) {
+    return modality == Modality::confocal || modality == Modality::two_photon ||
+           modality == Modality::spinning_disc;
+}
+
+DiscPattern disc_pattern(const PsfOptions& options) {
+    const double magnification = options.disc_magnification.value_or(1);
+    return {*options.disc_pinhole_um / 2 / magnification, *options.disc_spacing_um / magnification};
+}
+
+double pinhole_radius_um(const PsfOptions& options) {
+    return options.pinhole_au.value_or(1) * 0.61 * options.wavelength_um / options.objective.na;
+}
+
+double lattice_steps(double spacing_um, double band_per_um) {
+    return spacing_um * band_per_um / (2 * std::numbers::pi);
+}
+
 double nyquist_um(const PsfOptions& options, int axis) {
     const Objective& lens = options.objective;
     double waves = 1 / options.wavelength_um;
@@ -161,10 +199,6 @@ double nyquist_um(const PsfOptions& options, int axis) {
         cutoff += std::sqrt(4 * std::numbers::ln2 * std::log(100.0)) /
                   (std::numbers::pi * *options.sheet_fwhm_um);
     return 1 / (2 * cutoff);
-}
-
-int thread_count(const PsfOptions& options) {
-    return convolume::thread_count(options.threads);
 }
 
 void check_points(double z_um, const std::vector<double>& radii_um) {
