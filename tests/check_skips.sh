@@ -20,14 +20,14 @@ expect() {
 }
 
 expect 0 "" "[passing]"
-expect 77 "SKIPPED: skipped: there is no device 5" "[skipped]"
-expect 77 "2 of 2 test cases skipped" "[skipped],[sections]"
-expect 0 "SKIPPED: skipped: there is no device 5" "[skipped],[passing]"
-expect 0 "1 of 2 test cases skipped" "[sections],[passing]"
+expect 77 "SKIPPED: 1 of 1 test cases: there is no device 5" "[skipped]"
+expect 77 "SKIPPED: 1 of 2 test cases: nor is there a second one" "[skipped],[sections]"
+expect 0 "SKIPPED: 1 of 2 test cases: there is no device 5" "[skipped],[passing]"
+expect 0 "SKIPPED: 1 of 2 test cases: nor is there a second one" "[sections],[passing]"
 expect 1 "failing 77 times" "[failing]"
 expect 1 "failing four times" "[failing4]"
-expect 1 "1 of 2 test cases skipped" "[failing],[skipped]"
+expect 1 "SKIPPED: 1 of 2 test cases" "[failing],[skipped]"
 expect 1 "" --no-such-option
 export CONVOLUME_SKIPS=fail
 expect 0 "" "[passing]"
-expect 1 "2 of 3 test cases skipped, which is a failure here" "[passing],[skipped],[sections]"
+expect 1 "Skipped test cases are failures" "[passing],[skipped],[sections]"

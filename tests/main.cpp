@@ -6,6 +6,7 @@
 #define CATCH_CONFIG_RUNNER
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,8 +16,9 @@
 namespace {
 
 struct Progress {
-    std::string test_case;          // the current one
-    std::set<std::string> skipped;  // also cases of which some sections ran
+    std::string test_case;                                 // the current one
+    std::set<std::string> skipped;                         // also cases of which some sections ran
+    std::map<std::string, std::set<std::string>> reasons;  // and the cases of each
     std::size_t cases = 0, failed = 0;
 };
 
@@ -27,7 +29,7 @@ Progress& progress() {
 
 void add_skip(const std::string& reason) {
     progress().skipped.insert(progress().test_case);
-    std::cerr << "SKIPPED: " << progress().test_case << ": " << reason << std::endl;
+    progress().reasons[reason].insert(progress().test_case);
 }
 
 #if __has_include(<catch2/catch_all.hpp>)
@@ -66,11 +68,15 @@ void convolume::testing::note_skip(const std::string& reason) {
 int main(int argc, char* argv[]) {
     const int code = Catch::Session().run(argc, argv);
     const std::size_t skipped = progress().skipped.size();
+    for (const auto& [reason, cases] : progress().reasons) {
+        std::cerr << "SKIPPED: " << cases.size() << " of " << progress().cases
+                  << " test cases: " << reason << '\n';
+        for (const std::string& name : cases) std::cerr << "    " << name << '\n';
+    }
     const char* const skips = std::getenv("CONVOLUME_SKIPS");
     const bool fails_if_skipped = skips != nullptr && std::string_view(skips) == "fail";
-    if (skipped > 0)
-        std::cerr << skipped << " of " << progress().cases << " test cases skipped"
-                  << (fails_if_skipped ? ", which is a failure here\n" : "\n");
+    if (skipped > 0 && fails_if_skipped)
+        std::cerr << "Skipped test cases are failures: CONVOLUME_SKIPS is fail\n";
     if (skipped > 0 && progress().failed == 0) {
         if (fails_if_skipped) return 1;
         if (skipped == progress().cases) return 77;
