@@ -265,16 +265,13 @@ Values shifted_box(const ConstImageView& stack, const std::array<double, 3>& cen
     return box;
 }
 
-struct Core {
+struct BoxGeometry {
     Shape3 size;
-    index_t offset(index_t z, index_t y, index_t x) const { return (z * size.y + y) * size.x + x; }
-    index_t middle() const { return offset(size.z / 2, size.y / 2, size.x / 2); }
     index_t stride(int axis) const { return axis == 0 ? size.y * size.x : axis == 1 ? size.x : 1; }
+    const double* middle(const Values& box) const {
+        return box.data() + size.z / 2 * stride(0) + size.y / 2 * stride(1) + size.x / 2;
+    }
 };
-
-double at(const Values& values, index_t i) {
-    return values[static_cast<std::size_t>(i)];
-}
 
 /// Solves the symmetric positive system A x = b in place by Gauss's elimination.
 void solve(std::array<std::array<double, 5>, 5>& a, std::array<double, 5>& b) {
@@ -290,26 +287,24 @@ void solve(std::array<std::array<double, 5>, 5>& a, std::array<double, 5>& b) {
     }
 }
 
-/// Shift of `box` against `mean`, z, y, x: least squares of brightness, background and
-/// the three slopes of the mean, over the samples around the middle.
-std::array<double, 3> shift_of(const Values& box, const Values& mean, const Core& core) {
+/// Shift of `box` against `mean`, z, y, x: least squares of brightness, background and the three
+/// slopes of the mean, over the samples around the middle.
+std::array<double, 3> shift_of(const Values& box, const Values& mean, const BoxGeometry& geometry) {
     std::array<std::array<double, 5>, 5> normal{};
     std::array<double, 5> right{};
-    constexpr index_t reach = 5;
-    const Shape3 half{core.size.z / 2, core.size.y / 2, core.size.x / 2};
-    const index_t rz = std::min(reach, half.z - 1), ry = std::min(reach, half.y - 1),
-                  rx = std::min(reach, half.x - 1);
-    for (index_t z = -rz; z <= rz; ++z)
-        for (index_t y = -ry; y <= ry; ++y)
-            for (index_t x = -rx; x <= rx; ++x) {
-                const index_t i = core.offset(half.z + z, half.y + y, half.x + x);
-                std::array<double, 5> row{at(mean, i), 1, 0, 0, 0};
+    const auto reach = [&](int axis) { return std::min<index_t>(5, geometry.size[axis] / 2 - 1); };
+    for (index_t z = -reach(0); z <= reach(0); ++z)
+        for (index_t y = -reach(1); y <= reach(1); ++y)
+            for (index_t x = -reach(2); x <= reach(2); ++x) {
+                const index_t i = z * geometry.stride(0) + y * geometry.stride(1) + x;
+                const double* const m = geometry.middle(mean) + i;
+                std::array<double, 5> row{*m, 1, 0, 0, 0};
                 for (int axis = 0; axis < 3; ++axis)
                     row[static_cast<std::size_t>(axis) + 2] =
-                        (at(mean, i - core.stride(axis)) - at(mean, i + core.stride(axis))) / 2;
+                        (m[-geometry.stride(axis)] - m[geometry.stride(axis)]) / 2;
                 for (std::size_t j = 0; j < 5; ++j) {
                     for (std::size_t k = 0; k < 5; ++k) normal[j][k] += row[j] * row[k];
-                    right[j] += row[j] * at(box, i);
+                    right[j] += row[j] * geometry.middle(box)[i];
                 }
             }
     solve(normal, right);
@@ -319,23 +314,20 @@ std::array<double, 3> shift_of(const Values& box, const Values& mean, const Core
     return shift;
 }
 
-/// The top of a parabola through the middle sample and its neighbors along an axis.
-double top_of(const Values& values, const Core& core, int axis) {
-    const index_t i = core.middle(), stride = core.stride(axis);
-    const double before = at(values, i - stride), after = at(values, i + stride);
-    const double bend = before - 2 * at(values, i) + after;
+/// The top of a parabola through the middle sample and its neighbors `stride` away.
+double top_of(const double* middle, index_t stride) {
+    const double before = middle[-stride], after = middle[stride];
+    const double bend = before - 2 * *middle + after;
     return bend < 0 ? std::clamp((before - after) / (2 * bend), -1.0, 1.0) : 0;
 }
 
-double fwhm_of(const Values& values, const Core& core, int axis) {
-    const index_t half_extent = core.size[axis] / 2, stride = core.stride(axis);
-    const double half = at(values, core.middle()) / 2;
+double fwhm_of(const double* middle, index_t stride, index_t half_extent) {
+    const double half = *middle / 2;
     double width = 0;
-    for (const index_t direction : {index_t{-1}, index_t{1}}) {
+    for (const index_t step : {-stride, stride}) {
         index_t i = 1;
-        while (i < half_extent && at(values, core.middle() + direction * i * stride) > half) ++i;
-        const double near = at(values, core.middle() + direction * (i - 1) * stride);
-        const double far = at(values, core.middle() + direction * i * stride);
+        while (i < half_extent && middle[i * step] > half) ++i;
+        const double near = middle[(i - 1) * step], far = middle[i * step];
         width += static_cast<double>(i - 1) + (near > far ? (near - half) / (near - far) : 0);
     }
     return width;
@@ -344,15 +336,15 @@ double fwhm_of(const Values& values, const Core& core, int axis) {
 class Alignment {
   public:
     Alignment(const ConstImageView& stack, const Shape3& size, double background)
-        : stack_(stack), core_{size}, background_(background) {}
+        : stack_(stack), geometry_{size}, background_(background) {}
 
     /// Boxes about the places of `beads`, and their mean with a sum of 1.
     void average(std::vector<Bead>& beads, const ExecutionContext& context) {
         boxes_.clear();
-        mean_.assign(static_cast<std::size_t>(element_count(core_.size)), 0.0);
+        mean_.assign(static_cast<std::size_t>(element_count(geometry_.size)), 0.0);
         for (Bead& bead : beads) {
             throw_if_stopped(context);
-            boxes_.push_back(shifted_box(stack_, bead.at, core_.size));
+            boxes_.push_back(shifted_box(stack_, bead.at, geometry_.size));
             bead.flux = 0;
             for (std::size_t i = 0; i < mean_.size(); ++i) {
                 boxes_.back()[i] -= background_;
@@ -369,7 +361,7 @@ class Alignment {
     /// Moves beads to where they fit their mean best.
     void align(std::vector<Bead>& beads) const {
         for (std::size_t i = 0; i < beads.size(); ++i) {
-            const auto shift = shift_of(boxes_[i], mean_, core_);
+            const auto shift = shift_of(boxes_[i], mean_, geometry_);
             for (std::size_t axis = 0; axis < 3; ++axis) beads[i].at[axis] += shift[axis];
         }
     }
@@ -377,14 +369,14 @@ class Alignment {
     void center(std::vector<Bead>& beads) const {
         for (int axis = 0; axis < 3; ++axis)
             for (Bead& bead : beads)
-                bead.at[static_cast<std::size_t>(axis)] += top_of(mean_, core_, axis);
+                bead.at[static_cast<std::size_t>(axis)] +=
+                    top_of(geometry_.middle(mean_), geometry_.stride(axis));
     }
     const Values& mean() const { return mean_; }
-    const Core& core() const { return core_; }
 
   private:
     const ConstImageView& stack_;
-    Core core_;
+    BoxGeometry geometry_;
     double background_;
     std::vector<Values> boxes_;
     Values mean_;
@@ -445,9 +437,10 @@ BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
     std::copy(alignment.mean().begin(), alignment.mean().end(), psf.values.elements<float>());
     for (const Bead& bead : psf.beads)
         psf.flux += bead.flux / static_cast<double>(psf.beads.size());
+    const BoxGeometry geometry{options.size};
     for (int axis = 0; axis < 3; ++axis)
-        psf.fwhm[static_cast<std::size_t>(axis)] =
-            fwhm_of(alignment.mean(), alignment.core(), axis);
+        psf.fwhm[static_cast<std::size_t>(axis)] = fwhm_of(
+            geometry.middle(alignment.mean()), geometry.stride(axis), options.size[axis] / 2);
     return psf;
 }
 

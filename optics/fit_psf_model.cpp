@@ -273,7 +273,7 @@ const char* reason_for(PsfParameter parameter, const PsfOptions& model,
     return "record more light, more beads or a larger box, or refine fewer parameters";
 }
 
-/// Throws where the fit says as good as nothing of a parameter.
+/// Throws if the fit hardly depends on a parameter.
 void check_determined(const RefinedParameter& found, const PsfOptions& model,
                       const RefineOptions& options) {
     constexpr double most = 0.125;  // of the range

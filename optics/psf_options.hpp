@@ -10,7 +10,7 @@ void check_lens(const PsfOptions& options);  ///< all that psf_intensity() reads
 void check_points(double z_um, const std::vector<double>& radii_um);
 void check_grid(const PsfOptions& options);  ///< voxels and size
 
-/// The largest voxel along an axis that loses nothing, see PsfFacts.
+/// The largest voxel along an axis that keeps all frequencies, see PsfFacts.
 double nyquist_um(const PsfOptions& options, int axis);
 
 /// nᵢ λ/NA² of the shortest wavelength: peaks on the axis are as wide at least.
