@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/consensus.hpp"
 #include "deconvolve/consensus_walker.cuh"
-#include "deconvolve/device_stages.cuh"
+#include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/methods/gradient_consensus.hpp"
 
 namespace convolume::deconvolve {
 

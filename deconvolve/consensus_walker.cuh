@@ -5,7 +5,7 @@
 // projects it back, then takes the steps. Spectra are in three rings: of points, ratios of the
 // first half and their corrections; of the second half; of the agreement.
 
-#include "deconvolve/walker.cuh"
+#include "deconvolve/executors/walker.cuh"
 
 namespace convolume::deconvolve {
 

@@ -9,7 +9,7 @@
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/back_projector.hpp"
+#include "deconvolve/methods/wiener_butterworth.hpp"
 
 namespace convolume::deconvolve {
 

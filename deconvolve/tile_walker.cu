@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deconvolve/device_stages.cuh"
+#include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/tile_walker.cuh"
 
 namespace convolume::deconvolve {

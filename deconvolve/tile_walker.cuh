@@ -4,7 +4,7 @@
 // count and keep: so the ratio and the step are stages of their own, between passes, and the
 // estimates that they make are not overwritten by those of other tiles.
 
-#include "deconvolve/step_walker.cuh"
+#include "deconvolve/executors/fused_walker.cuh"
 
 namespace convolume::deconvolve {
 

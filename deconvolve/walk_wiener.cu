@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-#include "deconvolve/walk_steps.cuh"
+#include "deconvolve/executors/walk_executor.cuh"
 
 namespace convolume::deconvolve {
 

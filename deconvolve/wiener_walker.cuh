@@ -3,7 +3,7 @@
 // A walk that applies AᵀA + K to the direction of the conjugate gradients, for wiener. The sums it
 // makes tell all factors of the iteration (walk_wiener.cu).
 
-#include "deconvolve/walker.cuh"
+#include "deconvolve/executors/walker.cuh"
 
 namespace convolume::deconvolve {
 

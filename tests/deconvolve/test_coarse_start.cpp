@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "deconvolve/thinning.hpp"
+#include "deconvolve/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"

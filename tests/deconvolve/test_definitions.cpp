@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "deconvolve/stages.hpp"
+#include "deconvolve/methods/element_wise.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 

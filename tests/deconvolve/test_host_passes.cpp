@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "deconvolve/array_steps.hpp"
-#include "deconvolve/host_arrays.hpp"
-#include "deconvolve/host_pass_steps.hpp"
-#include "deconvolve/run.hpp"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/executors/host_passes.hpp"
+#include "deconvolve/loop.hpp"
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"

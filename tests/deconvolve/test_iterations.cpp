@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "deconvolve/array_steps.hpp"
-#include "deconvolve/host_arrays.hpp"
-#include "deconvolve/richardson_lucy.hpp"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/loop.hpp"
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "deconvolve/host_arrays.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "deconvolve/richardson_lucy.hpp"
+#include "deconvolve/loop.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

@@ -7,12 +7,12 @@
 #include <cstring>
 #include <optional>
 
-#include "deconvolve/array_steps.hpp"
-#include "deconvolve/host_arrays.hpp"
-#include "deconvolve/pass_problem.hpp"
-#include "deconvolve/plane_parts.hpp"
-#include "deconvolve/run.hpp"
-#include "deconvolve/walk_steps.cuh"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/executors/pass_problem.hpp"
+#include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/walk_executor.cuh"
+#include "deconvolve/loop.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"

@@ -3,8 +3,7 @@
 // In the place of the CUDA kernels of that name: loops on the host, in the order of a stream.
 
 #include "convolume/volume.hpp"
-#include "deconvolve/neighbors.hpp"
-#include "deconvolve/stages.hpp"
+#include "deconvolve/methods/element_wise.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
