@@ -71,7 +71,7 @@ double CoarseStart::share_of_time(int iterations) const {
 }
 
 int CoarseStart::begin(const ConstImageView& image, double background, const Held& held,
-                       Steps& fine, float usual, const ExecutionContext& context) {
+                       Executor& fine, float usual, const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
     const index_t compared =
         sum_pixels(image, fine_saturation_, held, coarsening_, threads_, coarse.view());
@@ -202,6 +202,7 @@ Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
 Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
     Problem coarse;
     coarse.options = fine.options;
+    coarse.traits = fine.traits;
     DeconvolveOptions& options = coarse.options;
     coarse.image = coarse.object = coarsening.image(fine.image);
     coarse.psf_sum = fine.psf_sum;

@@ -85,7 +85,7 @@ class CoarseStart {
     /// Steps::write_estimate. Returns how many iterations that took. `background` is that of a fine
     /// pixel, `usual` what voxels begin with otherwise: all of them do where no coarse pixel is
     /// compared, and none begins with less than a thousandth of it.
-    int begin(const ConstImageView& image, double background, const Held& held, Steps& fine,
+    int begin(const ConstImageView& image, double background, const Held& held, Executor& fine,
               float usual, const ExecutionContext& context);
 
   private:

@@ -14,21 +14,6 @@ namespace convolume {
 
 namespace {
 
-std::unique_ptr<deconvolve::Runner> make_runner(const deconvolve::Problem& problem,
-                                                const EngineChoice& choice,
-                                                std::string& why_not_on_device) {
-    const auto* const device = deconvolve::device_deconvolution();
-    if (device != nullptr && choice.device != EngineChoice::Device::cpu &&
-        gpu_unavailable().empty()) {
-        try {
-            return device->make_runner(problem, choice, nullptr);
-        } catch (const OutOfMemory& error) {
-            why_not_on_device = error.what();
-        }
-    }
-    return deconvolve::make_host_runner(problem, choice);
-}
-
 // Coarser images come first in memory; the fine one has what they leave.
 std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& problem,
                                                            EngineChoice& engines) {
@@ -36,7 +21,7 @@ std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& 
         problem,
         [&](const deconvolve::Problem& coarse) {
             std::string why_not_on_device;
-            return make_runner(coarse, engines, why_not_on_device);
+            return deconvolve::place(coarse, engines, why_not_on_device);
         },
         thread_count(engines.threads));
     if (!start) return start;
@@ -66,7 +51,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     EngineChoice rest = engines;
     impl_->coarse_start = make_coarse_start(impl_->problem, rest);
     std::string why_not_on_device;
-    impl_->runner = make_runner(impl_->problem, rest, why_not_on_device);
+    impl_->runner = deconvolve::place(impl_->problem, rest, why_not_on_device);
     impl_->plan = impl_->runner->plan();
     impl_->plan.coarse_iterations = options.coarse_start;
     if (impl_->coarse_start) {
@@ -156,8 +141,7 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     DeconvolveOptions of_images = options;
     of_images.image_type = device.image_type;
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, of_images);
-    impl_->runner = deconvolve::device_deconvolution()->make_runner(impl_->problem, engines,
-                                                                    device.workspace_of.get());
+    impl_->runner = deconvolve::place_on_gpus(impl_->problem, engines, device.workspace_of.get());
     const DeconvolvePlan plan = impl_->runner->plan();
     if (!plan.on_device)
         throw OutOfMemory(message("the deconvolution does not stay in the memory of GPU ",

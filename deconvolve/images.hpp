@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -21,6 +22,11 @@ struct LoadedImage {
     std::function<void(float outside)> load_start;
     float start_scale = 1;
 };
+
+/// What every voxel begins with.
+inline float mean_at_start(const LoadedImage& image) {
+    return static_cast<float>(std::max({image.mean - image.background, 1e-3 * image.mean, 0.0}));
+}
 
 /// Throws BadData where the image is complex, NonfiniteSample where it is not finite.
 void check_image(const ConstImageView& image, int threads);

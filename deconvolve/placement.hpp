@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// Where a deconvolution runs: on the host, on GPUs with all arrays in their memory, or by walks of
+// GPUs through arrays in host memory. place() decides.
 
 #include <memory>
+#include <string>
 
 #include "core/device_program.hpp"
 #include "deconvolve/loop.hpp"
 
-// The loop on one kind of arrays: in host memory, around Convolver, or in a GPU's, around
-// DeviceConvolver.
 struct CUstream_st;  // CUDA's: a cudaStream_t points to one
 
 namespace convolume::deconvolve {
 
+/// An executor with its plan, for one execution after another.
 class Runner {
   public:
     virtual ~Runner() = default;
@@ -19,12 +21,38 @@ class Runner {
     virtual DeconvolveReport execute(const Problem& problem, const Images& images,
                                      const ExecutionContext& context,
                                      const DeconvolveRun& along) = 0;
-    /// What others may share; null where there is none.
+    /// Memory for transforms that others may share; null where there is none.
     virtual std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
 };
 
-/// Throws OutOfMemory where arrays and convolutions do not fit the host's memory.
-std::unique_ptr<Runner> make_host_runner(const Problem& problem, const EngineChoice& choice);
+/// Chooses executor and place for a problem, and makes it: of those that fit, the fastest. Where a
+/// GPU was allowed and could not hold it, `why_not_on_device` says why. Throws OutOfMemory where it
+/// fits nowhere.
+std::unique_ptr<Runner> place(const Problem& problem, const EngineChoice& choice,
+                              std::string& why_not_on_device);
+/// The same on GPUs alone; with a workspace, unless that is null, on its GPU. Throws OutOfMemory.
+std::unique_ptr<Runner> place_on_gpus(const Problem& problem, const EngineChoice& choice,
+                                      std::shared_ptr<DeviceWorkspace> workspace);
+
+/// What passes along x can take: ratios and steps of one voxel at a time.
+inline bool fits_slab_passes(const Problem& problem) {
+    return problem.traits.fits_passes && !problem.traits.uses_neighbors;
+}
+
+/// On the CPU by passes over spectra; null where the method or the engines have none, where they do
+/// not fit, or where direct sums are faster.
+std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice);
+/// Over arrays in host memory, on any engines. Throws OutOfMemory.
+std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineChoice& choice);
+
+/// GPUs, and what may be taken of them.
+class GpuChoice {
+  public:
+    virtual ~GpuChoice() = default;
+    virtual bool has_several() const = 0;
+    /// Number of GPUs for which slabs of planes pay: all that the caller has named.
+    virtual index_t wanted_slabs(const Problem& problem) const = 0;
+};
 
 /// An image and a result in the memory of a GPU, contiguous, of the problem's image shape.
 struct DevicePixels {
@@ -36,35 +64,25 @@ struct DevicePixels {
     CUstream_st* stream = nullptr;  ///< whose work comes first
 };
 
-/// What the CUDA part offers.
+/// What the CUDA part offers. Runners are null where method, edges or lengths do not fit them, and
+/// throw OutOfMemory where their arrays do not.
 struct DeviceDeconvolution {
-    /// On the chosen GPUs; with a workspace, unless that is null, on its GPU alone. Throws
-    /// OutOfMemory where the arrays do not fit.
-    std::unique_ptr<Runner> (*make_runner)(const Problem& problem, const EngineChoice& choice,
-                                           std::shared_ptr<DeviceWorkspace> workspace);
+    using Make = std::unique_ptr<Runner> (*)(const Problem&, const GpuChoice&);
+
+    std::unique_ptr<GpuChoice> (*choose)(const EngineChoice& choice,
+                                         std::shared_ptr<DeviceWorkspace> workspace);
+    Make passes_in_slabs;  ///< fused passes, in slabs on one GPU or several
+    Make arrays_in_slabs;  ///< operations over arrays, in slabs on several GPUs
+    Make arrays_on_one;    ///< operations over arrays on one GPU
+    std::unique_ptr<Runner> (*walks)(const Problem&, const GpuChoice&,
+                                     const std::string& why_not_resident);
     std::unique_ptr<Images> (*make_images)(const DevicePixels& pixels, const Shape3& shape);
 };
+
+/// Null in a build without CUDA.
+const DeviceDeconvolution* device_deconvolution();
 
 }  // namespace convolume::deconvolve
 
 /// In the CUDA part, like convolume_cuda_backend (core/gpu_backend.hpp).
 extern "C" const convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve;
-
-// The CUDA part of deconvolution, where the program has one.
-#if CONVOLUME_HAVE_CUDA
-// Weak: null where the linker has left the CUDA part out.
-extern "C" [[gnu::weak]] const convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve;
-#endif
-
-namespace convolume::deconvolve {
-
-/// Null where there is none.
-inline const DeviceDeconvolution* device_deconvolution() {
-#if CONVOLUME_HAVE_CUDA
-    return &convolume_cuda_deconvolve;
-#else
-    return nullptr;
-#endif
-}
-
-}  // namespace convolume::deconvolve

@@ -62,7 +62,7 @@ class DeviceImages final : public Images {
     DeviceImages(const DevicePixels& pixels, const Shape3& shape)
         : pixels_(pixels), shape_(shape) {}
 
-    LoadedImage load(Steps& steps, bool clip, std::optional<double> saturation) const override {
+    LoadedImage load(Executor& steps, bool clip, std::optional<double> saturation) const override {
         const gpu::DeviceScope scope(pixels_.device);
         gpu::check(cudaStreamSynchronize(pixels_.stream), "working on the GPU");
         const DeviceStages stages(pixels_.device, steps.threads());
@@ -92,7 +92,7 @@ class DeviceImages final : public Images {
         return estimate_photon_scale(on_host().view(), threads);
     }
 
-    ExecutionReport store(const Steps& steps, const Problem& problem) const override {
+    ExecutionReport store(const Executor& steps, const Problem& problem) const override {
         const gpu::DeviceScope scope(pixels_.device);
         const DeviceStages stages(pixels_.device, steps.threads());
         const Shape3& object = problem.object;

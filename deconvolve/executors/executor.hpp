@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// An executor holds image and estimate of a deconvolution somewhere, and carries out iterations on
+// them: the operations of a method (methods/method.hpp). Where iterations start, and when they end,
+// is the loop's (loop.hpp).
 
 #include <algorithm>
 #include <functional>
@@ -9,15 +12,13 @@
 
 #include "convolume/deconvolver.hpp"
 #include "convolume/error.hpp"
-#include "core/richardson_lucy.hpp"
-#include "core/short_float.hpp"
 #include "deconvolve/images.hpp"
-#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/methods/method.hpp"
 #include "deconvolve/problem.hpp"
 
-// Reports the progress of iterations to the caller, and stops when the caller asks for it.
 namespace convolume::deconvolve {
 
+/// Reports the progress of iterations to the caller, and stops when the caller asks for it.
 class IterationProgress {
   public:
     using ReadEstimate = std::function<void(const ImageView& target)>;
@@ -35,11 +36,14 @@ class IterationProgress {
         done_ = 0;
     }
 
-    /// So many iterations, from number `k` on, end before the caller wants to read an estimate.
+    /// Number of iterations from `k` on, up to the next whose estimate the caller may read.
     int unread(int k) const {
         const int every = run_.on_iteration ? run_.reads_every : 0;
         return every > 0 ? every - (k - 1) % every : std::numeric_limits<int>::max();
     }
+
+    /// Whether the caller may read the estimate after iteration `k`.
+    bool may_read(int k) const { return unread(k) == 1; }
 
     /// Whether the caller is told what was found.
     bool reports() const { return static_cast<bool>(run_.on_iteration); }
@@ -67,63 +71,11 @@ class IterationProgress {
     double to_ = 1;
 };
 
-}  // namespace convolume::deconvolve
-
-// Image and estimate of a deconvolution, wherever they lie, and an iteration on them. What an
-// iteration begins with, and when iterations end, is decided elsewhere (richardson_lucy.hpp).
-namespace convolume::deconvolve {
-
-/// Voxels outside the image that send less than this share of their light into it are left dark:
-/// what float32 transforms leave of their correction is no information (Bertero and Boccacci cut
-/// there, too).
-inline constexpr float least_weight = 1e-2F;
-
-/// Where an iteration starts from: the newest estimate, or a point ahead of it.
-struct Origin {
-    int iteration = 1;
-    richardson_lucy::Ahead ahead{0, 0};
-    bool restart = true;  ///< the estimate before is not known, or forgotten
-    /// Of what the last step changed and of what this one changes, where these are kept in 16 bits.
-    ShortFormat last_format, format;
-    /// An objective above this refuses the step.
-    double most = std::numeric_limits<double>::infinity();
-    /// Nobody asks for the misfit: passes may leave it out, which is faster.
-    bool without_misfit = false;
-};
-
-/// Steps with the other back projector, which come first.
-inline int unmatched_steps(const Problem& problem) {
-    return problem.has_unmatched() ? problem.options.unmatched : 0;
-}
-/// These tell nothing of the way ahead, and the first step after them knows none before.
-inline Origin without_memory_of_unmatched(const Origin& asked, int unmatched) {
-    Origin origin = asked;
-    if (unmatched > 0 && origin.iteration <= unmatched + 1) origin.restart = true;
-    return origin;
-}
-
-/// What is known of a point and of the step from it.
-struct Taken {
-    bool refused = false;   ///< the newest estimate is what it was; the one before is lost
-    double misfit = 0;      ///< of the point; without it a number that is finite if the model is
-    double penalty = 0;     ///< of the point: weight times total variation
-    double held_out = 0;    ///< squared errors of what is held out
-    SumPair products;       ///< the step times the last one, the last one squared
-    double consenting = 1;  ///< of rlgc: the share of voxels that took the step
-    double objective() const { return misfit + penalty; }
-};
-
-/// The loop's result, apart from the estimate itself.
-struct Outcome {
-    int best = 0;  ///< with photons held out: after so many steps these were predicted best
-    DeconvolveReport report;
-};
-
-class Steps {
+class Executor {
   public:
-    virtual ~Steps() = default;
+    virtual ~Executor() = default;
 
-    /// Host memory that runs of values are best in, and the host's threads.
+    /// The kind of host memory that runs of values are best in, and the host's threads.
     virtual HostMemory staging() const = 0;
     virtual int threads() const = 0;
 
@@ -132,48 +84,34 @@ class Steps {
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;
     virtual void read_estimate(float* values, index_t first, index_t count) const = 0;
 
-    /// One photon of the image in 2^`halvings` is held out, and comes back to it.
+    /// Holds out one photon of the image in 2^`halvings`; put_back() gives them back to it.
     virtual void hold_out(const PhotonScale& photons, int halvings) = 0;
     virtual void put_back() = 0;
 
-    /// Makes the estimate to begin with. With `held_share` above 0, iterations look at how well
-    /// what is held out is predicted, as that share of the model.
+    /// Makes the estimate to begin with. With `held_share` above 0, iterations find how well what
+    /// is held out is predicted, as that share of the model.
     virtual void begin(const LoadedImage& image, float held_share) = 0;
-    /// Compares the blurred point with the image, and takes a step.
-    virtual Taken take(const Origin& origin, const IterationProgress& progress) = 0;
+    /// Carries out one iteration. Without a misfit (StepStart), that of the result is a number that
+    /// is finite if the model is.
+    virtual StepResult iterate(const StepStart& start, const IterationProgress& progress) = 0;
 
-    /// So many iterations that need not know of each other are faster together than one by one.
+    /// Number of consecutive iterations, at most, that are faster together than one by one.
     virtual int most_together() const { return 1; }
-    /// That many or fewer, one after another; nothing refuses their steps.
-    virtual std::vector<Taken> take_together(const std::vector<Origin>&, const IterationProgress&) {
+    /// Carries out at most that many, one after another; none of them is refused.
+    virtual std::vector<StepResult> iterate_together(const std::vector<StepStart>&,
+                                                     const IterationProgress&) {
         throw InternalError("iterations are not taken together here");
     }
 
-    /// Of the method wiener: all iterations.
-    virtual Outcome solve_wiener(const LoadedImage&, IterationProgress&) {
-        throw InternalError("there is no solution by least squares here");
-    }
+    /// Completes the estimate where part of a step waits for the next iteration, which starts from
+    /// `start`: then read_estimate() reads what the last iteration made.
+    virtual void complete(const StepStart&) {}
 };
 
-/// The weight of the total variation; 0: the method has none.
-inline float tv_weight_of(const Problem& problem) {
-    return problem.options.method == DeconvolveMethod::richardson_lucy_tv
-               ? static_cast<float>(problem.options.tv_weight)
-               : 0;
-}
-
-/// What every voxel begins with.
-inline float start_of(const LoadedImage& image) {
-    return static_cast<float>(std::max(image.mean - image.background, 1e-3 * image.mean));
-}
 /// The model of a pixel.
 inline richardson_lucy::Model model_of(const LoadedImage& image) {
     return {static_cast<float>(image.background),
             static_cast<float>(std::max(1e-6 * image.mean, 1e-30))};
-}
-/// The total variation of objects, its ε by the image's mean.
-inline void set_mean(Variation& variation, double mean) {
-    variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
 }
 inline Variation variation_of(const Problem& problem, double mean) {
     Variation variation;
@@ -183,9 +121,19 @@ inline Variation variation_of(const Problem& problem, double mean) {
         variation.extent[axis] = problem.object[axis];
         variation.per_step[axis] = static_cast<float>(least / size[axis]);
     }
-    set_mean(variation, mean);
+    variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
     return variation;
 }
+inline StepSettings settings_of(const Problem& problem, const LoadedImage& image,
+                                float held_share) {
+    return {model_of(image),
+            held_share,
+            image.photons,
+            problem.tv_weight(),
+            variation_of(problem, image.mean),
+            static_cast<float>(problem.options.noise_to_signal)};
+}
+
 /// The image loses the photons that are held out, and its model with them.
 inline LoadedImage without_held_out(const LoadedImage& image, float share) {
     LoadedImage rest = image;
@@ -196,15 +144,14 @@ inline LoadedImage without_held_out(const LoadedImage& image, float share) {
     return rest;
 }
 
-/// Writes the estimate that was given, if one was; returns the stage that makes it fit to begin
-/// with, for voxels of these weights.
+/// Writes the estimate that was given, if one was; then begin_functor() makes it fit to begin with.
 inline bool write_start(const LoadedImage& image) {
     if (!image.load_start) return false;
-    image.load_start(start_of(image) / image.start_scale);
+    image.load_start(mean_at_start(image) / image.start_scale);
     return true;
 }
-inline Begin begin_stage(const LoadedImage& image, float* estimate, const Weights& weights) {
-    return {estimate, weights, least_weight, image.start_scale, 1e-3F * start_of(image)};
+inline Begin begin_functor(const LoadedImage& image, float* estimate, const Weights& weights) {
+    return {estimate, weights, least_weight, image.start_scale, 1e-3F * mean_at_start(image)};
 }
 
 }  // namespace convolume::deconvolve

@@ -5,9 +5,9 @@
 
 namespace convolume::deconvolve {
 
-void StepWalker::upload(index_t k, const WalkTask& task) {
+void FusedWalker::upload(index_t k, const WalkTask& task) {
     const WalkStep step = walk().step(k);
-    const bool restarts = task.origins.front().restart;
+    const bool restarts = task.starts.front().restart;
     copy_in(rings_.newest, arrays_.newest, step.load);
     if (arrays_.before && !restarts) copy_in(rings_.before, arrays_.before, step.load);
     upload_image(step.image, task);
@@ -15,11 +15,11 @@ void StepWalker::upload(index_t k, const WalkTask& task) {
     upload_weights(k, step.update);
 }
 
-void StepWalker::work(index_t k, const WalkTask& task) {
-    for (std::size_t i = 0; i < task.origins.size(); ++i) {
+void FusedWalker::work(index_t k, const WalkTask& task) {
+    for (std::size_t i = 0; i < task.starts.size(); ++i) {
         const WalkStep step = walk(i).step(k);
         if (i == 0)
-            load_points(step.load, task.origins[i]);
+            load_points(step.load, task.starts[i]);
         else
             load_next_points(step, task, i);
         if (step.image.count() > 0) compare(step, task, i);
@@ -28,8 +28,8 @@ void StepWalker::work(index_t k, const WalkTask& task) {
 }
 
 // The two newest estimates of several iterations, or the newest one in the place of its point.
-void StepWalker::download(index_t k, const WalkTask& task) {
-    const std::size_t last = task.origins.size() - 1;
+void FusedWalker::download(index_t k, const WalkTask& task) {
+    const std::size_t last = task.starts.size() - 1;
     const gpu::Range planes = walk(last).step(k).update;
     copy_out(rings_.points[last], last > 0 ? arrays_.newest : arrays_.target(), planes);
     if (last > 0 && arrays_.before)
@@ -37,7 +37,7 @@ void StepWalker::download(index_t k, const WalkTask& task) {
     if (arrays_.change) copy_out(rings_.changes, arrays_.change, planes);
 }
 
-void StepWalker::load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i) {
+void FusedWalker::load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i) {
     const PlaneRing& newest = rings_.points[i - 1];
     const PlaneRing& before = i == 1 ? rings_.newest : rings_.points[i - 2];
     for_runs(step.load, {&newest, &before, &rings_.points[i]}, [&](index_t z, index_t count) {
@@ -45,15 +45,15 @@ void StepWalker::load_next_points(const WalkStep& step, const WalkTask& task, st
         stage.kind = Kind::point;
         stage.newest = newest.at(z);
         if (arrays_.before) stage.before = before.at(z);
-        stage.restart = task.origins[i].restart;
-        stage.ahead = task.origins[i].ahead;
+        stage.restart = task.starts[i].restart;
+        stage.ahead = task.starts[i].ahead;
         stage.kept = rings_.points[i].at(z);
         passes_->forward(Side::object, stage,
                          {walk(i).of_object(z), count, static_cast<index_t>(i)}, work_);
     });
 }
 
-void StepWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t i) {
+void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t i) {
     const auto ring = static_cast<index_t>(i);
     blur(walk(i), step, ring);
     for_counted(step.image, [&](const gpu::Range& part, bool counted) {
@@ -62,10 +62,10 @@ void StepWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t
             stage.kind = Kind::ratio;
             stage.data = rings_.data.bytes_of(z);
             stage.narrow_data = arrays_.narrow_data;
-            if (task.held_share > 0) stage.held = rings_.held.at(z);
-            stage.held_share = task.held_share;
-            stage.model = task.model;
-            stage.less = is_unmatched(task, i) ? 1 : 0;
+            if (task.settings.held_share > 0) stage.held = rings_.held.at(z);
+            stage.held_share = task.settings.held_share;
+            stage.model = task.settings.model;
+            stage.less = task.starts[i].unmatched ? 1 : 0;
             double* const sums = counted ? &place_for_sums(0, i)->first : nullptr;
             const index_t blocks = passes_->inverse(
                 Side::image, stage, {walk(i).of_image(z), count, ring}, sums, work_);
@@ -74,12 +74,12 @@ void StepWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t
     });
 }
 
-void StepWalker::update(const WalkStep& step, const WalkTask& task, std::size_t i) {
+void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t i) {
     const auto ring = static_cast<index_t>(i);
     const PlaneRing& points = rings_.points[i];
-    const bool restarts = task.origins[i].restart;
-    blur_back(walk(i), step, is_unmatched(task, i) ? 1 : 0, ring);
-    if (task.tv_weight > 0) find_divisors(step.update, task);
+    const bool restarts = task.starts[i].restart;
+    blur_back(walk(i), step, task.starts[i].unmatched ? 1 : 0, ring);
+    if (task.settings.tv_weight > 0) find_divisors(step.update, task);
     for_updates(step.update, {&points, &rings_.changes, &rings_.divisors},
                 [&](index_t z, index_t count, bool alike) {
                     gpu::RowStage stage;
@@ -87,57 +87,21 @@ void StepWalker::update(const WalkStep& step, const WalkTask& task, std::size_t 
                     stage.newest = points.at(z);
                     stage.restart = restarts;
                     if (arrays_.change) stage.change = rings_.changes.short_at(z);
-                    stage.last_format = task.origins[i].last_format;
-                    stage.format = task.origins[i].format;
-                    if (task.tv_weight > 0) {
+                    stage.last_format = task.starts[i].last_format;
+                    stage.format = task.starts[i].format;
+                    if (task.settings.tv_weight > 0) {
                         stage.weight = rings_.divisors.at(z);
                     } else {
                         stage.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
                         if (alike) stage.alike = {0, count};
                         stage.least_weight = least_weight;
                     }
-                    stage.unmatched = is_unmatched(task, i);
+                    stage.unmatched = task.starts[i].unmatched;
                     double* const sums = arrays_.change ? &place_for_sums(1, i)->first : nullptr;
                     const index_t blocks = passes_->inverse(
                         Side::object, stage, {walk(i).of_update(z), count, ring}, sums, work_);
                     if (sums != nullptr) add_blocks(1, blocks, i);
                 });
-}
-
-// Updates overwrite points: the last one of a step stays for the next step, as its first neighbor.
-void StepWalker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
-    const index_t plane_bytes = rings_.points.front().plane_bytes();
-    const auto place_of = [&](index_t z) { return rings_.neighborhood.at(z - planes.begin + 1); };
-    const auto keep = [&](float* place, const float* from) {
-        gpu::check(cudaMemcpyAsync(place, from, static_cast<std::size_t>(plane_bytes),
-                                   cudaMemcpyDeviceToDevice, work_),
-                   "copying on the GPU");
-    };
-    const index_t below = planes.begin - 1;
-    // Nobody has updated what is not this walk's own.
-    if (below >= 0 && below < own().begin) keep(place_of(below), rings_.points.front().at(below));
-    const index_t end = std::min(planes.end + 1, z_.object);
-    for (index_t z = planes.begin; z < end; ++z) keep(place_of(z), rings_.points.front().at(z));
-
-    const index_t plane = object_plane();
-    Variation variation = task.variation;
-    variation.extent[1] = tile().y.object.count();
-    variation.extent[2] = tile().x.object.count();
-    const Grid grid{variation};
-    for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
-        const SmoothDivisor stage{place_of(z),
-                                  alike ? rings_.alike.at(0) : rings_.weights.at(z),
-                                  alike ? plane : count * plane,
-                                  rings_.divisors.at(z),
-                                  z * plane,
-                                  least_weight,
-                                  variation,
-                                  task.tv_weight};
-        const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
-        add_blocks(
-            2, start_sums(rows, SumWithin{stage, tile().own_window()}, place_for_sums(2), work_));
-    });
-    keep(place_of(below), place_of(planes.end - 1));
 }
 
 }  // namespace convolume::deconvolve

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// A walk whose ratios and steps are taken in passes along x, of whole planes and methods that fit
+// them (MethodTraits::fits_passes). Iterations that need no results of the one before may be a
+// chain of walks, each on what the one before updates: arrays cross the bus once for all of them.
 
 #include "deconvolve/executors/walker.cuh"
 
-// A walk whose iteration is a step of Richardson and Lucy: of rl, rl-tv, shb and wb. Iterations
-// that need not know of each other may be a chain of walks, each on what the one before updates:
-// arrays cross the bus once for all of them.
 namespace convolume::deconvolve {
 
-class StepWalker : public Walker {
+class FusedWalker final : public Walker {
   public:
-    StepWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
-               const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
+    FusedWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+                const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
         : Walker(place, problem, axes, kernels, arrays, place.together) {}
 
-  protected:
-    std::size_t chained(const WalkTask& task) const override { return task.origins.size(); }
+  private:
+    std::size_t chained(const WalkTask& task) const override { return task.starts.size(); }
     void upload(index_t k, const WalkTask& task) override;
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;
 
     // Of iteration i.
     void load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i);
-    virtual void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
-    virtual void update(const WalkStep& step, const WalkTask& task, std::size_t i);
-    static bool is_unmatched(const WalkTask& task, std::size_t i) {
-        return task.origins[i].iteration <= task.unmatched_steps;
-    }
-    void find_divisors(const gpu::Range& planes, const WalkTask& task);
+    void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
+    void update(const WalkStep& step, const WalkTask& task, std::size_t i);
 };
 
 }  // namespace convolume::deconvolve

@@ -19,7 +19,7 @@
 // Which GPUs deconvolve, and how much of their memory they may take.
 namespace convolume::deconvolve {
 
-struct DeviceChoice {
+struct DeviceChoice final : GpuChoice {
     explicit DeviceChoice(const EngineChoice& choice,
                           std::shared_ptr<DeviceWorkspace> shared = nullptr)
         : devices(gpu::choose_devices(choice.gpus)),
@@ -30,6 +30,18 @@ struct DeviceChoice {
           max_bytes(choice.max_gpu_bytes),
           workspace(std::move(shared)) {
         gpu::install_page_locker();
+    }
+
+    bool has_several() const override { return devices.size() > 1; }
+    index_t wanted_slabs(const Problem& problem) const override {
+        // Smallest slab for which another GPU pays for its halo exchange.
+        constexpr index_t least_slab_voxels = index_t{1} << 26;
+        const index_t most = most_slabs(problem);
+        if (named) return most;
+        return std::clamp<index_t>(element_count(problem.object) / least_slab_voxels, 1, most);
+    }
+    index_t most_slabs(const Problem& problem) const {
+        return std::min(static_cast<index_t>(devices.size()), problem.object.z);
     }
 
     /// What may be taken of a GPU's memory now, each time it is named.
@@ -61,18 +73,10 @@ struct DeviceChoice {
     std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, of the one device; null: none
 };
 
-/// On how many GPUs slabs of planes are worth it: on all that are named.
-index_t wanted_parts(const Problem& problem, const DeviceChoice& choice);
-/// The iteration as passes over spectra, in slabs of planes on one GPU or several; null where the
-/// method or the lengths have none. Throws OutOfMemory where they do not fit.
-std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceChoice& choice);
-/// Iterations of any method over arrays in slabs on several GPUs; null where the edges or the
-/// lengths have no passes, or the GPUs share no addresses. Throws OutOfMemory.
-std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const DeviceChoice& choice);
-/// The same with the arrays in host memory; null where the method or the lengths have no passes, or
-/// where memory of either kind is too small.
-std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceChoice& choice,
+// Of DeviceDeconvolution.
+std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident);
+std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
 }  // namespace convolume::deconvolve
 
@@ -119,12 +123,5 @@ class GpuRunner : public Runner {
     int device_;
     DeconvolvePlan plan_;
 };
-
-}  // namespace convolume::deconvolve
-
-// Images and results in a GPU's memory, of any real type.
-namespace convolume::deconvolve {
-
-std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
 }  // namespace convolume::deconvolve

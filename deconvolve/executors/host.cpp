@@ -41,9 +41,10 @@ Convolver make_convolver(const Problem& problem, const Volume& taps, Operation o
 }
 
 // Over whole arrays, around convolvers.
-class HostRunner final : public Runner {
+class HostArrayRunner final : public Runner {
   public:
-    HostRunner(const Problem& problem, const EngineList& engines, int threads) : threads_(threads) {
+    HostArrayRunner(const Problem& problem, const EngineList& engines, int threads)
+        : threads_(threads) {
         const index_t limit = limit_bytes(problem);
         const index_t arrays = array_bytes(problem);
         const index_t own = checked_add(arrays, caller_bytes(problem));
@@ -54,11 +55,11 @@ class HostRunner final : public Runner {
                                       ": raise it (max_host_bytes), or choose acceleration "
                                       "none"));
         // A convolver counts its input and output, which are arrays of the loop.
-        const index_t each = checked_add((limit - own) / (problem.has_unmatched() ? 3 : 2),
+        const index_t each = checked_add((limit - own) / (problem.traits.has_unmatched ? 3 : 2),
                                          array_pair_bytes(problem));
         blur_.emplace(make_convolver(problem, problem.psf, Operation::convolve, each, engines));
         back_.emplace(make_convolver(problem, problem.psf, Operation::adjoint, each, engines));
-        if (problem.has_unmatched())
+        if (problem.traits.has_unmatched)
             unmatched_.emplace(
                 make_convolver(problem, problem.unmatched, Operation::adjoint, each, engines));
 
@@ -85,8 +86,8 @@ class HostRunner final : public Runner {
         if (!arrays_)
             arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
         arrays_->use(context);
-        ArraySteps<HostArrays> steps(*arrays_, problem);
-        return run(steps, problem, images, context, along);
+        ArrayExecutor<HostArrays> executor(*arrays_, problem);
+        return run(executor, problem, images, context, along);
     }
 
   private:
@@ -114,14 +115,14 @@ class HostPassRunner final : public Runner {
 
     DeconvolveReport execute(const Problem& problem, const Images& images,
                              const ExecutionContext& context, const DeconvolveRun& along) override {
-        if (!steps_) {
+        if (!executor_) {
             const PhaseTimer timer(context.timeline, Phase::prepare, 0);
-            steps_.emplace(layout_, psf_);
+            executor_.emplace(layout_, psf_);
             psf_ = {};
         }
         const PhaseTimer timer(context.timeline, Phase::convolve, 0);
-        steps_->use(context);
-        return run(*steps_, problem, images, context, along);
+        executor_->use(context);
+        return run(*executor_, problem, images, context, along);
     }
 
   private:
@@ -134,7 +135,7 @@ class HostPassRunner final : public Runner {
     HostPassLayout layout_;
     Volume psf_;  ///< until steps are made of it
     DeconvolvePlan plan_;
-    std::optional<HostPassSteps> steps_;
+    std::optional<HostPassExecutor> executor_;
 };
 
 // Whether a few taps, or three 1D convolutions, take less time than transforms.
@@ -150,7 +151,7 @@ bool sums_are_faster(const Problem& problem, const EngineList& engines) {
 std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineChoice& choice,
                                           const EngineList& engines, int threads) {
     const bool on_cpu = engines.size() == 1 && !engines.front()->info().is_gpu;
-    if (!on_cpu || !goes_by_passes(problem)) return {};
+    if (!on_cpu || !has_passes(problem)) return {};
     const index_t limit = limit_bytes(problem) - caller_bytes(problem);
     const index_t limit_of_engine =
         choice.max_cpu_engine_bytes.value_or(std::numeric_limits<index_t>::max());
@@ -166,12 +167,16 @@ std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineCh
 
 }  // namespace
 
-std::unique_ptr<Runner> make_host_runner(const Problem& problem, const EngineChoice& choice) {
+std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice) {
     const EngineList engines = make_engines(choice);
-    const int threads = thread_count(choice.threads);
-    if (const auto layout = pass_layout(problem, choice, engines, threads))
-        return std::make_unique<HostPassRunner>(problem, *layout, engines.front()->info().name);
-    return std::make_unique<HostRunner>(problem, engines, threads);
+    const auto layout = pass_layout(problem, choice, engines, thread_count(choice.threads));
+    if (!layout) return nullptr;
+    return std::make_unique<HostPassRunner>(problem, *layout, engines.front()->info().name);
+}
+
+std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineChoice& choice) {
+    return std::make_unique<HostArrayRunner>(problem, make_engines(choice),
+                                             thread_count(choice.threads));
 }
 
 }  // namespace convolume::deconvolve

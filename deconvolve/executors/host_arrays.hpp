@@ -45,7 +45,7 @@ class HostArrays {
     HostArrays(const Problem& problem, const Convolver& blur, const Convolver& back, int threads,
                const Convolver* unmatched = nullptr)
         : blur_(blur), back_(back), unmatched_(unmatched), threads_(threads) {
-        const ArrayCounts counts = array_counts(problem.options);
+        const ArrayCounts counts = array_counts(problem);
         for (int i = 0; i < counts.object; ++i)
             objects_.emplace_back(problem.object, PixelType::float32);
         for (int i = 0; i < counts.image; ++i)

@@ -54,14 +54,13 @@ HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool ke
       image(problem.image),
       threads(thread_count),
       keep_spectrum(keep) {
-    const Momentum momentum = momentum_of(problem.options);
-    has_before = momentum != Momentum::none;
-    has_change = momentum == Momentum::biggs_andrews;
+    has_before = problem.traits.keeps_previous;
+    has_change = problem.traits.keeps_change;
     has_held = problem.options.hold_out;
     const Shape3 used{axes[0].taps, axes[1].taps, axes[2].taps};
     tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
                 static_cast<index_t>(sizeof(double));
-    compares_all = !problem.options.saturation;
+    compares_all = problem.compares_all();
     alike = alike_planes(problem, axes[0], axes[0].whole_object());
 }
 
@@ -83,7 +82,7 @@ index_t HostPassLayout::bytes() const {
                     checked_add(passes.later, checked_add(array_bytes(), sums)));
 }
 
-HostPassSteps::HostPassSteps(const HostPassLayout& layout, const Volume& psf)
+HostPassExecutor::HostPassExecutor(const HostPassLayout& layout, const Volume& psf)
     : layout_(layout),
       passes_(layout.axes, used_taps(layout, psf).view(), layout.threads, layout.keep_spectrum),
       newest_(array_of(element_count(layout.object), layout)),
@@ -95,38 +94,38 @@ HostPassSteps::HostPassSteps(const HostPassLayout& layout, const Volume& psf)
       sums_(static_cast<std::size_t>(
           std::max(layout.object.z * layout.object.y, layout.image.z * layout.image.y))) {}
 
-void HostPassSteps::write_image(const float* values, index_t first, index_t count) {
+void HostPassExecutor::write_image(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, data_.as<float>() + first);
 }
-void HostPassSteps::write_estimate(const float* values, index_t first, index_t count) {
+void HostPassExecutor::write_estimate(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, newest_.as<float>() + first);
 }
-void HostPassSteps::read_estimate(float* values, index_t first, index_t count) const {
+void HostPassExecutor::read_estimate(float* values, index_t first, index_t count) const {
     std::copy_n(newest_.as<float>() + first, count, values);
 }
 
 template <class Stage>
-void HostPassSteps::for_each(index_t count, const Stage& stage) const {
+void HostPassExecutor::for_each(index_t count, const Stage& stage) const {
     parallel_ranges(count, layout_.threads, [&](index_t first, index_t last, int) {
         const Stage own = stage;
         for (index_t i = first; i < last; ++i) own(i);
     });
 }
 
-void HostPassSteps::hold_out(const PhotonScale& photons, int halvings) {
+void HostPassExecutor::hold_out(const PhotonScale& photons, int halvings) {
     for_each(
         element_count(layout_.image),
         SetApart{data_.as<float>(), held_.as<float>(), halvings, static_cast<float>(photons.gain),
                  static_cast<float>(photons.offset), 1, Thinning::hold_out});
 }
 
-void HostPassSteps::put_back() {
+void HostPassExecutor::put_back() {
     for_each(element_count(layout_.image), AddScaled{data_.as<float>(), held_.as<float>(), 1});
 }
 
 // Projects an image of ones back, 0 where pixels are not compared. Planes that are alike are kept
 // once.
-void HostPassSteps::find_weights() {
+void HostPassExecutor::find_weights() {
     const Shape3 object = layout_.object;
     const Shape3 image = layout_.image;
     const float* const data = data_.as<float>();
@@ -152,7 +151,7 @@ void HostPassSteps::find_weights() {
     passes_.inverse(Side::object, {alike.last + 1, object.z}, store, context_);
 }
 
-void HostPassSteps::begin(const LoadedImage& image, float held_share) {
+void HostPassExecutor::begin(const LoadedImage& image, float held_share) {
     model_ = model_of(image);
     held_share_ = held_share;
     has_point_ = false;
@@ -161,19 +160,19 @@ void HostPassSteps::begin(const LoadedImage& image, float held_share) {
     float* const newest = newest_.as<float>();
     const Weights weights{weights_.as<float>(), layout_.object.y * layout_.object.x, layout_.alike};
     if (write_start(image))
-        for_each(element_count(layout_.object), begin_stage(image, newest, weights));
+        for_each(element_count(layout_.object), begin_functor(image, newest, weights));
     else
-        for_each(element_count(layout_.object), Fill{newest, start_of(image)});
+        for_each(element_count(layout_.object), Fill{newest, mean_at_start(image)});
 }
 
-SumPair HostPassSteps::sum_of_rows(index_t rows) const {
+SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
     SumPair total;
     for (index_t i = 0; i < rows; ++i) total += sums_[static_cast<std::size_t>(i)];
     return total;
 }
 
 // Spectra of the points of all rows.
-void HostPassSteps::load_point(const Origin& origin) {
+void HostPassExecutor::load_point(const StepStart& start) {
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
     const float* const before = before_.as<float>();
@@ -183,8 +182,8 @@ void HostPassSteps::load_point(const Origin& origin) {
             const index_t at = (rows.z * object.y + rows.first) * object.x;
             for (index_t i = 0; i < rows.count; ++i) {
                 const index_t row = at + i * object.x;
-                fill_point({newest + row, before != nullptr ? before + row : nullptr,
-                            origin.restart, origin.ahead},
+                fill_point({newest + row, before != nullptr ? before + row : nullptr, start.restart,
+                            start.ahead},
                            rows.row(i), object.x);
             }
         },
@@ -192,9 +191,9 @@ void HostPassSteps::load_point(const Origin& origin) {
 }
 
 // The points, blurred; the ratio of the image and them.
-SumPair HostPassSteps::compare(const Origin& origin) {
+SumPair HostPassExecutor::compare(const StepStart& start) {
     const Shape3 image = layout_.image;
-    if (!has_point_) load_point(origin);
+    if (!has_point_) load_point(start);
     has_point_ = false;
     passes_.along_z(false, context_);
     const float* const data = data_.as<float>();
@@ -207,7 +206,7 @@ SumPair HostPassSteps::compare(const Origin& origin) {
                 const index_t at = row * image.x;
                 sums_[static_cast<std::size_t>(row)] =
                     fill_ratio({data + at, held != nullptr ? held + at : nullptr, held_share_,
-                                model_, !origin.without_misfit},
+                                model_, !start.without_misfit},
                                rows.row(i), image.x);
             }
         },
@@ -216,7 +215,7 @@ SumPair HostPassSteps::compare(const Origin& origin) {
 }
 
 // The ratio projected back; the step replaces the estimate before, where there is one.
-SumPair HostPassSteps::step(const Origin& origin) {
+SumPair HostPassExecutor::step(const StepStart& start) {
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
     float* const before = before_.as<float>();
@@ -230,8 +229,8 @@ SumPair HostPassSteps::step(const Origin& origin) {
             const index_t row = rows.z * object.y + rows.first + i;
             const index_t at = row * object.x;
             sums_[static_cast<std::size_t>(row)] =
-                fill_step({{newest + at, before != nullptr ? before + at : nullptr, origin.restart,
-                            origin.ahead},
+                fill_step({{newest + at, before != nullptr ? before + at : nullptr, start.restart,
+                            start.ahead},
                            rows.row(i),
                            weights + (weight_row + i) * object.x,
                            least_weight,
@@ -258,16 +257,15 @@ SumPair HostPassSteps::step(const Origin& origin) {
     return sum_of_rows(object.z * object.y);
 }
 
-Taken HostPassSteps::take(const Origin& origin, const IterationProgress& progress) {
-    const SumPair compared = compare(origin);
-    Taken taken;
-    taken.misfit = compared.first;
-    taken.held_out = compared.second;
-    taken.refused = taken.objective() > origin.most;
-    if (taken.refused) return taken;
+StepResult HostPassExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
+    const SumPair compared = compare(start);
+    StepResult result;
+    result.sums[of_pixels] = compared;
+    result.refused = result.objective() > start.most;
+    if (result.refused) return result;
     progress.at(0.5);
-    taken.products = step(origin);
-    return taken;
+    result.sums[of_step] = step(start);
+    return result;
 }
 
 }  // namespace convolume::deconvolve

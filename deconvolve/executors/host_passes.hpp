@@ -33,10 +33,10 @@ struct HostPassLayout {
     richardson_lucy::AlikePlanes alike;  ///< of the weights
 };
 
-class HostPassSteps final : public Steps {
+class HostPassExecutor final : public Executor {
   public:
     /// `psf` as Problem has it.
-    HostPassSteps(const HostPassLayout& layout, const Volume& psf);
+    HostPassExecutor(const HostPassLayout& layout, const Volume& psf);
 
     /// What may stop iterations from now on.
     void use(const ExecutionContext& context) { context_.stop = context.stop; }
@@ -49,7 +49,7 @@ class HostPassSteps final : public Steps {
     void hold_out(const PhotonScale& photons, int halvings) override;
     void put_back() override;
     void begin(const LoadedImage& image, float held_share) override;
-    Taken take(const Origin& origin, const IterationProgress& progress) override;
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
 
   private:
     using Side = cpu::PlanePasses::Side;
@@ -58,9 +58,9 @@ class HostPassSteps final : public Steps {
     template <class Stage>
     void for_each(index_t count, const Stage& stage) const;
     void find_weights();
-    void load_point(const Origin& origin);
-    SumPair compare(const Origin& origin);
-    SumPair step(const Origin& origin);
+    void load_point(const StepStart& start);
+    SumPair compare(const StepStart& start);
+    SumPair step(const StepStart& start);
     /// Sums of rows are added up one after another, whoever took them.
     SumPair sum_of_rows(index_t rows) const;
 

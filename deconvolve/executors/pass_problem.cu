@@ -6,11 +6,6 @@
 
 namespace convolume::deconvolve {
 
-bool has_pass_steps(const Problem& problem) {
-    return goes_by_passes(problem) ||
-           problem.options.method == DeconvolveMethod::wiener_butterworth;
-}
-
 // Samples are moved two at a time where the image begins at an even sample of the grid: taps along
 // x may get a 0 before them.
 std::optional<gpu::PairAxes> pass_axes(const Problem& problem, index_t least_taps_z) {
@@ -57,7 +52,7 @@ Volume normalized_taps(const Volume& psf, index_t width) {
 
 PassKernels::PassKernels(const Problem& problem, const gpu::PairAxes& axes) {
     kernels_.push_back(normalized_taps(problem.psf, axes[2].taps));
-    if (problem.has_unmatched())
+    if (problem.traits.has_unmatched)
         kernels_.push_back(normalized_taps(problem.unmatched, axes[2].taps));
 }
 

@@ -11,10 +11,6 @@
 // Which deconvolutions go by passes, and what passes need to know of them.
 namespace convolume::deconvolve {
 
-/// Whether the method has steps that are passes (pass_steps.cuh): all but one look at one voxel
-/// at a time.
-bool has_pass_steps(const Problem& problem);
-
 /// Axes without grids; nothing where the edges have no passes. With at least so many taps along z,
 /// as far as the object has planes: those added are 0.
 std::optional<gpu::PairAxes> pass_axes(const Problem& problem, index_t least_taps_z = 1);

@@ -90,19 +90,6 @@ struct PlaneWindow {
     }
 };
 
-/// The number in the image of a pixel of a tile's planes.
-struct PixelNumbers {
-    index_t first = 0;  ///< of the first pixel of these planes
-    index_t rows = 1, row = 1, whole_plane = 1, whole_row = 1;
-    bool is_whole = true;
-
-    CONVOLUME_DEVICE index_t operator[](index_t i) const {
-        if (is_whole) return first + i;
-        const index_t plane = i / (rows * row);
-        return first + plane * whole_plane + i / row % rows * whole_row + i % row;
-    }
-};
-
 /// The sums of a stage over a window, though it does its work everywhere.
 template <class Stage>
 struct SumWithin {

@@ -26,7 +26,7 @@ class DeviceArrays : public DeviceStages {
         const auto bytes = [](const Shape3& shape) {
             return checked_multiply(element_count(shape), static_cast<index_t>(sizeof(float)));
         };
-        const ArrayCounts counts = array_counts(problem.options);
+        const ArrayCounts counts = array_counts(problem);
         for (int i = 0; i < counts.object; ++i)
             objects_.emplace_back(device, bytes(problem.object), "the arrays of a deconvolution");
         for (int i = 0; i < counts.image; ++i)
@@ -51,13 +51,6 @@ class DeviceArrays : public DeviceStages {
 };
 
 namespace {
-
-// A GPU more is worth its copies of neighbors' planes.
-constexpr index_t least_part_voxels = index_t{1} << 26;
-
-index_t most_parts(const Problem& problem, const DeviceChoice& choice) {
-    return std::min(static_cast<index_t>(choice.devices.size()), problem.object.z);
-}
 
 struct Division {
     std::vector<PlanePart> parts;
@@ -105,11 +98,11 @@ class SlabRunner final : public GpuRunner {
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        if constexpr (std::is_base_of_v<Steps, Slabs>) {
+        if constexpr (std::is_base_of_v<Executor, Slabs>) {
             return run(*slabs_, problem, images, context, along);
         } else {
-            ArraySteps<Slabs> steps(*slabs_, problem);
-            return run(steps, problem, images, context, along);
+            ArrayExecutor<Slabs> executor(*slabs_, problem);
+            return run(executor, problem, images, context, along);
         }
     }
 
@@ -123,7 +116,7 @@ std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& cho
                                  const gpu::PairAxes& axes, index_t parts) {
     std::string why;
     bool any = false;
-    for (; parts <= most_parts(problem, choice); ++parts) {
+    for (; parts <= choice.most_slabs(problem); ++parts) {
         const Division division = divide(axes[0], choice.speeds(parts), choice.devices.front());
         if (division.grid == 0) continue;
         any = true;
@@ -137,40 +130,14 @@ std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& cho
     return nullptr;
 }
 
-}  // namespace
-
-index_t wanted_parts(const Problem& problem, const DeviceChoice& choice) {
-    const index_t most = most_parts(problem, choice);
-    if (choice.named) return most;
-    return std::clamp<index_t>(element_count(problem.object) / least_part_voxels, 1, most);
-}
-
-std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const DeviceChoice& choice) {
-    const gpu::DeviceScope scope(choice.devices.front());
-    const auto axes = whole_plane_axes(problem, choice.devices.front());
-    if (!axes || !has_pass_steps(problem)) return nullptr;
-    return in_slabs<PassSteps>(problem, choice, *axes, wanted_parts(problem, choice));
-}
-
-std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const DeviceChoice& choice) {
-    if (!gpu::SpreadMemory::possible(choice.devices)) return nullptr;
-    const gpu::DeviceScope scope(choice.devices.front());
-    const auto axes = whole_plane_axes(problem, choice.devices.front());
-    if (!axes) return nullptr;
-    const index_t parts = std::max<index_t>(2, wanted_parts(problem, choice));
-    return in_slabs<SlabArrays>(problem, choice, *axes, parts);
-}
-
-namespace {
-
 // Convolvers with a workspace for all hold it and a kernel's spectrum each, all about as large.
 index_t parts_of(const Problem& problem) {
-    return problem.has_unmatched() ? 4 : 3;
+    return problem.traits.has_unmatched ? 4 : 3;
 }
 
-class DeviceRunner final : public GpuRunner {
+class ArrayRunner final : public GpuRunner {
   public:
-    DeviceRunner(const Problem& problem, const DeviceChoice& choice)
+    ArrayRunner(const Problem& problem, const DeviceChoice& choice)
         : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
         const index_t limit = choice.limit_bytes(device_);
@@ -184,9 +151,9 @@ class DeviceRunner final : public GpuRunner {
                            WorkspaceOf(choice.workspace)));
         index_t left = rest - blur_->device_bytes();
         back_.emplace(make(problem, problem.psf, Operation::adjoint,
-                           problem.has_unmatched() ? left / 2 : left, &*blur_));
+                           problem.traits.has_unmatched ? left / 2 : left, &*blur_));
         left -= back_->device_bytes();
-        if (problem.has_unmatched())
+        if (problem.traits.has_unmatched)
             unmatched_.emplace(make(problem, problem.unmatched, Operation::adjoint, left, &*blur_));
         arrays_.emplace(device_, problem, *blur_, *back_, choice.threads,
                         unmatched_ ? &*unmatched_ : nullptr);
@@ -196,7 +163,7 @@ class DeviceRunner final : public GpuRunner {
         plan_.device_bytes = arrays + blur_->device_bytes() + back_->device_bytes() +
                              (unmatched_ ? unmatched_->device_bytes() : 0);
     }
-    ~DeviceRunner() override { free_on_device(arrays_); }
+    ~ArrayRunner() override { free_on_device(arrays_); }
 
     std::shared_ptr<DeviceWorkspace> workspace() const override {
         return WorkspaceOf(&*blur_).get();
@@ -206,8 +173,8 @@ class DeviceRunner final : public GpuRunner {
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        ArraySteps<DeviceArrays> steps(*arrays_, problem);
-        return run(steps, problem, images, context, along);
+        ArrayExecutor<DeviceArrays> executor(*arrays_, problem);
+        return run(executor, problem, images, context, along);
     }
 
     DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
@@ -225,31 +192,35 @@ class DeviceRunner final : public GpuRunner {
     std::optional<DeviceConvolver> unmatched_;
 };
 
-// In the memory of GPUs, of one where that is enough.
-std::unique_ptr<Runner> make_resident_runner(const Problem& problem, const DeviceChoice& choice) {
-    if (auto by_passes = make_pass_runner(problem, choice)) return by_passes;
-    const bool several = choice.devices.size() > 1;
-    if (several && wanted_parts(problem, choice) > 1)
-        if (auto in_slabs = make_array_slab_runner(problem, choice)) return in_slabs;
-    try {
-        return std::make_unique<DeviceRunner>(problem, choice);
-    } catch (const OutOfMemory&) {
-        if (several)
-            if (auto in_slabs = make_array_slab_runner(problem, choice)) return in_slabs;
-        throw;
-    }
+const DeviceChoice& chosen(const GpuChoice& gpus) {
+    return static_cast<const DeviceChoice&>(gpus);
 }
 
-std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineChoice& choice,
-                                           std::shared_ptr<DeviceWorkspace> workspace) {
-    const DeviceChoice on_device(choice, std::move(workspace));
-    try {
-        if (auto resident = make_resident_runner(problem, on_device)) return resident;
-    } catch (const OutOfMemory& error) {
-        if (auto by_walks = make_walk_runner(problem, on_device, error.what())) return by_walks;
-        throw;
-    }
-    throw InternalError("there is no way to deconvolve on a GPU");
+std::unique_ptr<GpuChoice> choose_gpus(const EngineChoice& choice,
+                                       std::shared_ptr<DeviceWorkspace> workspace) {
+    return std::make_unique<DeviceChoice>(choice, std::move(workspace));
+}
+
+std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const GpuChoice& gpus) {
+    const DeviceChoice& choice = chosen(gpus);
+    const gpu::DeviceScope scope(choice.devices.front());
+    const auto axes = whole_plane_axes(problem, choice.devices.front());
+    if (!axes) return nullptr;
+    return in_slabs<SlabExecutor>(problem, choice, *axes, choice.wanted_slabs(problem));
+}
+
+std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const GpuChoice& gpus) {
+    const DeviceChoice& choice = chosen(gpus);
+    if (!gpu::SpreadMemory::possible(choice.devices)) return nullptr;
+    const gpu::DeviceScope scope(choice.devices.front());
+    const auto axes = whole_plane_axes(problem, choice.devices.front());
+    if (!axes) return nullptr;
+    const index_t parts = std::max<index_t>(2, choice.wanted_slabs(problem));
+    return in_slabs<SlabArrays>(problem, choice, *axes, parts);
+}
+
+std::unique_ptr<Runner> make_array_runner(const Problem& problem, const GpuChoice& gpus) {
+    return std::make_unique<ArrayRunner>(problem, chosen(gpus));
 }
 
 }  // namespace
@@ -257,4 +228,9 @@ std::unique_ptr<Runner> make_device_runner(const Problem& problem, const EngineC
 }  // namespace convolume::deconvolve
 
 constexpr convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve = {
-    convolume::deconvolve::make_device_runner, convolume::deconvolve::make_device_images};
+    convolume::deconvolve::choose_gpus,
+    convolume::deconvolve::make_pass_runner,
+    convolume::deconvolve::make_array_slab_runner,
+    convolume::deconvolve::make_array_runner,
+    convolume::deconvolve::make_walk_runner,
+    convolume::deconvolve::make_device_images};

@@ -22,18 +22,16 @@ void within(const gpu::Range& planes, index_t plane, index_t first, index_t coun
 
 }  // namespace
 
-struct PassSteps::Part : PassPart {
+struct SlabExecutor::Part : PassPart {
     using PassPart::PassPart;
     gpu::Event ready, fetched;  ///< its spectra; those of its neighbors
 };
 
-PassSteps::PassSteps(const Problem& problem, const gpu::PairAxes& axes,
-                     const std::vector<PlanePart>& parts,
-                     const std::vector<ConstImageView>& kernels,
-                     const std::vector<SlabPlace>& places, int threads)
-    : unmatched_(unmatched_steps(problem)),
-      compares_all_(!problem.options.saturation),
-      threads_(threads) {
+SlabExecutor::SlabExecutor(const Problem& problem, const gpu::PairAxes& axes,
+                           const std::vector<PlanePart>& parts,
+                           const std::vector<ConstImageView>& kernels,
+                           const std::vector<SlabPlace>& places, int threads)
+    : compares_all_(problem.compares_all()), threads_(threads) {
     for (std::size_t g = 0; g < parts.size(); ++g) {
         const SlabPlace& place = places[g];
         const gpu::DeviceScope scope(place.device);
@@ -43,9 +41,9 @@ PassSteps::PassSteps(const Problem& problem, const gpu::PairAxes& axes,
     let_reach(devices_of(places));
 }
 
-PassSteps::~PassSteps() = default;
+SlabExecutor::~SlabExecutor() = default;
 
-std::shared_ptr<DeviceWorkspace> PassSteps::workspace() const {
+std::shared_ptr<DeviceWorkspace> SlabExecutor::workspace() const {
     if (parts_.size() > 1) return nullptr;
     return parts_.front()->passes().workspace();
 }
@@ -53,26 +51,26 @@ std::shared_ptr<DeviceWorkspace> PassSteps::workspace() const {
 // Calls work(as_left), which enqueues passes. The workspace of a single part may be shared: then
 // others have their turns between this and the next, and leave other spectra in it.
 template <class Work>
-void PassSteps::in_turn(const Work& work) {
+void SlabExecutor::in_turn(const Work& work) {
     if (parts_.size() > 1) return work(true);
     Part& part = *parts_.front();
     const gpu::DeviceScope scope(part.device());
     part.passes().in_turn(part.stream(), work);
 }
 
-index_t PassSteps::array_bytes() const {
+index_t SlabExecutor::array_bytes() const {
     index_t bytes = 0;
     for (const auto& part : parts_) bytes += part->layout().bytes();
     return bytes;
 }
 
-index_t PassSteps::most_bytes() const {
+index_t SlabExecutor::most_bytes() const {
     GpuBytes bytes;
     for (const auto& part : parts_) bytes.add(part->device(), part->bytes());
     return bytes.most();
 }
 
-void PassSteps::write_image(const float* values, index_t first, index_t count) {
+void SlabExecutor::write_image(const float* values, index_t first, index_t count) {
     on_each(parts_, [&](Part& part) {
         within(part.planes().image, part.layout().image_plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
@@ -81,7 +79,7 @@ void PassSteps::write_image(const float* values, index_t first, index_t count) {
     });
 }
 
-void PassSteps::write_estimate(const float* values, index_t first, index_t count) {
+void SlabExecutor::write_estimate(const float* values, index_t first, index_t count) {
     on_each(parts_, [&](Part& part) {
         within(part.planes().object, part.layout().plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
@@ -91,7 +89,7 @@ void PassSteps::write_estimate(const float* values, index_t first, index_t count
     });
 }
 
-void PassSteps::read_estimate(float* values, index_t first, index_t count) const {
+void SlabExecutor::read_estimate(float* values, index_t first, index_t count) const {
     on_each(parts_, [&](Part& part) {
         within(part.planes().object, part.layout().plane(), first, count,
                [&](index_t to, index_t from, index_t samples) {
@@ -100,7 +98,7 @@ void PassSteps::read_estimate(float* values, index_t first, index_t count) const
     });
 }
 
-void PassSteps::hold_out(const PhotonScale& photons, int halvings) {
+void SlabExecutor::hold_out(const PhotonScale& photons, int halvings) {
     on_each(parts_, [&](Part& part) {
         part.for_each(part.layout().pixels(),
                       SetApart{part.data(), part.held(), halvings, static_cast<float>(photons.gain),
@@ -109,13 +107,13 @@ void PassSteps::hold_out(const PhotonScale& photons, int halvings) {
     });
 }
 
-void PassSteps::put_back() {
+void SlabExecutor::put_back() {
     on_each(parts_, [&](Part& part) {
         part.for_each(part.layout().pixels(), AddScaled{part.data(), part.held(), 1});
     });
 }
 
-void PassSteps::begin(const LoadedImage& image, float held_share) {
+void SlabExecutor::begin(const LoadedImage& image, float held_share) {
     model_ = model_of(image);
     held_share_ = held_share;
     if (!has_weights_)
@@ -130,28 +128,26 @@ void PassSteps::begin(const LoadedImage& image, float held_share) {
         part.forget_point();
         if (given)
             part.for_each(part.layout().voxels(),
-                          begin_stage(image, part.newest(), part.weights()));
+                          begin_functor(image, part.newest(), part.weights()));
         else
-            part.for_each(part.layout().voxels(), Fill{part.newest(), start_of(image)});
+            part.for_each(part.layout().voxels(), Fill{part.newest(), mean_at_start(image)});
     });
 }
 
-Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
-    const Origin origin = without_memory_of_unmatched(asked, unmatched_);
-    const bool unmatched = origin.iteration <= unmatched_;
+StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const auto compare = [&] {
-        on_each(parts_, [&](Part& part) { part.load_point(origin); });
+        on_each(parts_, [&](Part& part) { part.load_point(start); });
         exchange(parts_, &PlanePart::object, &PlanePart::seen);
         on_each(parts_, [&](Part& part) {
-            part.compare(model_, held_share_, unmatched ? 1 : 0, !origin.without_misfit);
+            part.compare(model_, held_share_, start.unmatched ? 1 : 0, !start.without_misfit);
         });
     };
     const auto step = [&] {
         exchange(parts_, &PlanePart::image, &PlanePart::light);
-        on_each(parts_, [&](Part& part) { part.step(origin, unmatched); });
+        on_each(parts_, [&](Part& part) { part.step(start); });
     };
     // A step that nothing refuses begins before the sums are here: GPUs do not wait for the host.
-    const bool certain = origin.most == std::numeric_limits<double>::infinity();
+    const bool certain = start.most == std::numeric_limits<double>::infinity();
     in_turn([&](bool as_left) {
         if (!as_left) on_each(parts_, [](Part& part) { part.forget_point(); });
         compare();
@@ -159,11 +155,10 @@ Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
     });
     SumPair compared;
     on_each(parts_, [&](Part& part) { compared += part.compared(); });
-    Taken taken;
-    taken.misfit = compared.first;
-    taken.held_out = compared.second;
-    taken.refused = taken.objective() > origin.most;
-    if (taken.refused) return taken;
+    StepResult result;
+    result.sums[of_pixels] = compared;
+    result.refused = result.objective() > start.most;
+    if (result.refused) return result;
     progress.at(0.5);
 
     if (!certain)
@@ -172,9 +167,9 @@ Taken PassSteps::take(const Origin& asked, const IterationProgress& progress) {
             step();
         });
     on_each(parts_, [&](Part& part) {
-        if (part.layout().has_change) taken.products += part.stepped();
+        if (part.layout().has_change) result.sums[of_step] += part.stepped();
     });
-    return taken;
+    return result;
 }
 
 }  // namespace convolume::deconvolve

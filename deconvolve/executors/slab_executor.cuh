@@ -27,9 +27,8 @@ struct PartLayout {
         : object(problem.object), image(problem.image) {
         object.z = part.object.count();
         image.z = part.image.count();
-        const Momentum momentum = momentum_of(problem.options);
-        has_before = momentum != Momentum::none;
-        has_change = momentum == Momentum::biggs_andrews;
+        has_before = problem.traits.keeps_previous;
+        has_change = problem.traits.keeps_change;
         has_held = problem.options.hold_out;
         narrow = problem.keeps_uint16();
         alike = alike_planes(problem, z, part.object);
@@ -149,9 +148,9 @@ class PassPart : public DeviceStages {
     }
 
     /// Spectra of the points of its own object planes, in the slots of what its image planes see.
-    void load_point(const Origin& origin) {
+    void load_point(const StepStart& start) {
         if (std::exchange(has_point_, false)) return;
-        passes_->forward(Side::object, stage_of(gpu::RowStage::Kind::point, origin),
+        passes_->forward(Side::object, stage_of(gpu::RowStage::Kind::point, start),
                          passes_->object_slots(), stream());
     }
     /// Blurs them with their neighbors, makes the ratio of the image, `less` something, and spectra
@@ -174,20 +173,20 @@ class PassPart : public DeviceStages {
         fetch(0, compared_, has_compared_);
     }
     /// Projects the ratio back and takes the step.
-    void step(const Origin& origin, bool unmatched) {
-        passes_->back(stream(), unmatched ? 1 : 0);
+    void step(const StepStart& start) {
+        passes_->back(stream(), start.unmatched ? 1 : 0);
         // Without a memory of earlier steps, the next point is what this one makes. Its spectrum
         // comes with it where it lies where the next iteration looks for it.
         has_point_ = !layout_.has_before && passes_->object_slots().first == 0;
         gpu::RowStage stage =
-            stage_of(has_point_ ? gpu::RowStage::Kind::advance : gpu::RowStage::Kind::step, origin);
+            stage_of(has_point_ ? gpu::RowStage::Kind::advance : gpu::RowStage::Kind::step, start);
         stage.change = change_;
-        stage.last_format = origin.last_format;
-        stage.format = origin.format;
+        stage.last_format = start.last_format;
+        stage.format = start.format;
         stage.weight = weights_;
         stage.alike = layout_.alike;
         stage.least_weight = least_weight;
-        stage.unmatched = unmatched;
+        stage.unmatched = start.unmatched;
         stepped_ = passes_->inverse(Side::object, stage, passes_->back_slots(),
                                     sums_.as<double>() + most_sums_, stream());
         if (layout_.has_change) fetch(most_sums_, stepped_, has_stepped_);
@@ -202,13 +201,13 @@ class PassPart : public DeviceStages {
   private:
     static constexpr index_t narrowed_at_once = index_t{1} << 20;
 
-    gpu::RowStage stage_of(gpu::RowStage::Kind kind, const Origin& origin) const {
+    gpu::RowStage stage_of(gpu::RowStage::Kind kind, const StepStart& start) const {
         gpu::RowStage stage;
         stage.kind = kind;
         stage.newest = newest_;
         stage.before = before_;
-        stage.restart = origin.restart;
-        stage.ahead = origin.ahead;
+        stage.restart = start.restart;
+        stage.ahead = start.ahead;
         return stage;
     }
 
@@ -250,13 +249,13 @@ class PassPart : public DeviceStages {
 // convolutions a slab fetches what it needs of its neighbors' spectra (plane_exchange.cuh).
 namespace convolume::deconvolve {
 
-class PassSteps final : public Steps {
+class SlabExecutor final : public Executor {
   public:
     /// `places`: one for each part.
-    PassSteps(const Problem& problem, const gpu::PairAxes& axes,
-              const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
-              const std::vector<SlabPlace>& places, int threads);
-    ~PassSteps() override;
+    SlabExecutor(const Problem& problem, const gpu::PairAxes& axes,
+                 const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
+                 const std::vector<SlabPlace>& places, int threads);
+    ~SlabExecutor() override;
 
     /// What others may share: that of a single part, else null.
     std::shared_ptr<DeviceWorkspace> workspace() const;
@@ -273,7 +272,7 @@ class PassSteps final : public Steps {
     void hold_out(const PhotonScale& photons, int halvings) override;
     void put_back() override;
     void begin(const LoadedImage& image, float held_share) override;
-    Taken take(const Origin& origin, const IterationProgress& progress) override;
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
 
   private:
     template <class Work>
@@ -283,7 +282,6 @@ class PassSteps final : public Steps {
     std::vector<std::unique_ptr<Part>> parts_;
     richardson_lucy::Model model_{0, 0};
     float held_share_ = 0;
-    int unmatched_;  ///< steps with the other back projector
     bool has_weights_ = false;
     bool compares_all_;  ///< no pixel is left out
     int threads_;

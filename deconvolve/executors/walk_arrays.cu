@@ -38,16 +38,16 @@ WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t
     const bool differ = planes_alike.first > 0 || planes_alike.last + 1 < z.object;
     weights = ring(2 * depth + last * reach, differ ? bytes.weights : 0);
     alike = ring(1, bytes.weights);
-    const bool smooth = tv_weight_of(problem) > 0;
+    const bool smooth = problem.tv_weight() > 0;
     divisors = ring(depth, if_any(smooth));
     neighborhood = ring(depth + 2, if_any(smooth));
     residuals = ring(2 * depth, bytes.residual);
     products = ring(2 * depth, bytes.residual);
-    if (in_tiles && bytes.residual == 0) {
+    if (bytes.residual == 0 && (in_tiles || !problem.traits.fits_passes)) {
         ratios = ring(depth, bytes.image);
         corrections = ring(2 * depth, bytes.object);
     }
-    if (problem.seeks_consensus()) {
+    if (problem.traits.projections > 1) {
         points.front().places = depth + std::max(depth, 2 * reach);
         if (differ) weights.places += reach;
         ratios = ring(depth, bytes.image);

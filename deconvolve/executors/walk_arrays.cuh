@@ -65,14 +65,13 @@ struct SampleBytes {
     explicit SampleBytes(const Problem& problem) {
         if (problem.keeps_uint16()) data = sizeof(std::uint16_t);
         if (problem.options.hold_out) held = sizeof(float);
-        if (problem.options.method == DeconvolveMethod::wiener) {
+        if (problem.traits.solves_system) {
             residual = object;
             return;
         }
         weights = object;
-        const Momentum momentum = momentum_of(problem.options);
-        if (momentum != Momentum::none) before = object;
-        if (momentum == Momentum::biggs_andrews) change = sizeof(ShortFloat);
+        if (problem.traits.keeps_previous) before = object;
+        if (problem.traits.keeps_change) change = sizeof(ShortFloat);
     }
 
     index_t object = sizeof(float), image = sizeof(float), data = sizeof(float), held = 0;
@@ -168,9 +167,8 @@ struct PlaneRing {
 };
 
 /// Calls work(first plane, how many) for runs of planes that lie one after another in all rings.
-template <class Work>
-void for_runs(const gpu::Range& planes, std::initializer_list<const PlaneRing*> rings,
-              const Work& work) {
+template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
+void for_runs(const gpu::Range& planes, const Rings& rings, const Work& work) {
     for (index_t z = planes.begin; z < planes.end;) {
         index_t count = planes.end - z;
         for (const PlaneRing* ring : rings)
@@ -194,7 +192,7 @@ struct WalkerRings {
 
     /// Rings of spectra.
     static index_t spectra(const Problem& problem, index_t together) {
-        return problem.seeks_consensus() ? 3 : together;
+        return problem.traits.projections > 1 ? 3 : together;
     }
 
     /// Estimates that points are made from; the last changes; image planes; weights, and the plane

@@ -5,38 +5,35 @@
 
 #include "core/thread_team.hpp"
 #include "deconvolve/executors/walk_executor.cuh"
+#include "deconvolve/methods/wiener.hpp"
 #include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
-WalkSteps::WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
-                     const std::vector<ConstImageView>& kernels,
-                     const std::vector<Walker::Place>& places, int threads)
-    : options_(problem.options),
+WalkExecutor::WalkExecutor(const Problem& problem, const gpu::PairAxes& axes,
+                           const std::vector<ConstImageView>& kernels,
+                           const std::vector<Walker::Place>& places, int threads)
+    : problem_(problem),
       voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
       arrays_(problem, axes[0], !places.front().tiles.empty(), threads),
-      together_(static_cast<int>(places.front().together)),
-      unmatched_(unmatched_steps(problem)),
-      tv_weight_(tv_weight_of(problem)),
-      variation_(variation_of(problem, 0)),
-      compares_all_(!problem.options.saturation) {
+      together_(static_cast<int>(places.front().together)) {
     for (const Walker::Place& place : places) {
         const gpu::DeviceScope scope(place.device);
         walkers_.push_back(Walker::make(place, problem, axes, kernels, arrays_));
     }
 }
 
-WalkSteps::~WalkSteps() = default;
+WalkExecutor::~WalkExecutor() = default;
 
-index_t WalkSteps::most_bytes() const {
+index_t WalkExecutor::most_bytes() const {
     index_t most = 0;
     for (const auto& walker : walkers_) most = std::max(most, walker->bytes());
     return most;
 }
 
-void WalkSteps::write_image(const float* values, index_t first, index_t count) {
+void WalkExecutor::write_image(const float* values, index_t first, index_t count) {
     if (arrays_.narrow_data)
         std::transform(values, values + count,
                        reinterpret_cast<std::uint16_t*>(arrays_.data.bytes_of(0)) + first,
@@ -44,47 +41,49 @@ void WalkSteps::write_image(const float* values, index_t first, index_t count) {
     else
         std::copy_n(values, count, arrays_.data.data() + first);
 }
-void WalkSteps::write_estimate(const float* values, index_t first, index_t count) {
+void WalkExecutor::write_estimate(const float* values, index_t first, index_t count) {
     std::copy_n(values, count, arrays_.newest.data() + first);
 }
-void WalkSteps::read_estimate(float* values, index_t first, index_t count) const {
-    const float* const newest = arrays_.newest.data() + first;
-    std::copy_n(newest, count, values);
-    if (unadvanced_ == 0) return;
-    const float* const direction = arrays_.direction.data() + first;
-    for (index_t i = 0; i < count; ++i) values[i] += unadvanced_ * direction[i];
+void WalkExecutor::read_estimate(float* values, index_t first, index_t count) const {
+    std::copy_n(arrays_.newest.data() + first, count, values);
 }
 
-void WalkSteps::hold_out(const PhotonScale& photons, int halvings) {
+void WalkExecutor::hold_out(const PhotonScale& photons, int halvings) {
     for_each(pixels_, SetApart{arrays_.data.data(), arrays_.held.data(), halvings,
                                static_cast<float>(photons.gain), static_cast<float>(photons.offset),
                                1, Thinning::hold_out});
 }
-void WalkSteps::put_back() {
+void WalkExecutor::put_back() {
     for_each(pixels_, AddScaled{arrays_.data.data(), arrays_.held.data(), 1});
 }
 
-void WalkSteps::begin(const LoadedImage& image, float held_share) {
-    model_ = model_of(image);
-    held_share_ = held_share;
-    photons_ = image.photons;
-    set_mean(variation_, image.mean);
-    if (!has_weights_) {
-        WalkTask task;
-        task.kind = WalkTask::Kind::weights;
-        task.compares_all = compares_all_;
+void WalkExecutor::begin(const LoadedImage& image, float held_share) {
+    settings_ = settings_of(problem_, image, held_share);
+    is_complete_ = true;
+    WalkTask task;
+    task.compares_all = problem_.compares_all();
+    if (problem_.traits.solves_system) {
+        task.kind = WalkTask::Kind::right_hand_side;
+        for_each(pixels_, Shift{arrays_.data.data(), -static_cast<float>(image.background)});
         walk(task, nullptr);
-        has_weights_ = compares_all_;
+        for_each(voxels_, Fill{arrays_.newest.data(), 0});
+        for_each(voxels_, Copy{arrays_.residual.data(), arrays_.direction.data()});
+        return;
+    }
+    if (!has_weights_) {
+        task.kind = WalkTask::Kind::weights;
+        walk(task, nullptr);
+        has_weights_ = task.compares_all;
     }
     const Weights weights{arrays_.weights.data(), arrays_.object.samples(), arrays_.alike};
     if (write_start(image))
-        for_each(voxels_, begin_stage(image, arrays_.newest.data(), weights));
+        for_each(voxels_, begin_functor(image, arrays_.newest.data(), weights));
     else
-        for_each(voxels_, Fill{arrays_.newest.data(), start_of(image)});
+        for_each(voxels_, Fill{arrays_.newest.data(), mean_at_start(image)});
 }
 
-std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgress* progress,
-                                      const std::function<void(const gpu::Range&)>& prepare) {
+std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationProgress* progress,
+                                         const std::function<void(const gpu::Range&)>& prepare) {
     index_t steps = 0, tiles = 1;
     for (const auto& walker : walkers_) {
         if (walkers_.size() > 1) walker->keep_borders(threads_);
@@ -99,7 +98,7 @@ std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgr
         }
     };
     const Drain drain{walkers_};
-    std::vector<WalkSums> sums(std::max<std::size_t>(1, task.origins.size()));
+    std::vector<StepSums> sums(std::max<std::size_t>(1, task.starts.size()));
     for (index_t tile = 0; tile < tiles; ++tile) {
         for (const auto& walker : walkers_)
             if (tile < walker->tiles()) walker->choose_tile(tile);
@@ -117,7 +116,7 @@ std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgr
         for (const auto& walker : walkers_) {
             if (tile >= walker->tiles()) continue;
             const gpu::DeviceScope scope(walker->device());
-            const std::vector<WalkSums> of_one = walker->finish();
+            const std::vector<StepSums> of_one = walker->finish();
             for (std::size_t i = 0; i < sums.size(); ++i)
                 for (std::size_t which = 0; which < sums[i].size(); ++which)
                     sums[i][which] += of_one[i][which];
@@ -126,35 +125,54 @@ std::vector<WalkSums> WalkSteps::walk(const WalkTask& task, const IterationProgr
     return sums;
 }
 
-Taken WalkSteps::take(const Origin& asked, const IterationProgress& progress) {
-    Taken taken = take_together({asked}, progress).front();
-    taken.refused = taken.objective() > asked.most;
-    if (!taken.refused) arrays_.advance();
-    return taken;
+StepResult WalkExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
+    StepResult result = iterate_together({start}, progress).front();
+    result.refused = result.objective() > start.most;
+    if (!result.refused) arrays_.advance();
+    return result;
 }
 
-std::vector<Taken> WalkSteps::take_together(const std::vector<Origin>& asked,
-                                            const IterationProgress& progress) {
+std::vector<StepResult> WalkExecutor::iterate_together(const std::vector<StepStart>& starts,
+                                                       const IterationProgress& progress) {
     WalkTask task;
-    for (const Origin& origin : asked)
-        task.origins.push_back(without_memory_of_unmatched(origin, unmatched_));
-    task.unmatched_steps = unmatched_;
-    task.tv_weight = tv_weight_;
-    task.variation = variation_;
-    task.model = model_;
-    task.held_share = held_share_;
-    task.photons = photons_;
-    std::vector<Taken> all;
-    for (const auto& [compared, products, further] : walk(task, &progress)) {
-        Taken& taken = all.emplace_back();
-        taken.misfit = compared.first;
-        taken.held_out = compared.second;
-        if (tv_weight_ > 0) taken.penalty = static_cast<double>(tv_weight_) * further.first;
-        if (options_.method == DeconvolveMethod::gradient_consensus)
-            taken.consenting = further.first / static_cast<double>(voxels_);
-        taken.products = products;
-    }
-    return all;
+    task.starts = starts;
+    task.settings = settings_;
+    std::vector<bool> complete(static_cast<std::size_t>(problem_.object.z),
+                               is_complete_ || !problem_.traits.solves_system);
+    // Several walks load the planes at their borders.
+    const auto prepare = [&](const gpu::Range& planes) {
+        for (index_t z = planes.begin, end = z; z < planes.end; z = end + 1) {
+            for (end = z; end < planes.end && !complete[static_cast<std::size_t>(end)]; ++end)
+                complete[static_cast<std::size_t>(end)] = true;
+            advance({z, end}, starts.front());
+        }
+    };
+    std::vector<StepResult> results;
+    for (const StepSums& sums : walk(task, &progress, prepare)) results.emplace_back().sums = sums;
+    is_complete_ = false;
+    return results;
+}
+
+void WalkExecutor::complete(const StepStart& start) {
+    if (std::exchange(is_complete_, true) || !problem_.traits.solves_system) return;
+    advance({0, problem_.object.z}, start);
+}
+
+void WalkExecutor::advance(const gpu::Range& planes, const StepStart& start) {
+    struct At {
+        WalkArrays& arrays;
+        index_t z;
+        float* object(Slot slot) const {
+            return (slot == Slot::solution    ? arrays.newest
+                    : slot == Slot::residual  ? arrays.residual
+                    : slot == Slot::direction ? arrays.direction
+                                              : arrays.product)
+                .plane(z);
+        }
+    };
+    if (planes.count() > 0)
+        for_each(planes.count() * arrays_.object.samples(),
+                 Wiener::advance(At{arrays_, planes.begin}, start));
 }
 
 }  // namespace convolume::deconvolve

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// Iterations of objects larger than the GPUs' memory: the arrays are in host memory, and each
+// iteration is one walk along z, on one GPU or shared by several.
 
 #include <functional>
 #include <memory>
@@ -8,17 +10,16 @@
 #include "core/thread_team.hpp"
 #include "deconvolve/executors/walker.cuh"
 
-// Iterations of objects larger than the GPUs' memory: the arrays are in host memory, and each
-// iteration is one walk along z, on one GPU or shared by several.
 namespace convolume::deconvolve {
 
-class WalkSteps final : public Steps {
+class WalkExecutor final : public Executor {
   public:
-    /// `places`: one for each GPU, with planes of the object and of the image one after another.
-    WalkSteps(const Problem& problem, const gpu::PairAxes& axes,
-              const std::vector<ConstImageView>& kernels, const std::vector<Walker::Place>& places,
-              int threads);
-    ~WalkSteps() override;
+    /// `problem` is kept by reference. `places`: one for each GPU, with planes of the object and of
+    /// the image one after another.
+    WalkExecutor(const Problem& problem, const gpu::PairAxes& axes,
+                 const std::vector<ConstImageView>& kernels,
+                 const std::vector<Walker::Place>& places, int threads);
+    ~WalkExecutor() override;
 
     /// Of the GPU that takes most.
     index_t most_bytes() const;
@@ -31,15 +32,15 @@ class WalkSteps final : public Steps {
     void hold_out(const PhotonScale& photons, int halvings) override;
     void put_back() override;
     void begin(const LoadedImage& image, float held_share) override;
-    Taken take(const Origin& origin, const IterationProgress& progress) override;
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
     int most_together() const override { return together_; }
-    std::vector<Taken> take_together(const std::vector<Origin>& origins,
-                                     const IterationProgress& progress) override;
-    Outcome solve_wiener(const LoadedImage& image, IterationProgress& progress) override;
+    std::vector<StepResult> iterate_together(const std::vector<StepStart>& starts,
+                                             const IterationProgress& progress) override;
+    void complete(const StepStart& start) override;
 
   private:
-    /// Calls prepare(planes) before object planes are loaded; of several walks, more than once.
-    std::vector<WalkSums> walk(const WalkTask& task, const IterationProgress* progress,
+    /// Calls prepare(planes) before object planes are loaded; several walks may load the same.
+    std::vector<StepSums> walk(const WalkTask& task, const IterationProgress* progress,
                                const std::function<void(const gpu::Range&)>& prepare = {});
     /// stage(i) for every i below `count`. Every thread has a stage of its own, which the arrays
     /// cannot be aliases of.
@@ -51,21 +52,18 @@ class WalkSteps final : public Steps {
         });
     }
 
-    DeconvolveOptions options_;
+    /// Applies the step that a linear system has left waiting to these planes.
+    void advance(const gpu::Range& planes, const StepStart& start);
+
+    const Problem& problem_;
     index_t voxels_, pixels_;
     int threads_;
     WalkArrays arrays_;
     std::vector<std::unique_ptr<Walker>> walkers_;
-    richardson_lucy::Model model_{0, 0};
-    float held_share_ = 0;
+    StepSettings settings_;
     int together_;
-    int unmatched_;  ///< steps with the other back projector
-    float tv_weight_;
-    Variation variation_;
-    PhotonScale photons_;
-    float unadvanced_ = 0;  ///< of wiener: so much of the direction will be added to the solution
     bool has_weights_ = false;
-    bool compares_all_;
+    bool is_complete_ = true;  ///< no step waits
 };
 
 }  // namespace convolume::deconvolve

@@ -27,7 +27,7 @@ struct WalkPlan {
 
 index_t pass_bytes(const Problem& problem, const WalkPlan& walk) {
     return gpu::PlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
-                                         problem.has_unmatched() ? 2 : 1,
+                                         problem.traits.has_unmatched ? 2 : 1,
                                          WalkerRings::spectra(problem, walk.together));
 }
 index_t device_bytes(const Problem& problem, const WalkPlan& walk) {
@@ -92,8 +92,7 @@ void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceC
 // take.
 index_t most_together(const Problem& problem, const DeviceChoice& choice) {
     const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
-    return alone && has_pass_steps(problem) &&
-                   momentum_of(problem.options) != Momentum::biggs_andrews
+    return alone && fits_slab_passes(problem) && !problem.traits.keeps_change
                ? std::min<index_t>(WalkerRings::most_together, problem.options.iterations)
                : 1;
 }
@@ -119,9 +118,9 @@ WalkPlan walk_in_tiles(const Problem& problem, const gpu::PairAxes& axes, index_
                        const DeviceChoice& choice) {
     constexpr index_t most_along_axis = 16;
     const int device = choice.devices.front();
-    const index_t chained = problem.seeks_consensus() ? 2 : 1;
+    const index_t chained = problem.traits.projections;
     // A total variation looks at the voxels beside each.
-    const index_t least_taps = tv_weight_of(problem) > 0 ? 2 : 1;
+    const index_t least_taps = problem.tv_weight() > 0 ? 2 : 1;
     const auto most = [&](const gpu::PairAxis& axis) {
         return axis.taps < least_taps ? 1 : std::min(axis.object, most_along_axis);
     };
@@ -149,7 +148,7 @@ WalkPlan walk_in_tiles(const Problem& problem, const gpu::PairAxes& axes, index_
 
 WalkPlan choose_walk(const Problem& problem, index_t limit, const DeviceChoice& choice) {
     // A total variation looks at the plane behind each.
-    const index_t least_taps_z = tv_weight_of(problem) > 0 ? 2 : 1;
+    const index_t least_taps_z = problem.tv_weight() > 0 ? 2 : 1;
     WalkPlan whole;
     if (const auto axes = whole_plane_axes(problem, choice.devices.front(), least_taps_z)) {
         whole = walk_whole_planes(problem, *axes, limit, choice);
@@ -204,29 +203,30 @@ class WalkRunner final : public GpuRunner {
         plan_.device_bytes = device_bytes(problem, walk);
         plan_.host_bytes += plan_.array_bytes;
     }
-    ~WalkRunner() override { free_on_device(steps_); }
+    ~WalkRunner() override { free_on_device(executor_); }
 
   private:
     DeconvolveReport execute_there(const Problem& problem, const Images& images,
                                    const ExecutionContext& context,
                                    const DeconvolveRun& along) override {
-        if (!steps_)
-            steps_ =
-                std::make_unique<WalkSteps>(problem, axes_, kernels_.views(), places_, threads_);
-        return run(*steps_, problem, images, context, along);
+        if (!executor_)
+            executor_ =
+                std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), places_, threads_);
+        return run(*executor_, problem, images, context, along);
     }
 
     gpu::PairAxes axes_;
     PassKernels kernels_;
     int threads_;
     std::vector<Walker::Place> places_;
-    std::unique_ptr<WalkSteps> steps_;
+    std::unique_ptr<WalkExecutor> executor_;
 };
 
 }  // namespace
 
-std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const DeviceChoice& choice,
+std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident) {
+    const auto& choice = static_cast<const DeviceChoice&>(gpus);
     const gpu::DeviceScope scope(choice.devices.front());
     std::vector<index_t> limits;
     for (const int each : choice.devices) {

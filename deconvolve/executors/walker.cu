@@ -2,12 +2,10 @@
 
 #include "convolume/error.hpp"
 #include "core/thread_team.hpp"
-#include "deconvolve/consensus_walker.cuh"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/fused_walker.cuh"
+#include "deconvolve/executors/operation_walker.cuh"
 #include "deconvolve/executors/walker.cuh"
-#include "deconvolve/tile_walker.cuh"
-#include "deconvolve/wiener_walker.cuh"
 
 namespace convolume::deconvolve {
 
@@ -65,7 +63,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     };
     sums_ = sums(most_blocks_);
     step_sums_ = sums(walks_.back().steps());
-    // Of wiener, nothing is overwritten that is loaded.
+    // Of a linear system, nothing is overwritten that is loaded.
     const gpu::Range loaded = arrays.product ? place.object : walks_.front().loaded();
     lower_ = {loaded.begin, place.object.begin};
     upper_ = {place.object.end, loaded.end};
@@ -83,16 +81,9 @@ std::unique_ptr<Walker> Walker::make(const Place& place, const Problem& problem,
                                      const gpu::PairAxes& axes,
                                      const std::vector<ConstImageView>& kernels,
                                      WalkArrays& arrays) {
-    switch (problem.options.method) {
-        case DeconvolveMethod::wiener:
-            return std::make_unique<WienerWalker>(place, problem, axes, kernels, arrays);
-        case DeconvolveMethod::gradient_consensus:
-            return std::make_unique<ConsensusWalker>(place, problem, axes, kernels, arrays);
-        default:
-            if (!place.tiles.empty())
-                return std::make_unique<TileWalker>(place, problem, axes, kernels, arrays);
-            return std::make_unique<StepWalker>(place, problem, axes, kernels, arrays);
-    }
+    if (problem.traits.fits_passes && place.tiles.empty())
+        return std::make_unique<FusedWalker>(place, problem, axes, kernels, arrays);
+    return std::make_unique<OperationWalker>(place, problem, axes, kernels, arrays);
 }
 
 index_t Walker::steps(const WalkTask& task) const {
@@ -171,7 +162,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     };
     const bool iterates = task.kind == WalkTask::Kind::iteration;
     const WalkStep back = back_.step(k);
-    blocks_.assign(std::max<std::size_t>(1, task.origins.size()), {});
+    blocks_.assign(std::max<std::size_t>(1, task.starts.size()), {});
     // What this step's planes take the places of is done with.
     if (k >= 4) event(downloaded_, k - 4).wait();
     if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
@@ -230,7 +221,7 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::upload_image(const gpu::Range& planes, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, planes);
-    if (task.held_share > 0) copy_in(rings_.held, arrays_.held, planes);
+    if (task.settings.held_share > 0) copy_in(rings_.held, arrays_.held, planes);
 }
 
 void Walker::upload_weights(index_t k, const gpu::Range& planes) {
@@ -244,15 +235,15 @@ void Walker::upload_weights(index_t k, const gpu::Range& planes) {
         if (z < first || z > last) load(rings_.weights, z, z);
 }
 
-void Walker::load_points(const gpu::Range& planes, const Origin& origin) {
+void Walker::load_points(const gpu::Range& planes, const StepStart& start) {
     const PlaneRing& points = rings_.points.front();
     for_runs(planes, {&rings_.newest, &rings_.before, &points}, [&](index_t z, index_t count) {
         gpu::RowStage stage;
         stage.kind = Kind::point;
         stage.newest = rings_.newest.at(z);
         if (arrays_.before) stage.before = rings_.before.at(z);
-        stage.restart = origin.restart;
-        stage.ahead = origin.ahead;
+        stage.restart = start.restart;
+        stage.ahead = start.ahead;
         stage.kept = points.at(z);
         passes_->forward(Side::object, stage, {walk().of_object(z), count}, work_);
     });
@@ -276,6 +267,43 @@ void Walker::transform(Side side, const float* samples, const gpu::PlanePasses::
     stage.kind = Kind::point;
     stage.newest = const_cast<float*>(samples);  // which a point only reads
     passes_->forward(side, stage, slots, work_);
+}
+
+// Keeps the last point of this step: the next step needs it as a neighbor, and updates overwrite
+// points.
+void Walker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
+    const index_t plane_bytes = rings_.points.front().plane_bytes();
+    const auto place_of = [&](index_t z) { return rings_.neighborhood.at(z - planes.begin + 1); };
+    const auto keep = [&](float* place, const float* from) {
+        gpu::check(cudaMemcpyAsync(place, from, static_cast<std::size_t>(plane_bytes),
+                                   cudaMemcpyDeviceToDevice, work_),
+                   "copying on the GPU");
+    };
+    const index_t below = planes.begin - 1;
+    // Planes that are not this walk's own have not been updated.
+    if (below >= 0 && below < own().begin) keep(place_of(below), rings_.points.front().at(below));
+    const index_t end = std::min(planes.end + 1, z_.object);
+    for (index_t z = planes.begin; z < end; ++z) keep(place_of(z), rings_.points.front().at(z));
+
+    const index_t plane = object_plane();
+    Variation variation = task.settings.variation;
+    variation.extent[1] = tile().y.object.count();
+    variation.extent[2] = tile().x.object.count();
+    const Grid grid{variation};
+    for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
+        const SmoothDivisor stage{place_of(z),
+                                  alike ? rings_.alike.at(0) : rings_.weights.at(z),
+                                  alike ? plane : count * plane,
+                                  rings_.divisors.at(z),
+                                  z * plane,
+                                  least_weight,
+                                  variation,
+                                  task.settings.tv_weight};
+        const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
+        add_blocks(
+            2, start_sums(rows, SumWithin{stage, tile().own_window()}, place_for_sums(2), work_));
+    });
+    keep(place_of(below), place_of(planes.end - 1));
 }
 
 Pixels Walker::pixels(index_t z) const {
@@ -309,11 +337,11 @@ void Walker::add_up_sums(index_t k) {
         }
 }
 
-std::vector<WalkSums> Walker::finish() {
+std::vector<StepSums> Walker::finish() {
     const auto steps = static_cast<std::size_t>(done_steps_);
-    std::vector<WalkSums> of_steps(steps * blocks_.size()), totals(blocks_.size());
+    std::vector<StepSums> of_steps(steps * blocks_.size()), totals(blocks_.size());
     gpu::check(cudaMemcpyAsync(of_steps.data(), step_sums_.data(),
-                               of_steps.size() * sizeof(WalkSums), cudaMemcpyDeviceToHost, work_),
+                               of_steps.size() * sizeof(StepSums), cudaMemcpyDeviceToHost, work_),
                "fetching a sum");
     work_.wait();
     downloads_.wait();

@@ -22,24 +22,13 @@ struct WalkTask {
     enum class Kind {
         iteration,
         weights,         ///< an image of ones is projected back
-        right_hand_side  ///< of wiener: the image is projected back, into the residual
+        right_hand_side  ///< the image is projected back, into the residual of a linear system
     };
     Kind kind = Kind::iteration;
-    std::vector<Origin> origins;  ///< of iterations together
-    richardson_lucy::Model model{0, 0};
-    float held_share = 0;
+    std::vector<StepStart> starts;  ///< of consecutive iterations
+    StepSettings settings;
     bool compares_all = true;  ///< no pixel is left out
-    int unmatched_steps = 0;   ///< with the other back projector
-    float tv_weight = 0;       ///< of the total variation
-    Variation variation;
-    PhotonScale photons;        ///< of rlgc
-    float noise_to_signal = 0;  ///< of wiener
 };
-
-/// Sums of an iteration: over comparisons; over updates; and one more, the total variation or how
-/// many voxels consent. Of wiener, with p the product and r the residual: Σ direction · p and Σ p²;
-/// Σ r · p and Σ r²; none.
-using WalkSums = std::array<SumPair, 3>;
 
 class Walker {
   public:
@@ -73,7 +62,7 @@ class Walker {
     /// Enqueues step k; waits for one that is long enough ago.
     void enqueue(index_t k, const WalkTask& task);
     /// Waits for the walk's end. Of each iteration.
-    std::vector<WalkSums> finish();
+    std::vector<StepSums> finish();
     /// Waits, whatever has happened.
     void drain() noexcept;
 
@@ -97,13 +86,15 @@ class Walker {
     void upload_image(const gpu::Range& planes, const WalkTask& task);
     void upload_weights(index_t k, const gpu::Range& planes);
     /// The newest estimates and those before become points, which are kept, and their spectra.
-    void load_points(const gpu::Range& planes, const Origin& origin = {});
+    void load_points(const gpu::Range& planes, const StepStart& start = {});
     /// Models of step.image, from what they see; the share of step.update in its light.
     void blur(const PlaneWalk& walk, const WalkStep& step, index_t ring = 0);
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
                    index_t ring = 0);
     /// Samples become spectra as they are.
     void transform(Side side, const float* samples, const gpu::PlanePasses::Slots& slots);
+    /// Makes the divisors of penalized steps over these planes.
+    void find_divisors(const gpu::Range& planes, const WalkTask& task);
     /// Calls work(planes, whether they are counted): planes that another walk counts, too, are
     /// compared for their ratios alone.
     template <class Work>
@@ -116,9 +107,8 @@ class Walker {
     }
     /// Calls work(first plane, how many, whether their weights are alike) for runs of planes that
     /// lie one after another in all rings.
-    template <class Work>
-    void for_updates(const gpu::Range& planes, std::initializer_list<const PlaneRing*> rings,
-                     const Work& work) const {
+    template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
+    void for_updates(const gpu::Range& planes, const Rings& rings, const Work& work) const {
         const auto [first, last] = arrays_.alike;
         const PlaneRing none;
         const auto for_part = [&](const gpu::Range& part, bool alike) {
@@ -131,7 +121,7 @@ class Walker {
         for_part(planes.within({first, last + 1}), true);
         for_part(planes.within({last + 1, planes.end}), false);
     }
-    /// Blocks of a launch have written their sums to place_for_sums(), of one of WalkSums.
+    /// Blocks of a launch have written their sums to place_for_sums(), of one of StepSums.
     SumPair* place_for_sums(std::size_t which, std::size_t iteration = 0) const {
         return sums_.as<SumPair>() + index_of(iteration, which) * most_blocks_ +
                blocks_[iteration][which];
@@ -162,7 +152,7 @@ class Walker {
     /// The sums of a step, whose blocks make room for those of the next.
     void add_up_sums(index_t k);
     static index_t index_of(std::size_t iteration, std::size_t which) {
-        return static_cast<index_t>(iteration * std::tuple_size_v<WalkSums> + which);
+        return static_cast<index_t>(iteration * std::tuple_size_v<StepSums> + which);
     }
     const char* source(const PlaneArray& array, index_t z) const;
     // Of planes one after another in a ring and in an array: all that is on the device goes up,
@@ -179,7 +169,7 @@ class Walker {
     std::vector<PlaneWalk> walks_;  ///< of an iteration
     PlaneWalk back_;                ///< projects an image back
     gpu::DeviceMemory sums_;        ///< of the blocks of a step, each iteration's
-    gpu::DeviceMemory step_sums_;   ///< of each step: WalkSums of each iteration
+    gpu::DeviceMemory step_sums_;   ///< of each step: StepSums of each iteration
     std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
     PlaneArray borders_;
     gpu::Range lower_, upper_;                    ///< planes of the borders

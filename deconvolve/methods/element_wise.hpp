@@ -9,7 +9,6 @@
 #include "core/pair_axis.hpp"
 #include "core/richardson_lucy.hpp"
 #include "core/short_float.hpp"
-#include "deconvolve/methods/total_variation.hpp"
 
 // Where the voxels next to one are.
 namespace convolume::deconvolve {
@@ -73,6 +72,26 @@ struct SumPair {
     }
 };
 
+/// A sum of numbers as the first of two sums.
+CONVOLUME_DEVICE SumPair pair_of(double sum) {
+    return {sum, 0};
+}
+CONVOLUME_DEVICE SumPair pair_of(const SumPair& sum) {
+    return sum;
+}
+
+/// A functor whose results are sums of pairs.
+template <class Functor>
+struct AsPair {
+    Functor functor;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const { return pair_of(functor(i)); }
+};
+
+/// Voxels outside the image that send less than this share of their light into it are left dark:
+/// what float32 transforms leave of their correction is no information (Bertero and Boccacci cut
+/// there, too).
+inline constexpr float least_weight = 1e-2F;
+
 struct Fill {
     float* target;
     float value;
@@ -97,6 +116,19 @@ struct Weights {
         if (alike.first == alike.last) return values[i];
         const index_t z = i / plane;
         return values[i + (alike.stored(z) - z) * plane];
+    }
+};
+
+/// The number in the image of a pixel of a tile's planes.
+struct PixelNumbers {
+    index_t first = 0;  ///< of the first pixel of these planes
+    index_t rows = 1, row = 1, whole_plane = 1, whole_row = 1;
+    bool is_whole = true;
+
+    CONVOLUME_DEVICE index_t operator[](index_t i) const {
+        if (is_whole) return first + i;
+        const index_t plane = i / (rows * row);
+        return first + plane * whole_plane + i / row % rows * whole_row + i % row;
     }
 };
 
@@ -155,6 +187,8 @@ struct RatioWith {
         return static_cast<double>(compared ? misfit : 0);
     }
 };
+template <class Data>
+RatioWith(Data, float*, richardson_lucy::Model) -> RatioWith<Data>;
 
 using Ratio = RatioWith<const float*>;
 
@@ -178,6 +212,8 @@ struct StepWith {
         return next - point[i];
     }
 };
+template <class AnyWeights>
+StepWith(const float*, float*, AnyWeights, float) -> StepWith<AnyWeights>;
 
 using Step = StepWith<const float*>;
 
@@ -195,50 +231,10 @@ struct UnmatchedStepWith {
         return next - point[i];
     }
 };
+template <class AnyWeights>
+UnmatchedStepWith(const float*, float*, AnyWeights, float) -> UnmatchedStepWith<AnyWeights>;
 
 using UnmatchedStep = UnmatchedStepWith<const float*>;
-
-/// A step of Richardson and Lucy with the slope of the total variation.
-struct SmoothStep {
-    Step step;
-    Variation variation;
-    float tv_weight;
-    CONVOLUME_DEVICE float operator()(index_t i, const Neighbors& near) const {
-        return step(i, tv_weight * variation.derivative(step.point, i, near));
-    }
-};
-
-struct TotalVariation {
-    const float* point;
-    Variation variation;
-    CONVOLUME_DEVICE double operator()(index_t i, const Neighbors& near) const {
-        return static_cast<double>(variation.magnitude(point, i, near));
-    }
-    CONVOLUME_DEVICE double operator()(index_t i) const { return (*this)(i, variation.around(i)); }
-};
-
-/// For steps with a total variation over planes whose points and weights begin with voxel `first`:
-/// divisor <- what SmoothStep divides by, infinite where there is no light, so that a step that
-/// knows of no total variation becomes that one. The sum is the total variation. `point` has a
-/// plane more on either side where there is one.
-struct SmoothDivisor {
-    const float* point;
-    const float* weight;
-    index_t weight_period;  ///< voxels after which weights repeat
-    float* divisor;
-    index_t first;
-    float least_weight;
-    Variation variation;
-    float tv_weight;
-    CONVOLUME_DEVICE SumPair operator()(index_t i, const Neighbors& near) const {
-        const index_t at = i - first;
-        const float w = weight[at % weight_period];
-        divisor[at] = w < least_weight ? HUGE_VALF
-                                       : richardson_lucy::divisor(
-                                             w, tv_weight * variation.derivative(point, at, near));
-        return {static_cast<double>(variation.magnitude(point, at, near)), 0};
-    }
-};
 
 /// previous <- the point ahead of the estimate.
 struct Extrapolate {
@@ -266,6 +262,8 @@ struct RatioHeldOutWith {
         return {ratio.compared(i, m), away * away};
     }
 };
+template <class AnyRatio>
+RatioHeldOutWith(AnyRatio, const float*, float) -> RatioHeldOutWith<AnyRatio>;
 
 using RatioHeldOut = RatioHeldOutWith<Ratio>;
 
@@ -319,6 +317,8 @@ struct LessOneWith {
         ratio[i] = richardson_lucy::is_compared(data[i]) ? ratio[i] - 1 : 0;
     }
 };
+template <class Data>
+LessOneWith(Data, float*) -> LessOneWith<Data>;
 
 using LessOne = LessOneWith<const float*>;
 
@@ -326,67 +326,6 @@ struct Shift {
     float* target;
     float value;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += value; }
-};
-
-struct Dot {
-    const float* a;
-    const float* b;
-    CONVOLUME_DEVICE double operator()(index_t i) const {
-        return static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    }
-};
-
-/// product <- product + factor direction; sums: direction · product, product².
-struct Product {
-    const float* direction;
-    float* product;
-    float factor;
-    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
-        product[i] += factor * direction[i];
-        const double p = product[i];
-        return {static_cast<double>(direction[i]) * p, p * p};
-    }
-};
-
-/// Sums: a · b, b².
-struct DotAndSquare {
-    const float* a;
-    const float* b;
-    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
-        const double of_b = b[i];
-        return {static_cast<double>(a[i]) * of_b, of_b * of_b};
-    }
-};
-
-/// The first of two sums; the other is 0.
-template <class Stage>
-struct AsPair {
-    Stage stage;
-    CONVOLUME_DEVICE SumPair operator()(index_t i) const { return {stage(i), 0}; }
-};
-
-/// A step of conjugate gradients: the solution advances, the residual sinks; the sum is its square.
-struct Advance {
-    float* solution;
-    float* residual;
-    const float* direction;
-    const float* image_of_direction;
-    float length;
-    CONVOLUME_DEVICE double operator()(index_t i) const {
-        solution[i] += length * direction[i];
-        residual[i] -= length * image_of_direction[i];
-        return static_cast<double>(residual[i]) * static_cast<double>(residual[i]);
-    }
-};
-
-/// direction <- residual + factor direction.
-struct NextDirection {
-    float* direction;
-    const float* residual;
-    float factor;
-    CONVOLUME_DEVICE void operator()(index_t i) const {
-        direction[i] = residual[i] + factor * direction[i];
-    }
 };
 
 }  // namespace convolume::deconvolve

@@ -1,57 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// Richardson and Lucy with Aᵀ1 + w ∂TV(x) for Aᵀ1: edges stay, noise goes. N. Dey et al., Microsc.
+// Res. Tech. 69:260 (2006).
 
-#include <cmath>
+#include "deconvolve/methods/richardson_lucy.hpp"
+#include "deconvolve/methods/variation.hpp"
 
-#include "deconvolve/methods/element_wise.hpp"
-
-// Total variation TV(x) = Σ √(Σ_a d_a² + ε²), d_a the forward difference along axis a divided by
-// the spacing, 0 at the far end; and its derivative.
 namespace convolume::deconvolve {
 
-struct Variation : Grid {
-    float per_step[3] = {1, 1, 1};  ///< 1 / spacing
-    float smallest = 1e-6F;         ///< ε: keeps the root differentiable
+struct RichardsonLucyTv {
+    static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy_tv;
 
-    /// Of voxel i, with its neighbors at the offsets `ahead`.
-    CONVOLUME_DEVICE float squared_magnitude(const float* x, index_t i,
-                                             const index_t (&ahead)[3]) const {
-        float sum = smallest * smallest;
-        for (int axis = 0; axis < 3; ++axis) {
-            const float d = (x[i + ahead[axis]] - x[i]) * per_step[axis];
-            sum += d * d;
+    static MethodTraits traits(const DeconvolveOptions& options) {
+        MethodTraits traits = RichardsonLucy::traits(options);
+        traits.uses_neighbors = options.tv_weight > 0;
+        return traits;
+    }
+    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+        return RichardsonLucy::state(problem, image);
+    }
+    template <class Run>
+    static void iterate(Run& run) {
+        const StepSettings& settings = run.settings();
+        if (settings.tv_weight == 0) {
+            RichardsonLucy::iterate(run);
+            return;
         }
-        return sum;
-    }
-    CONVOLUME_DEVICE float magnitude(const float* x, index_t i, const Neighbors& near) const {
-        return std::sqrt(squared_magnitude(x, i, near.ahead));
-    }
-
-    /// ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
-    CONVOLUME_DEVICE float derivative(const float* x, index_t i, const Neighbors& near) const {
-        const float here = inverse_root(squared_magnitude(x, i, near.ahead));
-        float sum = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            const float scale = per_step[axis] * per_step[axis];
-            const index_t j = i - near.behind[axis];
-            index_t ahead_of_j[3] = {near.ahead[0], near.ahead[1], near.ahead[2]};
-            ahead_of_j[axis] = near.behind[axis];
-            const float there = inverse_root(squared_magnitude(x, j, ahead_of_j));
-            sum += scale * ((x[i] - x[j]) * there - (x[i + near.ahead[axis]] - x[i]) * here);
+        compare_photons(run);
+        if constexpr (Run::steps_overwrite_neighbors) {
+            // The slope needs the points before any of them is overwritten: it is kept as a
+            // divisor.
+            run.blur_back(Slot::model, Slot::correction);
+            run.find_divisors();
+            run.step({Slot::point, Slot::correction, Slot::divisors}, [](const auto& at) {
+                return StepWith{at.object(Slot::point), at.object(Slot::correction),
+                                Weights{at.object(Slot::divisors)}, 0.0F};
+            });
+        } else {
+            const auto penalty = [&](const auto& at) {
+                return Penalty{at.object(Slot::point), settings.variation,
+                               static_cast<double>(settings.tv_weight)};
+            };
+            run.sum_voxels_of_grid(further, {Slot::point}, penalty);
+            run.blur_back(Slot::model, Slot::correction);
+            run.step_of_grid({Slot::point, Slot::correction, Slot::weights}, [&](const auto& at) {
+                const Step plain{at.object(Slot::point), at.object(Slot::correction), at.weights(),
+                                 least_weight};
+                return SmoothStep{plain, settings.variation, settings.tv_weight};
+            });
         }
-        return sum;
-    }
-    CONVOLUME_DEVICE float derivative(const float* x, index_t i) const {
-        return derivative(x, i, around(i));
-    }
-
-  private:
-    CONVOLUME_DEVICE static float inverse_root(float value) {
-#ifdef __CUDA_ARCH__
-        return rsqrtf(value);
-#else
-        return 1 / std::sqrt(value);
-#endif
     }
 };
 

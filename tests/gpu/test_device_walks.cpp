@@ -66,12 +66,15 @@ std::vector<DeconvolveOptions> various_options() {
                                         DeconvolveMethod::wiener_butterworth,
                                         DeconvolveMethod::gradient_consensus,
                                         DeconvolveMethod::gradient_consensus,
+                                        DeconvolveMethod::non_negative_least_squares,
+                                        DeconvolveMethod::non_negative_least_squares,
                                         DeconvolveMethod::wiener,
                                         DeconvolveMethod::wiener};
     for (int k = 0; k < 16; ++k) {
         DeconvolveOptions options;
         options.method = methods[k];
-        const bool poisson = options.method != DeconvolveMethod::wiener;
+        const bool poisson = options.method != DeconvolveMethod::wiener &&
+                             options.method != DeconvolveMethod::non_negative_least_squares;
         options.acceleration = k % 2 || !poisson ? Acceleration::none : Acceleration::biggs_andrews;
         if (k / 2 % 2) options.boundary = Boundary{BoundaryKind::zero};
         options.hold_out = poisson && k / 4 % 2;
