@@ -70,7 +70,7 @@ std::vector<DeconvolveOptions> various_options() {
                                         DeconvolveMethod::non_negative_least_squares,
                                         DeconvolveMethod::wiener,
                                         DeconvolveMethod::wiener};
-    for (int k = 0; k < 16; ++k) {
+    for (int k = 0; k < 18; ++k) {
         DeconvolveOptions options;
         options.method = methods[k];
         const bool poisson = options.method != DeconvolveMethod::wiener &&
@@ -88,13 +88,13 @@ std::vector<DeconvolveOptions> various_options() {
 
 // Of those, how many are tried with each image.
 int option_cases() {
-    return static_cast<int>(std::clamp<std::uint64_t>(case_count(16), 1, 16));
+    return static_cast<int>(std::clamp<std::uint64_t>(case_count(18), 1, 18));
 }
 
 // Of all cases, some are of every method. Tools that slow a device down take fewer.
 void check_counts(const std::map<DeconvolveMethod, int>& compared, int least) {
-    if (option_cases() < 16) return;
-    CHECK(compared.size() == 6);
+    if (option_cases() < 18) return;
+    CHECK(compared.size() == 7);
     for (const auto& [method, count] : compared) {
         INFO(to_string(method) << ": " << count);
         CHECK(count >= least);
