@@ -87,7 +87,7 @@ int CoarseStart::begin(const ConstImageView& image, double background, const Hel
         const DeconvolveReport report = runner_->execute(problem_, images, own, {});
         iterations = report.iterations + report.coarse_iterations;
     }
-    spread(std::as_const(estimate).view(), problem_.image_at, coarsening_, fine_object_, fine_at_,
+    spread({std::as_const(estimate).view(), problem_.image_at}, coarsening_, fine_object_, fine_at_,
            iterations > 0 ? 1e-3F * usual : usual, threads_,
            [&](const float* values, index_t first, index_t count) {
                fine.write_estimate(values, first, count);
@@ -275,12 +275,13 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
     return std::accumulate(compared.begin(), compared.end(), index_t{0});
 }
 
-void spread(const ConstImageView& coarse, const Index3& coarse_at, const Coarsening& coarsening,
-            const Shape3& object, const Index3& at, float least, int threads,
+void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const Shape3& object,
+            const Index3& at, float least, int threads,
             const std::function<void(const float*, index_t, index_t)>& write) {
+    const ConstImageView& coarse = estimate.voxels;
     // A fine voxel's place, counted from the fine voxel that the first coarse one begins with.
     const auto place = [&](int axis, index_t i) {
-        return between(i - at[axis] + coarsening.factor(axis) * coarse_at[axis],
+        return between(i - at[axis] + coarsening.factor(axis) * estimate.at[axis],
                        coarsening.halved[static_cast<std::size_t>(axis)], coarse.shape[axis]);
     };
     std::vector<Between> columns;

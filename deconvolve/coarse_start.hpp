@@ -44,7 +44,7 @@ struct Held {
     int halvings = 0;  ///< 0: none are
 };
 
-/// What a coarse pixel holds where one of its fine pixels is not compared.
+/// The value of a coarse pixel if one of its fine pixels is not compared.
 float coarse_saturation();
 
 /// Sums of the image's pixels as iterations compare them: not negative, without photons that are
@@ -52,17 +52,20 @@ float coarse_saturation();
 index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation, const Held& held,
                    const Coarsening& coarsening, int threads, const ImageView& coarse);
 
+/// An estimate, and the sample of it that stands at the image's first.
+struct PlacedEstimate {
+    ConstImageView voxels;
+    Index3 at;
+};
+
 /// Calls `write(values, first, count)` for the planes of the fine object: the coarse one spread by
 /// linear interpolation, and at least `least`.
-void spread(const ConstImageView& coarse, const Index3& coarse_at, const Coarsening& coarsening,
-            const Shape3& object, const Index3& at, float least, int threads,
+void spread(const PlacedEstimate& coarse, const Coarsening& coarsening, const Shape3& object,
+            const Index3& at, float least, int threads,
             const std::function<void(const float*, index_t, index_t)>& write);
-
-}  // namespace convolume::deconvolve
 
 // A start on coarser images: iterations on them cost a fraction, and find the broad structures,
 // which take most iterations.
-namespace convolume::deconvolve {
 
 /// The deconvolution of a coarse image, which may have a coarse start of its own.
 class CoarseStart {

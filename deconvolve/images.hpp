@@ -23,7 +23,7 @@ struct LoadedImage {
     float start_scale = 1;
 };
 
-/// What every voxel begins with.
+/// The value that every voxel begins with.
 inline float mean_at_start(const LoadedImage& image) {
     return static_cast<float>(std::max({image.mean - image.background, 1e-3 * image.mean, 0.0}));
 }

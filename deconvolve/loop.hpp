@@ -54,7 +54,7 @@ class HostImages final : public Images {
 DeconvolveReport run(Executor& executor, const Problem& problem, const Images& images,
                      const ExecutionContext& context, const DeconvolveRun& along);
 
-/// What iterations found, apart from the estimate itself.
+/// Results of the iterations, apart from the estimate itself.
 struct IterationOutcome {
     int best = 0;  ///< with photons held out: the number of steps that predicted these best
     DeconvolveReport report;

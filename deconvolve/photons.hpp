@@ -17,7 +17,8 @@
 // (Philox4x32-10: Salmon et al., SC'11), so that threads and devices draw the same.
 namespace convolume::deconvolve {
 
-/// What draws are for: each has numbers of its own. Those of optics/random_draws.hpp go up to 5.
+/// Purposes of draws: each has random numbers of its own. Those of optics/random_draws.hpp go up
+/// to 5.
 enum class Thinning : std::uint32_t { hold_out = 16, halves };
 
 /// The random words of one pixel, one after another.
@@ -113,10 +114,7 @@ struct SetApart {
     }
 };
 
-}  // namespace convolume::deconvolve
-
 // How many photons a pixel's value stands for, seen from the image's own noise.
-namespace convolume::deconvolve {
 
 /// The line variance = (mean - offset) / gain through the noise of pixels of one brightness each.
 /// Noise is what second differences along all axes of at least 3 samples leave, the median of their

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where a deconvolution runs: on the host, on GPUs with all arrays in their memory, or by walks of
-// GPUs through arrays in host memory. place() decides.
+// Chooses where a deconvolution runs: on the host, on GPUs with all arrays in their memory, or by
+// walks of GPUs through arrays in host memory. place() decides, by the traits of the method, the
+// memory of GPUs and host, and the lengths that have passes.
 
 #include <memory>
 #include <string>
@@ -34,7 +35,7 @@ std::unique_ptr<Runner> place(const Problem& problem, const EngineChoice& choice
 std::unique_ptr<Runner> place_on_gpus(const Problem& problem, const EngineChoice& choice,
                                       std::shared_ptr<DeviceWorkspace> workspace);
 
-/// What passes along x can take: ratios and steps of one voxel at a time.
+/// Whether passes along x can take its ratios and steps, which look at one voxel at a time.
 inline bool fits_slab_passes(const Problem& problem) {
     return problem.traits.fits_passes && !problem.traits.uses_neighbors;
 }
@@ -64,7 +65,7 @@ struct DevicePixels {
     CUstream_st* stream = nullptr;  ///< whose work comes first
 };
 
-/// What the CUDA part offers. Runners are null where method, edges or lengths do not fit them, and
+/// Functions of the CUDA part. Runners are null where method, edges or lengths do not fit them, and
 /// throw OutOfMemory where their arrays do not.
 struct DeviceDeconvolution {
     using Make = std::unique_ptr<Runner> (*)(const Problem&, const GpuChoice&);

@@ -28,7 +28,7 @@ struct Problem {
     /// Whether the image is kept as uint16 on GPUs, for an iteration to read fewer bytes: where
     /// what is kept is what was recorded.
     bool keeps_uint16() const {
-        // Of a linear system the image is read but once, and something else made of it.
+        // A linear system reads its image once, and overwrites it.
         return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
                !options.saturation && !traits.solves_system;
     }

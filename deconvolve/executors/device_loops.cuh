@@ -18,7 +18,7 @@ constexpr int stage_threads = 256;
 constexpr int warp = 32;
 constexpr unsigned most_blocks = 1024;
 
-// What one thread does: elements a grid of threads apart, or a warp's share of rows.
+// The elements of one thread: a grid of threads apart, or a warp's share of rows.
 template <class Visit>
 __device__ void visit_own(const IndexRange& range, const Visit& visit) {
     for (index_t i = range.begin + blockIdx.x * index_t{stage_threads} + threadIdx.x; i < range.end;

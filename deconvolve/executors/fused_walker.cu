@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "deconvolve/executors/device_loops.cuh"
-#include "deconvolve/executors/fused_walker.cuh"
+#include "deconvolve/executors/walker.cuh"
 
 namespace convolume::deconvolve {
 

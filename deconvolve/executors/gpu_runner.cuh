@@ -44,7 +44,7 @@ struct DeviceChoice final : GpuChoice {
         return std::min(static_cast<index_t>(devices.size()), problem.object.z);
     }
 
-    /// What may be taken of a GPU's memory now, each time it is named.
+    /// Bytes that may be taken of a GPU now, for each time it is named.
     index_t limit_bytes(int device) const {
         // Transforms and arrays must leave the driver some room.
         constexpr double usable_share = 0.95;
@@ -54,13 +54,13 @@ struct DeviceChoice final : GpuChoice {
                gpu::shares_of(devices, device);
     }
 
-    /// Of the first devices, in proportion: passes and sums wait for memory.
+    /// Relative speeds of the first devices: passes and sums wait for memory.
     std::vector<double> speeds(index_t count) const {
         std::vector<double> found;
         for (index_t i = 0; i < count; ++i)
             found.push_back(
                 gpu::device_facts(devices[static_cast<std::size_t>(i)]).memory_bytes_per_s);
-        // Where a driver does not tell, all are alike.
+        // If a driver does not tell, all count as equal.
         if (std::any_of(found.begin(), found.end(), [](double speed) { return !(speed > 0); }))
             std::fill(found.begin(), found.end(), 1.0);
         return found;
@@ -73,15 +73,12 @@ struct DeviceChoice final : GpuChoice {
     std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, of the one device; null: none
 };
 
-// Of DeviceDeconvolution.
+// Entries of DeviceDeconvolution.
 std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident);
 std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
-}  // namespace convolume::deconvolve
-
-// What runners on GPUs have in common, whatever their arrays.
-namespace convolume::deconvolve {
+/// The common part of runners on GPUs.
 
 class GpuRunner : public Runner {
   public:

@@ -12,7 +12,7 @@
 // The loop's arrays in host memory.
 namespace convolume::deconvolve {
 
-// What one thread does at a time: a run of elements, or a row of a grid with its neighbors, which
+// The unit of work of a thread: a run of elements, or a row of a grid with its neighbors, which
 // are at the same offsets from all voxels but the first and the last.
 
 constexpr index_t run_elements = 1 << 14;
@@ -52,7 +52,7 @@ class HostArrays {
             images_.emplace_back(problem.image, PixelType::float32);
     }
 
-    /// What convolutions from now on report to.
+    /// Sets where convolutions report to from now on.
     void use(const ExecutionContext& context) {
         context_.timeline = context.timeline;
         context_.stop = context.stop;

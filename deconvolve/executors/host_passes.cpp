@@ -22,7 +22,7 @@ PairAxes axes_of(const Problem& problem, Index3& first_tap) {
     return axes;
 }
 
-// Of the PSF, with a sum of 1.
+// The taps of the PSF that are used, with a sum of 1.
 Volume used_taps(const HostPassLayout& layout, const Volume& psf) {
     const double sum = sum_of_taps(psf);
     const auto& [z, y, x] = layout.axes;

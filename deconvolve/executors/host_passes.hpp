@@ -11,7 +11,7 @@
 // model nor the correction, which are spectra from beginning to end (cpu/volumes/plane_passes.hpp).
 namespace convolume::deconvolve {
 
-/// What passes in host memory need.
+/// Sizes of the arrays and spectra of passes in host memory.
 struct HostPassLayout {
     HostPassLayout(const Problem& problem, int threads, bool keep_spectrum);
 
@@ -38,7 +38,7 @@ class HostPassExecutor final : public Executor {
     /// `psf` as Problem has it.
     HostPassExecutor(const HostPassLayout& layout, const Volume& psf);
 
-    /// What may stop iterations from now on.
+    /// Sets what may stop iterations from now on.
     void use(const ExecutionContext& context) { context_.stop = context.stop; }
 
     HostMemory staging() const override { return HostMemory::ordinary; }

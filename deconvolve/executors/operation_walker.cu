@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/device_loops.cuh"
-#include "deconvolve/executors/operation_walker.cuh"
+#include "deconvolve/executors/walker.cuh"
 #include "deconvolve/methods/registry.hpp"
 
 namespace convolume::deconvolve {

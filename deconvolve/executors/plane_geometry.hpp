@@ -72,10 +72,7 @@ inline index_t least_grid(const gpu::PairAxis& axis, const std::vector<PlanePart
     return least;
 }
 
-}  // namespace convolume::deconvolve
-
 // Some samples of each of several planes, for stages over all of them.
-namespace convolume::deconvolve {
 
 /// Samples of planes that lie one after another, and some of each that matter.
 struct PlaneWindow {
@@ -104,16 +101,14 @@ struct SumWithin {
 template <class Stage>
 SumWithin(Stage, PlaneWindow) -> SumWithin<Stage>;
 
-}  // namespace convolume::deconvolve
-
 // One walk along z is a whole iteration: few planes of spectra at a time are on the GPU. A step
 // loads points of object planes, compares the image planes that are now complete, and updates the
 // object planes whose light is now complete, 2 (taps - 1) planes behind. Spectra lie in a ring of
 // slots. What a convolution makes takes the place of what nothing needs any more: an image plane
 // that of the first object plane it sees, an updated plane that of the first image plane it lights.
 //
-// What a walk updates may be what another one loads: walks in a chain, each with a ring of its own.
-namespace convolume::deconvolve {
+// Walks can form a chain: one loads the planes that the one before has updated, each with a ring of
+// its own.
 
 /// Ranges of planes; any may be empty.
 struct WalkStep {
@@ -198,11 +193,8 @@ class PlaneWalk {
     index_t begin_;
 };
 
-}  // namespace convolume::deconvolve
-
 // Tiles of planes, for walks whose planes are too large for a GPU or have no passes: each is walked
 // through with as much around it as its update depends on.
-namespace convolume::deconvolve {
 
 /// Samples of a plane of the object, and of the image.
 struct PlaneSamples {
@@ -269,7 +261,7 @@ struct PlaneTile {
         return {checked_multiply(y.object.count(), x.object.count()),
                 checked_multiply(y.image.count(), x.image.count())};
     }
-    /// Of the planes that it loads.
+    /// Windows of its own samples in the planes that it loads.
     PlaneWindow own_window() const {
         return {y.object.count(), x.object.count(), from(y.own, y.object), from(x.own, x.object),
                 is_whole};
@@ -285,7 +277,7 @@ struct PlaneTile {
     }
 };
 
-/// Of the largest of them.
+/// Samples of the largest tile.
 inline PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
     PlaneSamples most;
     for (const PlaneTile& tile : tiles) {
@@ -309,11 +301,8 @@ inline PlaneTile whole_planes(const gpu::PairAxis& y, const gpu::PairAxis& x) {
     return tiles_of(divide_axis(y, 1, 1), divide_axis(x, 1, 1)).front();
 }
 
-}  // namespace convolume::deconvolve
-
 // How long an iteration of a walk takes: the bus, or the GPU's memory, whichever is slower. Only
 // ways to walk are compared, so that little has to be exact.
-namespace convolume::deconvolve {
 
 struct WalkRates {
     double to_device = 1, to_host = 1, memory = 1;  ///< bytes a second

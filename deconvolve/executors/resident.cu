@@ -9,8 +9,8 @@
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
 #include "deconvolve/executors/pass_problem.hpp"
-#include "deconvolve/executors/slab_arrays.cuh"
 #include "deconvolve/executors/slab_executor.cuh"
+#include "deconvolve/executors/slabs.cuh"
 #include "deconvolve/problem.hpp"
 
 // The loop's arrays in the memory of one GPU, around DeviceConvolver.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "deconvolve/executors/slab_arrays.cuh"
+#include "deconvolve/executors/slabs.cuh"
 
 namespace convolume::deconvolve {
 

@@ -35,8 +35,7 @@ SlabExecutor::SlabExecutor(const Problem& problem, const gpu::PairAxes& axes,
     for (std::size_t g = 0; g < parts.size(); ++g) {
         const SlabPlace& place = places[g];
         const gpu::DeviceScope scope(place.device);
-        parts_.push_back(std::make_unique<Part>(place.device, problem, axes, parts[g], kernels,
-                                                threads, place.limit_bytes, place.workspace));
+        parts_.push_back(std::make_unique<Part>(place, problem, axes, parts[g], kernels, threads));
     }
     let_reach(devices_of(places));
 }

@@ -61,17 +61,19 @@ class PassPart : public DeviceStages {
   public:
     using Side = gpu::PlanePasses::Side;
 
-    /// On `device`, which is current, within `limit_bytes`. Planes of spectra are in `shared`, or
-    /// in a workspace of their own where that is null.
-    PassPart(int device, const Problem& problem, const gpu::PairAxes& axes, const PlanePart& part,
-             const std::vector<ConstImageView>& kernels, int threads, index_t limit_bytes,
-             const std::shared_ptr<gpu::Workspace>& shared)
-        : DeviceStages(device, threads), device_(device), layout_(problem, axes[0], part) {
+    /// On the GPU of `place`, which is current.
+    PassPart(const SlabPlace& place, const Problem& problem, const gpu::PairAxes& axes,
+             const PlanePart& part, const std::vector<ConstImageView>& kernels, int threads)
+        : DeviceStages(place.device, threads),
+          device_(place.device),
+          layout_(problem, axes[0], part) {
+        const index_t limit_bytes = place.limit_bytes;
         if (layout_.bytes() >= limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
                                       format_bytes(limit_bytes), " that a GPU may hold"));
-        passes_.emplace(device, axes, part, kernels, limit_bytes - layout_.bytes(), shared);
-        arrays_ = gpu::DeviceMemory(device, layout_.bytes(), "the arrays of a deconvolution");
+        passes_.emplace(device_, axes, part, kernels, limit_bytes - layout_.bytes(),
+                        place.workspace);
+        arrays_ = gpu::DeviceMemory(device_, layout_.bytes(), "the arrays of a deconvolution");
         index_t at = 0;
         const auto place_bytes = [&](bool wanted, index_t bytes) -> char* {
             if (!wanted) return nullptr;
@@ -91,9 +93,9 @@ class PassPart : public DeviceStages {
         weights_ = place(true, layout_.weight_samples());
         most_sums_ = passes_->most_sums();
         const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
-        sums_ = gpu::DeviceMemory(device, bytes, "sums of a deconvolution");
+        sums_ = gpu::DeviceMemory(device_, bytes, "sums of a deconvolution");
         if (layout_.narrow)
-            narrowing_ = gpu::DeviceMemory(device, narrowed_at_once * index_t{sizeof(float)},
+            narrowing_ = gpu::DeviceMemory(device_, narrowed_at_once * index_t{sizeof(float)},
                                            "an image on its way");
         fetched_sums_ = Buffer(bytes, "sums of a deconvolution");
         fetched_sums_.touch(1);
@@ -243,11 +245,8 @@ class PassPart : public DeviceStages {
     bool has_point_ = false;              ///< the spectrum of the next point is there
 };
 
-}  // namespace convolume::deconvolve
-
 // Iterations as passes, in slabs of planes on one GPU or several. Before each of its two
 // convolutions a slab fetches what it needs of its neighbors' spectra (plane_exchange.cuh).
-namespace convolume::deconvolve {
 
 class SlabExecutor final : public Executor {
   public:
@@ -257,10 +256,10 @@ class SlabExecutor final : public Executor {
                  const std::vector<SlabPlace>& places, int threads);
     ~SlabExecutor() override;
 
-    /// What others may share: that of a single part, else null.
+    /// The workspace of a single part, which others may share; else null.
     std::shared_ptr<DeviceWorkspace> workspace() const;
 
-    /// Of the arrays, and of all, of all GPUs or of the one that takes most.
+    /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
     index_t array_bytes() const;
     index_t most_bytes() const;
 

@@ -60,7 +60,7 @@ class PlaneArray {
     char* bytes_ = nullptr;
 };
 
-/// Of a sample of each array; 0: there is no such array.
+/// Bytes of a sample of each array; 0: there is no such array.
 struct SampleBytes {
     explicit SampleBytes(const Problem& problem) {
         if (problem.keeps_uint16()) data = sizeof(std::uint16_t);
@@ -122,9 +122,9 @@ struct WalkArrays {
                         weights));
     }
 
-    /// What steps overwrite: of whole planes, the estimate before, where there is one.
+    /// The array that steps overwrite: of whole planes the previous estimate, if there is one.
     PlaneArray& target() { return product ? product : next ? next : before ? before : newest; }
-    /// What steps have written is the newest estimate.
+    /// Makes the array that steps have written the newest estimate.
     void advance() {
         if (before) std::swap(newest, before);
         if (next) std::swap(newest, next);
@@ -143,10 +143,7 @@ struct WalkArrays {
     }
 };
 
-}  // namespace convolume::deconvolve
-
 // Planes of arrays on the device while a walk needs them.
-namespace convolume::deconvolve {
 
 /// Planes of an array on the device: plane z is in place z mod `places`.
 struct PlaneRing {
@@ -178,7 +175,7 @@ void for_runs(const gpu::Range& planes, const Rings& rings, const Work& work) {
     }
 }
 
-/// What is on the device for a walk with steps of so many planes.
+/// Rings on the device for a walk with steps of `depth` planes.
 struct WalkerRings {
     static constexpr index_t most_together = 4;
 
@@ -200,12 +197,12 @@ struct WalkerRings {
     PlaneRing newest, before, changes, data, held, weights, alike;
     /// Points of each iteration that wait for their update, and become estimates.
     std::array<PlaneRing, most_together> points;
-    /// Of a total variation: a step's divisors; its points between those of the planes beside it.
+    /// For a total variation: a step's divisors; its points between those of the planes beside it.
     PlaneRing divisors, neighborhood;
-    /// Of tiles: ratios of a step's image planes; corrections, which become estimates. Of rlgc: of
-    /// both halves; corrections that wait for the agreement of the halves; a step's agreement.
+    /// For operations between passes: what is projected back, of one image or two; corrections,
+    /// which become estimates; the further object array.
     PlaneRing ratios, other_ratios, corrections, agreements;
-    /// Of wiener.
+    /// For linear systems.
     PlaneRing residuals, products;
 
   private:

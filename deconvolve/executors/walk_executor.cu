@@ -90,7 +90,7 @@ std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationPr
         steps = std::max(steps, walker->steps(task));
         tiles = std::max(tiles, walker->tiles());
     }
-    // Nothing may be under way in the arrays when an error leaves here.
+    // All transfers must have ended when an error leaves here.
     struct Drain {
         const std::vector<std::unique_ptr<Walker>>& walkers;
         ~Drain() {

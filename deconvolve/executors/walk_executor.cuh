@@ -21,7 +21,7 @@ class WalkExecutor final : public Executor {
                  const std::vector<Walker::Place>& places, int threads);
     ~WalkExecutor() override;
 
-    /// Of the GPU that takes most.
+    /// Bytes on the GPU that holds most.
     index_t most_bytes() const;
 
     HostMemory staging() const override { return HostMemory::ordinary; }

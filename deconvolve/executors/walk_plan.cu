@@ -7,6 +7,7 @@
 #include "deconvolve/executors/gpu_runner.cuh"
 #include "deconvolve/executors/pass_problem.hpp"
 #include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/walk_arrays.cuh"
 #include "deconvolve/executors/walk_executor.cuh"
 #include "gpu/runtime/bandwidth.hpp"
 
@@ -56,7 +57,7 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
         loaded * (objects * (of_object + of_before) + weights * of_object) + images * of_data;
     traffic.down = own * objects * (of_object + (walk.together > 1 ? of_before : 0));
     traffic.arrays = loaded * objects * (4 * of_object + of_before) + images * of_data;
-    // What tiles make between passes is written and read once more.
+    // Samples between passes of tiles are written and read once more.
     if (walk.in_tiles()) traffic.arrays += 4 * of_object * (loaded * objects + compared * images);
     const int device = choice.devices.front();
     const gpu::TransferRates transfers = gpu::transfer_rates(device);
@@ -88,8 +89,8 @@ void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceC
     if (walk.depth > 0) walk.seconds = predicted_seconds(problem, walk, choice);
 }
 
-// Of steps that need nothing of each other but estimates: how many iterations a walk of one GPU may
-// take.
+// Number of consecutive iterations that can be fused into one walk of one GPU: of methods whose
+// steps need nothing of each other but estimates.
 index_t most_together(const Problem& problem, const DeviceChoice& choice) {
     const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
     return alone && fits_slab_passes(problem) && !problem.traits.keeps_change

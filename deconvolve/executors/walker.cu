@@ -3,8 +3,6 @@
 #include "convolume/error.hpp"
 #include "core/thread_team.hpp"
 #include "deconvolve/executors/device_loops.cuh"
-#include "deconvolve/executors/fused_walker.cuh"
-#include "deconvolve/executors/operation_walker.cuh"
 #include "deconvolve/executors/walker.cuh"
 
 namespace convolume::deconvolve {
@@ -63,7 +61,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     };
     sums_ = sums(most_blocks_);
     step_sums_ = sums(walks_.back().steps());
-    // Of a linear system, nothing is overwritten that is loaded.
+    // Linear systems load nothing that is overwritten.
     const gpu::Range loaded = arrays.product ? place.object : walks_.front().loaded();
     lower_ = {loaded.begin, place.object.begin};
     upper_ = {place.object.end, loaded.end};
@@ -163,7 +161,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     const bool iterates = task.kind == WalkTask::Kind::iteration;
     const WalkStep back = back_.step(k);
     blocks_.assign(std::max<std::size_t>(1, task.starts.size()), {});
-    // What this step's planes take the places of is done with.
+    // The planes whose places this step takes are no longer needed.
     if (k >= 4) event(downloaded_, k - 4).wait();
     if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
     if (k >= 3) event(downloaded_, k - 3).hold_back(uploads_);
@@ -311,7 +309,7 @@ Pixels Walker::pixels(index_t z) const {
     return {nullptr, reinterpret_cast<const std::uint16_t*>(rings_.data.bytes_of(z))};
 }
 
-// Of the pixels from plane z on.
+// Numbers of the pixels from plane z on.
 PixelNumbers Walker::pixel_numbers(index_t z) const {
     const PlaneShape& whole = arrays_.image;
     return {z * whole.samples() + tile_->y.image.begin * whole.row + tile_->x.image.begin,

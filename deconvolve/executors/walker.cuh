@@ -17,7 +17,7 @@
 // own.
 namespace convolume::deconvolve {
 
-/// What a walk does.
+/// The work of a walk.
 struct WalkTask {
     enum class Kind {
         iteration,
@@ -176,6 +176,58 @@ class Walker {
     std::vector<std::array<index_t, 3>> blocks_;  ///< of the step, with sums, of each iteration
     index_t done_steps_ = 0;
     index_t most_blocks_ = 0;
+};
+
+// A walk whose ratios and steps are taken in passes along x, of whole planes and methods that fit
+// them (MethodTraits::fits_passes). Iterations that need no results of the one before may be a
+// chain of walks, each on what the one before updates: arrays cross the bus once for all of them.
+
+class FusedWalker final : public Walker {
+  public:
+    FusedWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+                const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
+        : Walker(place, problem, axes, kernels, arrays, place.together) {}
+
+  private:
+    std::size_t chained(const WalkTask& task) const override { return task.starts.size(); }
+    void upload(index_t k, const WalkTask& task) override;
+    void work(index_t k, const WalkTask& task) override;
+    void download(index_t k, const WalkTask& task) override;
+
+    // Of iteration i.
+    void load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i);
+    void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
+    void update(const WalkStep& step, const WalkTask& task, std::size_t i);
+};
+
+// A walk that carries out the operations of any method, over whole planes or tiles: functors run
+// between passes, on planes of samples. An iteration with two projections is a chain of two walks.
+//
+// Tiles update more than their own samples, but only these are counted and go back.
+
+class OperationWalker final : public Walker {
+  public:
+    OperationWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+                    const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
+        : Walker(place, problem, axes, kernels, arrays, problem.traits.projections),
+          method_(problem.options.method),
+          traits_(problem.traits) {}
+
+  private:
+    struct At;
+    struct Run;
+
+    std::size_t chained(const WalkTask&) const override {
+        return static_cast<std::size_t>(traits_.projections);
+    }
+    void upload(index_t k, const WalkTask& task) override;
+    void work(index_t k, const WalkTask& task) override;
+    void download(index_t k, const WalkTask& task) override;
+
+    const PlaneRing& ring(Slot slot) const;
+
+    DeconvolveMethod method_;
+    MethodTraits traits_;
 };
 
 }  // namespace convolume::deconvolve

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// Functors for every element of an array, on the host and on a device alike: they are called with
+// the element's index, and results are added up. Grids tell the neighbors of a voxel.
 
 #include <cstdint>
 #include <type_traits>
@@ -10,7 +12,6 @@
 #include "core/richardson_lucy.hpp"
 #include "core/short_float.hpp"
 
-// Where the voxels next to one are.
 namespace convolume::deconvolve {
 
 /// How far a voxel's neighbors are in memory, for each axis; 0 where there is none, so that what
@@ -48,19 +49,13 @@ struct GridRows : Grid {
     CONVOLUME_DEVICE index_t row_count() const { return own.end - own.begin; }
 };
 
-/// What a stage gives for an element of an array, or for a voxel of a grid. Not defined.
+/// The result of a functor for an element of an array, or for a voxel of a grid. Not defined.
 template <class Stage>
 std::invoke_result_t<Stage, index_t> result_of(const Stage&, index_t);
 template <class Stage>
 std::invoke_result_t<Stage, index_t> result_of(const Stage&, const IndexRange&);
 template <class Stage>
 std::invoke_result_t<Stage, index_t, Neighbors> result_of(const Stage&, const Grid&);
-
-}  // namespace convolume::deconvolve
-
-// What happens to every element of an array, on the host and on a device alike. A stage is called
-// with the element's index; those with a result are summed.
-namespace convolume::deconvolve {
 
 struct SumPair {
     double first = 0;
@@ -107,7 +102,7 @@ struct Narrow {
     }
 };
 
-/// What each voxel sends into the image.
+/// The light that each voxel sends into the image.
 struct Weights {
     const float* values = nullptr;
     index_t plane = 1;  ///< voxels of one
@@ -234,8 +229,6 @@ struct UnmatchedStepWith {
 template <class AnyWeights>
 UnmatchedStepWith(const float*, float*, AnyWeights, float) -> UnmatchedStepWith<AnyWeights>;
 
-using UnmatchedStep = UnmatchedStepWith<const float*>;
-
 /// previous <- the point ahead of the estimate.
 struct Extrapolate {
     const float* estimate;
@@ -265,9 +258,7 @@ struct RatioHeldOutWith {
 template <class AnyRatio>
 RatioHeldOutWith(AnyRatio, const float*, float) -> RatioHeldOutWith<AnyRatio>;
 
-using RatioHeldOut = RatioHeldOutWith<Ratio>;
-
-/// What steps add to their points, kept whole or in 16 bits.
+/// Changes that steps add to their points, kept in 32 or in 16 bits.
 struct WholeChanges {
     float* values;
     CONVOLUME_DEVICE float last(index_t i) const { return values[i]; }
@@ -319,8 +310,6 @@ struct LessOneWith {
 };
 template <class Data>
 LessOneWith(Data, float*) -> LessOneWith<Data>;
-
-using LessOne = LessOneWith<const float*>;
 
 struct Shift {
     float* target;

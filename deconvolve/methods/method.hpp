@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What tells the methods of deconvolution apart, as data. Each method is a struct in a file of its
+// The methods of deconvolution as data. Each method is a struct in a file of its
 // own, listed in registry.hpp, with
 //   method, name               its value of DeconvolveMethod, and its name for people
 //   traits(options)            what it keeps and needs (MethodTraits)
@@ -61,7 +61,7 @@ enum class Slot {
     product,       ///< object, of linear systems: the system's matrix times the direction
 };
 
-/// What a method keeps and needs. Executors and placement decide by these.
+/// Arrays and abilities of a method. Executors and placement decide by these.
 struct MethodTraits {
     /// Pixels count photons: negative ones are read as 0, saturated ones may be left out, and some
     /// photons may be held out.
@@ -80,7 +80,7 @@ struct MethodTraits {
     int projections = 1;  ///< pairs of blur() and blur_back() in an iteration
 };
 
-/// Where a step starts, and what it needs to know of those before.
+/// Starting point of a step: the current estimate, or an extrapolation beyond it.
 struct StepStart {
     int iteration = 1;
     richardson_lucy::Ahead ahead{0, 0};
@@ -126,7 +126,7 @@ class MethodState {
     virtual Verdict finished(const StepResult& result, Iteration& told) = 0;
     /// Whether results tell where later steps start, or when they end.
     virtual bool needs_results() const = 0;
-    /// What of the last step waits for the next start (Executor::complete).
+    /// The part of the last step that waits for the next start (Executor::complete).
     virtual StepStart pending() const { return {}; }
 };
 

@@ -58,7 +58,7 @@ class BiggsAndrewsState final : public PlainState {
     BiggsAndrewsState(const Problem& problem, float mean)
         : PlainState(problem),
           voxels_(element_count(problem.object)),
-          // Nothing is known of the first changes: few voxels may get all the light.
+          // The first changes are unknown: few voxels may get all the light.
           format_(ShortFormat::of_mean(voxels_, mean)) {}
 
     StepStart start(int iteration) override {

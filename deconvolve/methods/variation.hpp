@@ -13,7 +13,7 @@ struct Variation : Grid {
     float per_step[3] = {1, 1, 1};  ///< 1 / spacing
     float smallest = 1e-6F;         ///< ε: keeps the root differentiable
 
-    /// Of voxel i, with its neighbors at the offsets `ahead`.
+    /// Squared gradient of voxel i, plus ε², with its neighbors at the offsets `ahead`.
     CONVOLUME_DEVICE float squared_magnitude(const float* x, index_t i,
                                              const index_t (&ahead)[3]) const {
         float sum = smallest * smallest;

@@ -103,8 +103,9 @@ double largest_difference(const Array& a, const Array& b) {
 Array spread(const Array& coarse, const Index3& coarse_at, const Coarsening& coarsening,
              const Shape3& object, const Index3& object_at, float least = 0) {
     Volume result(object, PixelType::float32);
-    deconvolve::spread(to_volume(coarse, PixelType::float32).view(), coarse_at, coarsening, object,
-                       object_at, least, 2, [&](const float* values, index_t first, index_t count) {
+    deconvolve::spread({to_volume(coarse, PixelType::float32).view(), coarse_at}, coarsening,
+                       object, object_at, least, 2,
+                       [&](const float* values, index_t first, index_t count) {
                            std::copy_n(values, count, result.elements<float>() + first);
                        });
     return to_array(std::as_const(result).view());
