@@ -82,7 +82,7 @@ void ConsensusWalker::find_agreement(const WalkStep& step) {
 void ConsensusWalker::blur_agreement(const WalkStep& step) {
     blur(walk(1), step, agreement);
     for_runs(step.image, {&rings_.ratios}, [&](index_t z, index_t count) {
-        const gpu::PlanePasses::Slots slots{walk(1).of_image(z), count, agreement};
+        const PlanePasses::Slots slots{walk(1).of_image(z), count, agreement};
         passes_->inverse(Side::image, slots, rings_.ratios.at(z), work_);
         transform(Side::image, rings_.ratios.at(z), slots);
     });

@@ -29,8 +29,8 @@ struct HostPassLayout {
     bool keep_spectrum;
     index_t tap_bytes = 0;  ///< the PSF and what is used of it, until passes are made of it
     bool has_before, has_change, has_held;
-    bool compares_all;                   ///< pixels
-    richardson_lucy::AlikePlanes alike;  ///< of the weights
+    bool compares_all;  ///< pixels
+    AlikePlanes alike;  ///< of the weights
 };
 
 class HostPassSteps final : public Steps {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "convolume/volume.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
-#include "gpu/volumes/plane_passes.hpp"
 
 namespace convolume::deconvolve {
 

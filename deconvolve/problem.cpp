@@ -171,9 +171,8 @@ bool goes_by_passes(const Problem& problem) {
            has_passes(problem);
 }
 
-richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,
-                                          const IndexRange& own) {
-    richardson_lucy::AlikePlanes alike;
+AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own) {
+    AlikePlanes alike;
     if (problem.options.saturation) return alike;
     const index_t last = own.count() - 1;
     alike.first = std::clamp<index_t>(z.shift - own.begin, 0, last);

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/plane_parts.hpp"
-#include "gpu/volumes/plane_passes.hpp"
 
 namespace convolume::deconvolve {
 
-class SlabPasses : public gpu::PlanePasses {
+class SlabPasses : public PlanePasses {
   public:
     SlabPasses(int device, const gpu::PairAxes& axes, const PlanePart& part,
                const std::vector<ConstImageView>& kernels, index_t limit_bytes,

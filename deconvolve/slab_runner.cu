@@ -26,7 +26,7 @@ struct Division {
 Division divide(const gpu::PairAxis& z, const std::vector<double>& speeds, int device) {
     Division division;
     division.parts = divide_planes(z, speeds);
-    division.grid = gpu::pair_grid_z(device, least_grid(z, division.parts));
+    division.grid = pair_grid_z(device, least_grid(z, division.parts));
     return division;
 }
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "core/richardson_lucy.hpp"
 #include "core/short_float.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/variation.hpp"
 
 namespace convolume::deconvolve {
@@ -40,7 +40,7 @@ struct Narrow {
 struct Weights {
     const float* values = nullptr;
     index_t plane = 1;  ///< voxels of one
-    richardson_lucy::AlikePlanes alike{};
+    AlikePlanes alike{};
     CONVOLUME_DEVICE float operator[](index_t i) const {
         if (alike.first == alike.last) return values[i];
         const index_t z = i / plane;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "convolume/error.hpp"
-#include "core/richardson_lucy.hpp"
 #include "core/short_float.hpp"
 #include "deconvolve/iteration_progress.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/pixels.hpp"
 #include "deconvolve/problem.hpp"
 #include "deconvolve/stages.hpp"

@@ -12,7 +12,7 @@
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/deconvolver.hpp"
-#include "core/richardson_lucy.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 namespace convolume::deconvolve {
 

@@ -7,7 +7,7 @@ namespace convolume::deconvolve {
 void TileWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t i) {
     blur(walk(), step);
     const auto compare_run = [&](index_t z, index_t count) {
-        const gpu::PlanePasses::Slots slots{walk().of_image(z), count};
+        const PlanePasses::Slots slots{walk().of_image(z), count};
         const index_t samples = count * image_plane();
         float* const ratios = rings_.ratios.at(z);
         passes_->inverse(Side::image, slots, ratios, work_);

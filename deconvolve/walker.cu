@@ -196,15 +196,15 @@ void Walker::upload_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::work_back(const WalkStep& step, const WalkTask& task) {
     for_runs(step.image, {&rings_.data}, [&](index_t z, index_t count) {
-        const gpu::PlanePasses::Slots slots{back_.of_image(z), count};
+        const PlanePasses::Slots slots{back_.of_image(z), count};
         if (task.kind == WalkTask::Kind::right_hand_side) {
             transform(Side::image, rings_.data.at(z), slots);
             return;
         }
-        gpu::RowStage ones;
-        ones.kind = Kind::ones;
-        if (!task.compares_all) ones.data = rings_.data.at(z);
-        passes_->forward(Side::image, ones, slots, work_);
+        ElementWork work;
+        work.ones = true;
+        if (!task.compares_all) work.data = rings_.data.at(z);
+        passes_->forward(Side::image, work, slots, work_);
     });
     if (step.update.count() == 0) return;
     blur_back(back_, step);
@@ -246,14 +246,13 @@ void Walker::upload_weights(index_t k, const gpu::Range& planes) {
 void Walker::load_points(const gpu::Range& planes, const Origin& origin) {
     const PlaneRing& points = rings_.points.front();
     for_runs(planes, {&rings_.newest, &rings_.before, &points}, [&](index_t z, index_t count) {
-        gpu::RowStage stage;
-        stage.kind = Kind::point;
-        stage.newest = rings_.newest.at(z);
-        if (arrays_.before) stage.before = rings_.before.at(z);
-        stage.restart = origin.restart;
-        stage.ahead = origin.ahead;
-        stage.kept = points.at(z);
-        passes_->forward(Side::object, stage, {walk().of_object(z), count}, work_);
+        ElementWork work;
+        work.newest = rings_.newest.at(z);
+        if (arrays_.before) work.before = rings_.before.at(z);
+        work.restart = origin.restart;
+        work.elements.ahead = origin.ahead;
+        work.kept = points.at(z);
+        passes_->forward(Side::object, work, {walk().of_object(z), count}, work_);
     });
 }
 
@@ -270,11 +269,10 @@ void Walker::blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t 
                      true, work_, kernel, ring);
 }
 
-void Walker::transform(Side side, const float* samples, const gpu::PlanePasses::Slots& slots) {
-    gpu::RowStage stage;
-    stage.kind = Kind::point;
-    stage.newest = const_cast<float*>(samples);  // which a point only reads
-    passes_->forward(side, stage, slots, work_);
+void Walker::transform(Side side, const float* samples, const PlanePasses::Slots& slots) {
+    ElementWork work;
+    work.newest = const_cast<float*>(samples);  // which a point only reads
+    passes_->forward(side, work, slots, work_);
 }
 
 Pixels Walker::pixels(index_t z) const {

@@ -8,13 +8,13 @@
 #include <memory>
 #include <optional>
 
+#include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/plane_walk.hpp"
 #include "deconvolve/steps.hpp"
 #include "deconvolve/walk_arrays.hpp"
 #include "deconvolve/walker_rings.cuh"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "gpu/volumes/plane_passes.hpp"
 
 namespace convolume::deconvolve {
 
@@ -79,8 +79,7 @@ class Walker {
     void drain() noexcept;
 
   protected:
-    using Side = gpu::PlanePasses::Side;
-    using Kind = gpu::RowStage::Kind;
+    using Side = PlanePasses::Side;
 
     /// An iteration, or several, are a chain of up to so many walks. `axes`: of whole planes.
     Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
@@ -104,7 +103,7 @@ class Walker {
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
                    index_t ring = 0);
     /// Samples become spectra as they are.
-    void transform(Side side, const float* samples, const gpu::PlanePasses::Slots& slots);
+    void transform(Side side, const float* samples, const PlanePasses::Slots& slots);
     /// Calls work(planes, whether they are counted): planes that another walk counts, too, are
     /// compared for their ratios alone.
     template <class Work>
@@ -153,7 +152,7 @@ class Walker {
     gpu::PairAxis z_;
     WalkArrays& arrays_;
     WalkerRings rings_;
-    std::optional<gpu::PlanePasses> passes_;
+    std::optional<PlanePasses> passes_;
     gpu::Stream uploads_, work_, downloads_;
 
   private:

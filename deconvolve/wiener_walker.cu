@@ -17,7 +17,7 @@ void WienerWalker::work(index_t k, const WalkTask& task) {
         blur(walk(), step);
         // The image ends where it ends: beyond, nothing comes back.
         for_runs(step.image, {&rings_.data}, [&](index_t z, index_t count) {
-            const gpu::PlanePasses::Slots slots{walk().of_image(z), count};
+            const PlanePasses::Slots slots{walk().of_image(z), count};
             passes_->inverse(Side::image, slots, rings_.data.at(z), work_);
             transform(Side::image, rings_.data.at(z), slots);
         });
