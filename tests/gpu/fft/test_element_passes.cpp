@@ -53,8 +53,9 @@ struct PassCheck {
         return values;
     }
 
-    Work work(ElementKind kind) const {
-        Work made;
+    template <class Elements = deconvolve::RowElements>
+    ElementWork<Elements> work(ElementKind kind) const {
+        ElementWork<Elements> made;
         made.kind = kind;
         made.rows = rows;
         made.begin = begin;
@@ -62,8 +63,8 @@ struct PassCheck {
         return made;
     }
 
-    template <ElementKind Kind>
-    void run(const Work& made) {
+    template <ElementKind Kind, class Elements>
+    void run(const ElementWork<Elements>& made) {
         REQUIRE(made.kind == Kind);
         const SpectrumPlanes<float> there{spectrum.data(), (rows + 1) * pitch, pitch, first, ring};
         double of_blocks[2 * most_blocks];
@@ -292,6 +293,82 @@ void check_passes() {
     check_step<N>(0, 2 * N, {.unmatched = true, .advances = true});
 }
 
+// Formulas of no method.
+struct Products {
+    float factor = 0.5F;
+
+    float point(float newest, float before) const { return newest - factor * before; }
+    bool is_compared(float recorded) const { return recorded > 4; }
+    template <class Use>
+    void with_comparison(const Use& use) const {
+        use([this](float recorded, float sample, bool inside, float& sum) {
+            if (!inside || !is_compared(recorded)) return 0.0F;
+            sum += sample;
+            return factor * recorded * sample;
+        });
+    }
+    float held_out_error(float held, float sample) const { return held - sample; }
+    template <class Use>
+    void with_update(const Use& use) const {
+        use([](float point, float sample, float weight) { return point + weight * sample; });
+    }
+};
+
+// Whether `got` and `wanted` differ.
+bool differs(double got, double wanted) {
+    return !(std::abs(got - wanted) <= 3e-5 * (1 + std::abs(wanted)));
+}
+
+template <int N>
+void check_any_functor(int begin, int end) {
+    PassCheck<N> check(begin, end);
+    auto newest = check.light(1), before = check.light(2), data = check.light(3);
+    const auto held = check.light(4), weight = check.light(5);
+    std::vector<double> wanted(newest.size());
+    auto load = check.template work<Products>(ElementKind::load);
+    load.newest = newest.data();
+    load.before = before.data();
+    check.template run<ElementKind::load>(load);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        wanted[i] = newest[i] - 0.5 * static_cast<double>(before[i]);
+    check.check_spectrum(wanted);
+
+    const auto for_samples = [&](const std::vector<Signal>& rows, const auto& use) {
+        for (index_t row = 0; row < planes * check.rows; ++row)
+            for (index_t x = 0; x < check.count; ++x)
+                use(static_cast<std::size_t>(row * check.count + x),
+                    rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(begin + x)]
+                        .real());
+    };
+    const auto compared = check.fill();
+    auto compare = check.template work<Products>(ElementKind::compare);
+    compare.data = data.data();
+    compare.held = held.data();
+    check.template run<ElementKind::compare>(compare);
+    double sum = 0, squares = 0;
+    for_samples(compared, [&](std::size_t i, double sample) {
+        const bool counts = data[i] > 4;
+        wanted[i] = counts ? 0.5 * static_cast<double>(data[i]) * sample : 0;
+        sum += counts ? sample : 0;
+        if (held[i] > 4) squares += (held[i] - sample) * (held[i] - sample);
+    });
+    check.check_spectrum(wanted);
+    CHECK(!differs(check.sums[0], sum));
+    CHECK(!differs(check.sums[1], squares));
+
+    const auto updated = check.fill();
+    const auto newest_was = newest;
+    auto update = check.template work<Products>(ElementKind::update);
+    update.newest = newest.data();
+    update.weight = weight.data();
+    check.template run<ElementKind::update>(update);
+    index_t wrong = 0;
+    for_samples(updated, [&](std::size_t i, double sample) {
+        wrong += differs(newest[i], newest_was[i] + weight[i] * sample);
+    });
+    CHECK(wrong == 0);
+}
+
 }  // namespace
 
 TEST_CASE("element passes of an iteration") {
@@ -301,6 +378,10 @@ TEST_CASE("element passes of an iteration") {
     check_passes<300>();
     check_passes<320>();
     check_passes<384>();
+}
+
+TEST_CASE("element passes compute with any functor") {
+    check_any_functor<28>(9, 49);
 }
 
 TEST_CASE("element passes over more rows than a CUDA kernel counts are refused") {
