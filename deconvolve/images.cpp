@@ -10,8 +10,8 @@
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
-#include "core/richardson_lucy.hpp"
 #include "core/thread_team.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 namespace convolume::deconvolve {
 

@@ -10,7 +10,7 @@
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/deconvolver.hpp"
-#include "core/richardson_lucy.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 // Thinning: a part of an image's photons is set apart at random, so that both parts are recordings
 // of the same object with independent noise. What is drawn depends on the pixel's number alone

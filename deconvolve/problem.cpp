@@ -165,9 +165,8 @@ bool has_passes(const Problem& problem) {
     return (!boundary || boundary->kind == BoundaryKind::zero) && sum_of_taps(problem.psf) > 0;
 }
 
-richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,
-                                          const IndexRange& own) {
-    richardson_lucy::AlikePlanes alike;
+AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own) {
+    AlikePlanes alike;
     if (!problem.compares_all()) return alike;
     const index_t last = own.count() - 1;
     alike.first = std::clamp<index_t>(z.shift - own.begin, 0, last);

@@ -4,7 +4,6 @@
 
 #include "convolume/deconvolver.hpp"
 #include "core/pair_axis.hpp"
-#include "core/richardson_lucy.hpp"
 #include "deconvolve/methods/method.hpp"
 
 namespace convolume::deconvolve {
@@ -49,8 +48,7 @@ double sum_of_taps(const Volume& psf);
 bool has_passes(const Problem& problem);
 /// Of the object planes `own`, from the first of them on: those whose light meets the image with
 /// all planes of the PSF, which are alike in their weights if all pixels are compared.
-richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,
-                                          const IndexRange& own);
+AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own);
 
 /// Throws where an estimate cannot be begun with; one without data can.
 void check_start(const Problem& problem, const ConstImageView& start);

@@ -65,17 +65,17 @@ class DeviceImages final : public Images {
     LoadedImage load(Executor& steps, bool clip, std::optional<double> saturation) const override {
         const gpu::DeviceScope scope(pixels_.device);
         gpu::check(cudaStreamSynchronize(pixels_.stream), "working on the GPU");
-        const DeviceStages stages(pixels_.device, steps.threads());
+        const DeviceLoops functors(pixels_.device, steps.threads());
         const index_t plane = shape_.y * shape_.x;
         const gpu::DeviceMemory values(pixels_.device, plane * index_t{sizeof(float)});
         constexpr double unlimited = std::numeric_limits<double>::infinity();
         SumPair sums;
         double saturated = 0;
         for (index_t z = 0; z < shape_.z; ++z) {
-            sums += stages.sum(
+            sums += functors.sum(
                 plane, LoadPixels{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
                                   clip, saturation.value_or(unlimited)});
-            if (saturation) saturated += stages.sum(plane, NotCompared{values.as<float>()});
+            if (saturation) saturated += functors.sum(plane, NotCompared{values.as<float>()});
             steps.write_image(values.as<float>(), z * plane, plane);
         }
         if (!std::isfinite(sums.first))
@@ -94,7 +94,7 @@ class DeviceImages final : public Images {
 
     ExecutionReport store(const Executor& steps, const Problem& problem) const override {
         const gpu::DeviceScope scope(pixels_.device);
-        const DeviceStages stages(pixels_.device, steps.threads());
+        const DeviceLoops functors(pixels_.device, steps.threads());
         const Shape3& object = problem.object;
         const Index3& at = problem.image_at;
         const gpu::DeviceMemory rows(pixels_.device, shape_.y * object.x * index_t{sizeof(float)});
@@ -103,9 +103,9 @@ class DeviceImages final : public Images {
             steps.read_estimate(rows.as<float>(), ((z + at.z) * object.y + at.y) * object.x,
                                 shape_.y * object.x);
             clamped +=
-                stages.sum(shape_.y * shape_.x,
-                           StorePixels{rows.as<float>(), object.x, at.x, shape_.x, pixels_.result,
-                                       pixels_.result_type, z * shape_.y * shape_.x});
+                functors.sum(shape_.y * shape_.x,
+                             StorePixels{rows.as<float>(), object.x, at.x, shape_.x, pixels_.result,
+                                         pixels_.result_type, z * shape_.y * shape_.x});
         }
         ExecutionReport report;
         report.clamped_low = static_cast<index_t>(clamped.first);

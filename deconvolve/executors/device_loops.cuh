@@ -14,15 +14,15 @@
 // for sums and transfers only.
 namespace convolume::deconvolve {
 
-constexpr int stage_threads = 256;
+constexpr int loop_threads = 256;
 constexpr int warp = 32;
 constexpr unsigned most_blocks = 1024;
 
 // The elements of one thread: a grid of threads apart, or a warp's share of rows.
 template <class Visit>
 __device__ void visit_own(const IndexRange& range, const Visit& visit) {
-    for (index_t i = range.begin + blockIdx.x * index_t{stage_threads} + threadIdx.x; i < range.end;
-         i += index_t{gridDim.x} * stage_threads)
+    for (index_t i = range.begin + blockIdx.x * index_t{loop_threads} + threadIdx.x; i < range.end;
+         i += index_t{gridDim.x} * loop_threads)
         visit(i);
 }
 template <class Visit>
@@ -31,7 +31,7 @@ __device__ void visit_own(index_t count, const Visit& visit) {
 }
 template <class Visit>
 __device__ void visit_own(const GridRows& grid, const Visit& visit) {
-    constexpr int warps = stage_threads / warp;
+    constexpr int warps = loop_threads / warp;
     for (index_t row = grid.own.begin + blockIdx.x * index_t{warps} + threadIdx.x / warp;
          row < grid.own.end; row += index_t{gridDim.x} * warps)
         for (index_t x = threadIdx.x % warp; x < grid.extent[2]; x += warp)
@@ -42,20 +42,20 @@ __device__ void visit_own(const Grid& grid, const Visit& visit) {
     visit_own(GridRows{grid, {0, grid.rows()}}, visit);
 }
 
-template <class Extent, class Stage>
-__global__ void stage_kernel(Extent extent, Stage stage) {
-    visit_own(extent, [&](index_t i, const auto&... near) { stage(i, near...); });
+template <class Extent, class Functor>
+__global__ void loop_kernel(Extent extent, Functor functor) {
+    visit_own(extent, [&](index_t i, const auto&... near) { functor(i, near...); });
 }
 
 // The sum of each block's elements, always in the same order.
-template <class Sum, class Extent, class Stage>
-__global__ void sum_kernel(Extent extent, Stage stage, Sum* sums) {
-    alignas(16) __shared__ char bytes[stage_threads * sizeof(Sum)];
+template <class Sum, class Extent, class Functor>
+__global__ void sum_kernel(Extent extent, Functor functor, Sum* sums) {
+    alignas(16) __shared__ char bytes[loop_threads * sizeof(Sum)];
     Sum* const of_threads = reinterpret_cast<Sum*>(bytes);
     Sum sum{};
-    visit_own(extent, [&](index_t i, const auto&... near) { sum += stage(i, near...); });
+    visit_own(extent, [&](index_t i, const auto&... near) { sum += functor(i, near...); });
     of_threads[threadIdx.x] = sum;
-    for (unsigned half = stage_threads / 2; half > 0; half /= 2) {
+    for (unsigned half = loop_threads / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half) of_threads[threadIdx.x] += of_threads[threadIdx.x + half];
     }
@@ -63,32 +63,32 @@ __global__ void sum_kernel(Extent extent, Stage stage, Sum* sums) {
 }
 
 // Blocks for an extent.
-inline unsigned stage_blocks(index_t count) {
+inline unsigned loop_blocks(index_t count) {
     return static_cast<unsigned>(
-        std::clamp<index_t>(ceil_div(count, stage_threads), 1, most_blocks));
+        std::clamp<index_t>(ceil_div(count, loop_threads), 1, most_blocks));
 }
-inline unsigned stage_blocks(const IndexRange& range) {
-    return stage_blocks(range.count());
+inline unsigned loop_blocks(const IndexRange& range) {
+    return loop_blocks(range.count());
 }
-inline unsigned stage_blocks(const Grid& grid) {
-    return stage_blocks(checked_multiply(grid.rows(), index_t{warp}));
+inline unsigned loop_blocks(const Grid& grid) {
+    return loop_blocks(checked_multiply(grid.rows(), index_t{warp}));
 }
-inline unsigned stage_blocks(const GridRows& grid) {
-    return stage_blocks(checked_multiply(grid.row_count(), index_t{warp}));
+inline unsigned loop_blocks(const GridRows& grid) {
+    return loop_blocks(checked_multiply(grid.row_count(), index_t{warp}));
 }
 
-/// Enqueues a stage without a sum.
-template <class Extent, class Stage>
-void start_stage(const Extent& extent, const Stage& stage, cudaStream_t stream) {
-    stage_kernel<<<stage_blocks(extent), stage_threads, 0, stream>>>(extent, stage);
-    gpu::check(cudaGetLastError(), "starting a stage of the deconvolution");
+/// Enqueues a functor without a sum.
+template <class Extent, class Functor>
+void start_loop(const Extent& extent, const Functor& functor, cudaStream_t stream) {
+    loop_kernel<<<loop_blocks(extent), loop_threads, 0, stream>>>(extent, functor);
+    gpu::check(cudaGetLastError(), "starting a functor of the deconvolution");
 }
 
 /// Enqueues sums of all blocks; returns how many there are.
-template <class Sum, class Extent, class Stage>
-unsigned start_sums(const Extent& extent, const Stage& stage, Sum* sums, cudaStream_t stream) {
-    const unsigned used = stage_blocks(extent);
-    sum_kernel<<<used, stage_threads, 0, stream>>>(extent, stage, sums);
+template <class Sum, class Extent, class Functor>
+unsigned start_sums(const Extent& extent, const Functor& functor, Sum* sums, cudaStream_t stream) {
+    const unsigned used = loop_blocks(extent);
+    sum_kernel<<<used, loop_threads, 0, stream>>>(extent, functor, sums);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
     return used;
 }
@@ -99,39 +99,39 @@ struct Fetch {
 };
 /// Enqueues the sum of sums.
 inline void add_up(const SumPair* sums, index_t count, SumPair* target, cudaStream_t stream) {
-    sum_kernel<<<1, stage_threads, 0, stream>>>(count, Fetch{sums}, target);
+    sum_kernel<<<1, loop_threads, 0, stream>>>(count, Fetch{sums}, target);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
 }
 
-class DeviceStages {
+class DeviceLoops {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
 
     /// On `device`, which is current.
-    DeviceStages(int device, int threads)
+    DeviceLoops(int device, int threads)
         : threads_(threads),
           sums_(device, most_blocks * most_sum_bytes, "sums of a deconvolution") {}
 
     int threads() const { return threads_; }
 
-    template <class Extent, class Stage>
-    void for_each(const Extent& extent, const Stage& stage) const {
-        start_stage(extent, stage, stream_);
+    template <class Extent, class Functor>
+    void for_each(const Extent& extent, const Functor& functor) const {
+        start_loop(extent, functor, stream_);
     }
 
-    template <class Extent, class Stage>
-    auto sum(const Extent& extent, const Stage& stage) const {
-        using Sum = decltype(result_of(stage, extent));
-        return finish_sum<Sum>(start_sum(extent, stage));
+    template <class Extent, class Functor>
+    auto sum(const Extent& extent, const Functor& functor) const {
+        using Sum = decltype(result_of(functor, extent));
+        return finish_sum<Sum>(start_sum(extent, functor));
     }
 
     /// The same in two parts, so that others work meanwhile: the number that the first returns is
     /// for the second.
-    template <class Extent, class Stage>
-    unsigned start_sum(const Extent& extent, const Stage& stage) const {
-        using Sum = decltype(result_of(stage, extent));
+    template <class Extent, class Functor>
+    unsigned start_sum(const Extent& extent, const Functor& functor) const {
+        using Sum = decltype(result_of(functor, extent));
         static_assert(sizeof(Sum) <= most_sum_bytes);
-        return start_sums(extent, stage, sums_.as<Sum>(), stream_);
+        return start_sums(extent, functor, sums_.as<Sum>(), stream_);
     }
     template <class Sum>
     Sum finish_sum(unsigned used) const {

@@ -41,15 +41,14 @@ void FusedWalker::load_next_points(const WalkStep& step, const WalkTask& task, s
     const PlaneRing& newest = rings_.points[i - 1];
     const PlaneRing& before = i == 1 ? rings_.newest : rings_.points[i - 2];
     for_runs(step.load, {&newest, &before, &rings_.points[i]}, [&](index_t z, index_t count) {
-        gpu::RowStage stage;
-        stage.kind = Kind::point;
-        stage.newest = newest.at(z);
-        if (arrays_.before) stage.before = before.at(z);
-        stage.restart = task.starts[i].restart;
-        stage.ahead = task.starts[i].ahead;
-        stage.kept = rings_.points[i].at(z);
-        passes_->forward(Side::object, stage,
-                         {walk(i).of_object(z), count, static_cast<index_t>(i)}, work_);
+        ElementWork work;
+        work.newest = newest.at(z);
+        if (arrays_.before) work.before = before.at(z);
+        work.restart = task.starts[i].restart;
+        work.elements.ahead = task.starts[i].ahead;
+        work.kept = rings_.points[i].at(z);
+        passes_->forward(Side::object, work, {walk(i).of_object(z), count, static_cast<index_t>(i)},
+                         work_);
     });
 }
 
@@ -58,17 +57,17 @@ void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_
     blur(walk(i), step, ring);
     for_counted(step.image, [&](const gpu::Range& part, bool counted) {
         for_runs(part, {&rings_.data, &rings_.held}, [&](index_t z, index_t count) {
-            gpu::RowStage stage;
-            stage.kind = Kind::ratio;
-            stage.data = rings_.data.bytes_of(z);
-            stage.narrow_data = arrays_.narrow_data;
-            if (task.settings.held_share > 0) stage.held = rings_.held.at(z);
-            stage.held_share = task.settings.held_share;
-            stage.model = task.settings.model;
-            stage.less = task.starts[i].unmatched ? 1 : 0;
+            ElementWork work;
+            work.kind = ElementKind::compare;
+            work.data = rings_.data.bytes_of(z);
+            work.narrow_data = arrays_.narrow_data;
+            if (task.settings.held_share > 0) work.held = rings_.held.at(z);
+            work.elements.held_share = task.settings.held_share;
+            work.elements.model = task.settings.model;
+            work.elements.less = task.starts[i].unmatched ? 1 : 0;
             double* const sums = counted ? &place_for_sums(0, i)->first : nullptr;
             const index_t blocks = passes_->inverse(
-                Side::image, stage, {walk(i).of_image(z), count, ring}, sums, work_);
+                Side::image, work, {walk(i).of_image(z), count, ring}, sums, work_);
             if (counted) add_blocks(0, blocks, i);
         });
     });
@@ -82,24 +81,24 @@ void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t
     if (task.settings.tv_weight > 0) find_divisors(step.update, task);
     for_updates(step.update, {&points, &rings_.changes, &rings_.divisors},
                 [&](index_t z, index_t count, bool alike) {
-                    gpu::RowStage stage;
-                    stage.kind = Kind::step;
-                    stage.newest = points.at(z);
-                    stage.restart = restarts;
-                    if (arrays_.change) stage.change = rings_.changes.short_at(z);
-                    stage.last_format = task.starts[i].last_format;
-                    stage.format = task.starts[i].format;
+                    ElementWork work;
+                    work.kind = ElementKind::update;
+                    work.newest = points.at(z);
+                    work.restart = restarts;
+                    if (arrays_.change) work.change = rings_.changes.short_at(z);
+                    work.last_format = task.starts[i].last_format;
+                    work.format = task.starts[i].format;
                     if (task.settings.tv_weight > 0) {
-                        stage.weight = rings_.divisors.at(z);
+                        work.weight = rings_.divisors.at(z);
                     } else {
-                        stage.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
-                        if (alike) stage.alike = {0, count};
-                        stage.least_weight = least_weight;
+                        work.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
+                        if (alike) work.alike = {0, count};
+                        work.elements.least_weight = least_weight;
                     }
-                    stage.unmatched = task.starts[i].unmatched;
+                    work.elements.unmatched = task.starts[i].unmatched;
                     double* const sums = arrays_.change ? &place_for_sums(1, i)->first : nullptr;
                     const index_t blocks = passes_->inverse(
-                        Side::object, stage, {walk(i).of_update(z), count, ring}, sums, work_);
+                        Side::object, work, {walk(i).of_update(z), count, ring}, sums, work_);
                     if (sums != nullptr) add_blocks(1, blocks, i);
                 });
 }

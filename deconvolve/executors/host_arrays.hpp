@@ -71,13 +71,13 @@ class HostArrays {
         project(*unmatched_, image, object);
     }
 
-    // Every thread has a stage of its own, which the arrays cannot be aliases of. Order within a
+    // Every thread has a functor of its own, which the arrays cannot be aliases of. Order within a
     // run is free.
-    template <class Extent, class Stage>
-    void for_each(const Extent& extent, const Stage& stage) const {
+    template <class Extent, class Functor>
+    void for_each(const Extent& extent, const Functor& functor) const {
         const index_t runs = run_count(extent);
         parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {
-            const Stage own = stage;
+            const Functor own = functor;
             for (index_t k = first; k < last; ++k)
                 visit_run(extent, k, [own](index_t begin, index_t end, const auto... near) {
 #pragma omp simd
@@ -87,13 +87,13 @@ class HostArrays {
     }
 
     // Runs are added up one after another, whoever took them.
-    template <class Extent, class Stage>
-    auto sum(const Extent& extent, const Stage& stage) const {
-        using Sum = decltype(result_of(stage, extent));
+    template <class Extent, class Functor>
+    auto sum(const Extent& extent, const Functor& functor) const {
+        using Sum = decltype(result_of(functor, extent));
         std::vector<Sum> sums(static_cast<std::size_t>(run_count(extent)));
         const auto runs = static_cast<index_t>(sums.size());
         parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {
-            const Stage own = stage;
+            const Functor own = functor;
             for (index_t k = first; k < last; ++k) {
                 Sum* const target = &sums[static_cast<std::size_t>(k)];
                 visit_run(extent, k, [own, target](index_t begin, index_t end, const auto... near) {
@@ -120,14 +120,15 @@ class HostArrays {
     }
 
     // Compilers make vectors of sums of numbers, not of structures.
-    template <class Stage, class... Near>
-    static auto sum_of_run(index_t begin, index_t end, const Stage& stage, const Near&... near) {
-        if constexpr (std::is_same_v<std::invoke_result_t<Stage, index_t, Near...>, SumPair>) {
+    template <class Functor, class... Near>
+    static auto sum_of_run(index_t begin, index_t end, const Functor& functor,
+                           const Near&... near) {
+        if constexpr (std::is_same_v<std::invoke_result_t<Functor, index_t, Near...>, SumPair>) {
             double first = 0;
             double second = 0;
 #pragma omp simd reduction(+ : first, second)
             for (index_t i = begin; i < end; ++i) {
-                const SumPair of_element = stage(i, near...);
+                const SumPair of_element = functor(i, near...);
                 first += of_element.first;
                 second += of_element.second;
             }
@@ -135,7 +136,7 @@ class HostArrays {
         } else {
             double sum = 0;
 #pragma omp simd reduction(+ : sum)
-            for (index_t i = begin; i < end; ++i) sum += stage(i, near...);
+            for (index_t i = begin; i < end; ++i) sum += functor(i, near...);
             return sum;
         }
     }

@@ -104,10 +104,10 @@ void HostPassExecutor::read_estimate(float* values, index_t first, index_t count
     std::copy_n(newest_.as<float>() + first, count, values);
 }
 
-template <class Stage>
-void HostPassExecutor::for_each(index_t count, const Stage& stage) const {
+template <class Functor>
+void HostPassExecutor::for_each(index_t count, const Functor& functor) const {
     parallel_ranges(count, layout_.threads, [&](index_t first, index_t last, int) {
-        const Stage own = stage;
+        const Functor own = functor;
         for (index_t i = first; i < last; ++i) own(i);
     });
 }

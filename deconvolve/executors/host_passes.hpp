@@ -29,8 +29,8 @@ struct HostPassLayout {
     bool keep_spectrum;
     index_t tap_bytes = 0;  ///< the PSF and what is used of it, until passes are made of it
     bool has_before, has_change, has_held;
-    bool compares_all;                   ///< pixels
-    richardson_lucy::AlikePlanes alike;  ///< of the weights
+    bool compares_all;  ///< pixels
+    AlikePlanes alike;  ///< of the weights
 };
 
 class HostPassExecutor final : public Executor {
@@ -55,8 +55,8 @@ class HostPassExecutor final : public Executor {
     using Side = cpu::PlanePasses::Side;
     using Rows = cpu::PlanePasses::Rows;
 
-    template <class Stage>
-    void for_each(index_t count, const Stage& stage) const;
+    template <class Functor>
+    void for_each(index_t count, const Functor& functor) const;
     void find_weights();
     void load_point(const StepStart& start);
     SumPair compare(const StepStart& start);

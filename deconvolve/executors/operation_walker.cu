@@ -55,7 +55,7 @@ struct OperationWalker::Run {
     template <class Make>
     void each_pixel(Slots slots, const Make& make) {
         for_runs(now().image, rings(slots), [&](index_t z, index_t count) {
-            start_stage(count * of.image_plane(), make(At{of, task, z, count}), of.work_);
+            start_loop(count * of.image_plane(), make(At{of, task, z, count}), of.work_);
         });
     }
     template <class Make>
@@ -72,7 +72,7 @@ struct OperationWalker::Run {
     template <class Make>
     void each_voxel(Slots slots, const Make& make) {
         for_voxels(slots, [&](const At& at) {
-            start_stage(at.count * of.object_plane(), make(at), of.work_);
+            start_loop(at.count * of.object_plane(), make(at), of.work_);
         });
     }
     template <class Make>
@@ -86,7 +86,7 @@ struct OperationWalker::Run {
             [&](const At& at) {
                 const auto functor = make(at);
                 if (!of.arrays_.change) {
-                    start_stage(at.count * of.object_plane(), functor, of.work_);
+                    start_loop(at.count * of.object_plane(), functor, of.work_);
                     return;
                 }
                 const ShortChanges changes{of.rings_.changes.short_at(at.z), !start().restart,

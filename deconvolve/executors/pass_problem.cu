@@ -19,7 +19,7 @@ std::optional<gpu::PairAxes> pass_axes(const Problem& problem, index_t least_tap
         ++shift.x;
     }
     taps.z = std::max(taps.z, std::min(least_taps_z, problem.object.z));
-    return gpu::pair_axes(problem.object, problem.image, taps, shift);
+    return pair_axes(problem.object, problem.image, taps, shift);
 }
 
 std::optional<gpu::PairAxes> whole_plane_axes(const Problem& problem, int device,
@@ -27,8 +27,8 @@ std::optional<gpu::PairAxes> whole_plane_axes(const Problem& problem, int device
     auto axes = pass_axes(problem, least_taps_z);
     if (!axes) return {};
     auto& [z, y, x] = *axes;
-    y.grid = gpu::pair_grid_y(device, y.least_grid());
-    x.grid = gpu::pair_grid_x(device, x.least_grid());
+    y.grid = pair_grid_y(device, y.least_grid());
+    x.grid = pair_grid_x(device, x.least_grid());
     if (y.grid == 0 || x.grid == 0) return {};
     return axes;
 }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "convolume/volume.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
-#include "gpu/volumes/plane_passes.hpp"
 
 // Which deconvolutions go by passes, and what passes need to know of them.
 namespace convolume::deconvolve {

@@ -72,7 +72,7 @@ inline index_t least_grid(const gpu::PairAxis& axis, const std::vector<PlanePart
     return least;
 }
 
-// Some samples of each of several planes, for stages over all of them.
+// Some samples of each of several planes, for functors over all of them.
 
 /// Samples of planes that lie one after another, and some of each that matter.
 struct PlaneWindow {
@@ -87,19 +87,19 @@ struct PlaneWindow {
     }
 };
 
-/// The sums of a stage over a window, though it does its work everywhere.
-template <class Stage>
+/// The sums of a functor over a window, though it does its work everywhere.
+template <class Functor>
 struct SumWithin {
-    Stage stage;
+    Functor functor;
     PlaneWindow window;
     template <class... Near>
     CONVOLUME_DEVICE auto operator()(index_t i, const Near&... near) const {
-        const auto sum = stage(i, near...);
-        return window.holds(i) ? sum : decltype(stage(i, near...)){};
+        const auto sum = functor(i, near...);
+        return window.holds(i) ? sum : decltype(functor(i, near...)){};
     }
 };
-template <class Stage>
-SumWithin(Stage, PlaneWindow) -> SumWithin<Stage>;
+template <class Functor>
+SumWithin(Functor, PlaneWindow) -> SumWithin<Functor>;
 
 // One walk along z is a whole iteration: few planes of spectra at a time are on the GPU. A step
 // loads points of object planes, compares the image planes that are now complete, and updates the

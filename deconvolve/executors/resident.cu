@@ -16,13 +16,13 @@
 // The loop's arrays in the memory of one GPU, around DeviceConvolver.
 namespace convolume::deconvolve {
 
-class DeviceArrays : public DeviceStages {
+class DeviceArrays : public DeviceLoops {
   public:
     /// On `device`, which is current. The convolvers are kept by reference; `unmatched` may be
     /// null.
     DeviceArrays(int device, const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back,
                  int threads, DeviceConvolver* unmatched)
-        : DeviceStages(device, threads), blur_(blur), back_(back), unmatched_(unmatched) {
+        : DeviceLoops(device, threads), blur_(blur), back_(back), unmatched_(unmatched) {
         const auto bytes = [](const Shape3& shape) {
             return checked_multiply(element_count(shape), static_cast<index_t>(sizeof(float)));
         };
@@ -60,7 +60,7 @@ struct Division {
 Division divide(const gpu::PairAxis& z, const std::vector<double>& speeds, int device) {
     Division division;
     division.parts = divide_planes(z, speeds);
-    division.grid = gpu::pair_grid_z(device, least_grid(z, division.parts));
+    division.grid = pair_grid_z(device, least_grid(z, division.parts));
     return division;
 }
 

@@ -11,13 +11,12 @@ namespace {
 constexpr index_t sample_bytes = sizeof(float);
 
 // Spectra of the samples of an array's planes, which it does not change.
-void load(const SlabPasses& passes, gpu::PlanePasses::Side side, const float* first_plane,
-          const gpu::PlanePasses::Slots& slots, cudaStream_t stream) {
+void load(const SlabPasses& passes, PlanePasses::Side side, const float* first_plane,
+          const PlanePasses::Slots& slots, cudaStream_t stream) {
     if (slots.count == 0) return;
-    gpu::RowStage stage;
-    stage.kind = gpu::RowStage::Kind::point;
-    stage.newest = const_cast<float*>(first_plane);
-    passes.forward(side, stage, slots, stream);
+    ElementWork work;
+    work.newest = const_cast<float*>(first_plane);
+    passes.forward(side, work, slots, stream);
 }
 
 }  // namespace
@@ -65,7 +64,7 @@ IndexRange SlabArrays::share(index_t count, const Slab& slab) const {
 }
 
 void SlabArrays::blur(const float* object, float* image) {
-    using Side = gpu::PlanePasses::Side;
+    using Side = PlanePasses::Side;
     on_each(slabs_, [&](Slab& slab) {
         const SlabPasses& passes = slab.passes();
         load(passes, Side::object, object + passes.planes().object.begin * object_plane_,
@@ -84,7 +83,7 @@ void SlabArrays::blur(const float* object, float* image) {
 }
 
 void SlabArrays::project(const float* image, float* object, std::size_t kernel) {
-    using Side = gpu::PlanePasses::Side;
+    using Side = PlanePasses::Side;
     on_each(slabs_, [&](Slab& slab) {
         const SlabPasses& passes = slab.passes();
         load(passes, Side::image, image + passes.planes().image.begin * image_plane_,

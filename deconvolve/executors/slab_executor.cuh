@@ -18,7 +18,7 @@
 
 // A slab of planes in the memory of one GPU, for iterations as passes over that memory: image,
 // estimates and their weights exist, but neither the model nor the correction, which are spectra
-// from beginning to end (gpu/volumes/plane_passes.hpp).
+// from beginning to end (plane_passes.hpp).
 namespace convolume::deconvolve {
 
 /// The arrays of a slab.
@@ -53,18 +53,18 @@ struct PartLayout {
 
     Shape3 object, image;
     bool has_before = false, has_change = false, has_held = false;
-    bool narrow = false;                 ///< the image is uint16
-    richardson_lucy::AlikePlanes alike;  ///< of the weights
+    bool narrow = false;  ///< the image is uint16
+    AlikePlanes alike;    ///< of the weights
 };
 
-class PassPart : public DeviceStages {
+class PassPart : public DeviceLoops {
   public:
-    using Side = gpu::PlanePasses::Side;
+    using Side = PlanePasses::Side;
 
     /// On the GPU of `place`, which is current.
     PassPart(const SlabPlace& place, const Problem& problem, const gpu::PairAxes& axes,
              const PlanePart& part, const std::vector<ConstImageView>& kernels, int threads)
-        : DeviceStages(place.device, threads),
+        : DeviceLoops(place.device, threads),
           device_(place.device),
           layout_(problem, axes[0], part) {
         const index_t limit_bytes = place.limit_bytes;
@@ -107,7 +107,7 @@ class PassPart : public DeviceStages {
     const PartLayout& layout() const { return layout_; }
     index_t bytes() const { return layout_.bytes() + passes_->bytes(); }
     const SlabPasses& passes() const { return *passes_; }
-    using DeviceStages::stream;
+    using DeviceLoops::stream;
 
     /// To change what it holds, forget_point() too.
     float* newest() const { return newest_; }
@@ -133,11 +133,11 @@ class PassPart : public DeviceStages {
     /// Spectra of ones in its own image planes, of 0 where pixels are not to be compared if some
     /// are not.
     void load_ones(bool all) {
-        gpu::RowStage ones;
-        ones.kind = gpu::RowStage::Kind::ones;
-        if (!all) ones.data = data();
+        ElementWork work;
+        work.ones = true;
+        if (!all) work.data = data();
         if (planes().image.count() == 0) return;
-        passes_->forward(Side::image, ones, passes_->image_slots(), stream());
+        passes_->forward(Side::image, work, passes_->image_slots(), stream());
     }
     /// Projects them and their neighbors' back.
     void find_weights() {
@@ -152,8 +152,8 @@ class PassPart : public DeviceStages {
     /// Spectra of the points of its own object planes, in the slots of what its image planes see.
     void load_point(const StepStart& start) {
         if (std::exchange(has_point_, false)) return;
-        passes_->forward(Side::object, stage_of(gpu::RowStage::Kind::point, start),
-                         passes_->object_slots(), stream());
+        passes_->forward(Side::object, work_of(ElementKind::load, start), passes_->object_slots(),
+                         stream());
     }
     /// Blurs them with their neighbors, makes the ratio of the image, `less` something, and spectra
     /// of that.
@@ -161,16 +161,16 @@ class PassPart : public DeviceStages {
         compared_ = 0;
         if (planes().image.count() == 0) return;
         passes_->blur(stream());
-        gpu::RowStage stage;
-        stage.kind = gpu::RowStage::Kind::ratio;
-        stage.data = data_;
-        stage.narrow_data = layout_.narrow;
-        stage.held = held_share > 0 ? held() : nullptr;
-        stage.held_share = held_share;
-        stage.model = model;
-        stage.less = less;
-        stage.misfit = misfit;
-        compared_ = passes_->inverse(Side::image, stage, passes_->image_slots(), sums_.as<double>(),
+        ElementWork work;
+        work.kind = ElementKind::compare;
+        work.data = data_;
+        work.narrow_data = layout_.narrow;
+        work.held = held_share > 0 ? held() : nullptr;
+        work.elements.held_share = held_share;
+        work.elements.model = model;
+        work.elements.less = less;
+        work.elements.misfit = misfit;
+        compared_ = passes_->inverse(Side::image, work, passes_->image_slots(), sums_.as<double>(),
                                      stream());
         fetch(0, compared_, has_compared_);
     }
@@ -180,16 +180,15 @@ class PassPart : public DeviceStages {
         // Without a memory of earlier steps, the next point is what this one makes. Its spectrum
         // comes with it where it lies where the next iteration looks for it.
         has_point_ = !layout_.has_before && passes_->object_slots().first == 0;
-        gpu::RowStage stage =
-            stage_of(has_point_ ? gpu::RowStage::Kind::advance : gpu::RowStage::Kind::step, start);
-        stage.change = change_;
-        stage.last_format = start.last_format;
-        stage.format = start.format;
-        stage.weight = weights_;
-        stage.alike = layout_.alike;
-        stage.least_weight = least_weight;
-        stage.unmatched = start.unmatched;
-        stepped_ = passes_->inverse(Side::object, stage, passes_->back_slots(),
+        ElementWork work = work_of(has_point_ ? ElementKind::advance : ElementKind::update, start);
+        work.change = change_;
+        work.last_format = start.last_format;
+        work.format = start.format;
+        work.weight = weights_;
+        work.alike = layout_.alike;
+        work.elements.least_weight = least_weight;
+        work.elements.unmatched = start.unmatched;
+        stepped_ = passes_->inverse(Side::object, work, passes_->back_slots(),
                                     sums_.as<double>() + most_sums_, stream());
         if (layout_.has_change) fetch(most_sums_, stepped_, has_stepped_);
         if (layout_.has_before) std::swap(newest_, before_);
@@ -203,14 +202,14 @@ class PassPart : public DeviceStages {
   private:
     static constexpr index_t narrowed_at_once = index_t{1} << 20;
 
-    gpu::RowStage stage_of(gpu::RowStage::Kind kind, const StepStart& start) const {
-        gpu::RowStage stage;
-        stage.kind = kind;
-        stage.newest = newest_;
-        stage.before = before_;
-        stage.restart = start.restart;
-        stage.ahead = start.ahead;
-        return stage;
+    ElementWork work_of(ElementKind kind, const StepStart& start) const {
+        ElementWork work;
+        work.kind = kind;
+        work.newest = newest_;
+        work.before = before_;
+        work.restart = start.restart;
+        work.elements.ahead = start.ahead;
+        return work;
     }
 
     // Two sums of each block, from sum `first` on.

@@ -14,17 +14,17 @@
 #include "convolume/error.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/spread_memory.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "gpu/volumes/plane_passes.hpp"
 
 // A slab's share of a convolution and of its adjoint: passes over its planes and those of its
-// neighbors that it needs (plane_parts.hpp), on one GPU.
+// neighbors that it needs (plane_geometry.hpp), on one GPU.
 namespace convolume::deconvolve {
 
-class SlabPasses : public gpu::PlanePasses {
+class SlabPasses : public PlanePasses {
   public:
     SlabPasses(int device, const gpu::PairAxes& axes, const PlanePart& part,
                const std::vector<ConstImageView>& kernels, index_t limit_bytes,
@@ -196,19 +196,20 @@ class SlabArrays {
     void blur_back(const float* image, float* object) { project(image, object, 0); }
     void back_project_unmatched(const float* image, float* object) { project(image, object, 1); }
 
-    template <class Extent, class Stage>
-    void for_each(const Extent& extent, const Stage& stage) const {
-        on_each(slabs_, [&](Slab& slab) { slab.for_each(share(extent, slab), stage); });
+    template <class Extent, class Functor>
+    void for_each(const Extent& extent, const Functor& functor) const {
+        on_each(slabs_, [&](Slab& slab) { slab.for_each(share(extent, slab), functor); });
         join(slabs_);
     }
 
     // Slabs are added up one after another.
-    template <class Extent, class Stage>
-    auto sum(const Extent& extent, const Stage& stage) const {
-        using Sum = decltype(result_of(stage, extent));
+    template <class Extent, class Functor>
+    auto sum(const Extent& extent, const Functor& functor) const {
+        using Sum = decltype(result_of(functor, extent));
         std::vector<unsigned> started;
-        on_each(slabs_,
-                [&](Slab& slab) { started.push_back(slab.start_sum(share(extent, slab), stage)); });
+        on_each(slabs_, [&](Slab& slab) {
+            started.push_back(slab.start_sum(share(extent, slab), functor));
+        });
         join(slabs_);
         Sum total{};
         auto used = started.begin();
@@ -226,17 +227,17 @@ class SlabArrays {
     }
 
   private:
-    class Slab : public DeviceStages {
+    class Slab : public DeviceLoops {
       public:
         Slab(const SlabPlace& place, const gpu::PairAxes& axes, const PlanePart& part,
              const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
-            : DeviceStages(place.device, threads),
+            : DeviceLoops(place.device, threads),
               device_(place.device),
               passes_(place.device, axes, part, kernels, place.limit_bytes - array_bytes,
                       place.workspace) {}
 
         int device() const { return device_; }
-        using DeviceStages::stream;
+        using DeviceLoops::stream;
         const SlabPasses& passes() const { return passes_; }
 
         gpu::Event ready, fetched;

@@ -42,12 +42,12 @@ class WalkExecutor final : public Executor {
     /// Calls prepare(planes) before object planes are loaded; several walks may load the same.
     std::vector<StepSums> walk(const WalkTask& task, const IterationProgress* progress,
                                const std::function<void(const gpu::Range&)>& prepare = {});
-    /// stage(i) for every i below `count`. Every thread has a stage of its own, which the arrays
-    /// cannot be aliases of.
-    template <class Stage>
-    void for_each(index_t count, const Stage& stage) const {
+    /// functor(i) for every i below `count`. Every thread has a functor of its own, which the
+    /// arrays cannot be aliases of.
+    template <class Functor>
+    void for_each(index_t count, const Functor& functor) const {
         parallel_ranges(count, threads_, [&](index_t first, index_t last, int) {
-            const Stage own = stage;
+            const Functor own = functor;
             for (index_t i = first; i < last; ++i) own(i);
         });
     }

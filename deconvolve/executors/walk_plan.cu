@@ -27,9 +27,9 @@ struct WalkPlan {
 };
 
 index_t pass_bytes(const Problem& problem, const WalkPlan& walk) {
-    return gpu::PlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
-                                         problem.traits.has_unmatched ? 2 : 1,
-                                         WalkerRings::spectra(problem, walk.together));
+    return PlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
+                                    problem.traits.has_unmatched ? 2 : 1,
+                                    WalkerRings::spectra(problem, walk.together));
 }
 index_t device_bytes(const Problem& problem, const WalkPlan& walk) {
     const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.together,
@@ -64,7 +64,7 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
     const double memory = gpu::device_facts(device).memory_bytes_per_s;
     const auto tiles = static_cast<double>(walk.tiles.size());
     const double spectrum =
-        tiles * static_cast<double>(gpu::PlanePasses::least_bytes(walk.axes, 1, 0, 1));
+        tiles * static_cast<double>(PlanePasses::least_bytes(walk.axes, 1, 0, 1));
     const double seconds =
         iteration_seconds(z, spectrum, walk.depth, walk.together, traffic,
                           {transfers.to_device, transfers.to_host, memory > 0 ? memory : 1e12});
@@ -83,7 +83,7 @@ void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceC
     gpu::PairAxis& z = walk.axes[0];
     walk.depth = wanted_depth(z);
     for (; walk.depth > 0; walk.depth -= std::max<index_t>(1, walk.depth / 8)) {
-        z.grid = gpu::pair_grid_z(choice.devices.front(), PlaneWalk::least_grid(z, walk.depth));
+        z.grid = pair_grid_z(choice.devices.front(), PlaneWalk::least_grid(z, walk.depth));
         if (z.grid > 0 && device_bytes(problem, walk) <= limit) break;
     }
     if (walk.depth > 0) walk.seconds = predicted_seconds(problem, walk, choice);
@@ -130,11 +130,11 @@ WalkPlan walk_in_tiles(const Problem& problem, const gpu::PairAxes& axes, index_
         WalkPlan walk{axes};
         auto& [z, y, x] = walk.axes;
         const auto along_x = divide_axis(x, columns, chained);
-        x.grid = gpu::pair_grid_x(device, least_grid(x, along_x));
+        x.grid = pair_grid_x(device, least_grid(x, along_x));
         if (x.grid == 0) continue;
         for (index_t rows = columns == 1 ? 2 : 1; rows <= most(y); ++rows) {
             const auto along_y = divide_axis(y, rows, chained);
-            y.grid = gpu::pair_grid_y(device, least_grid(y, along_y));
+            y.grid = pair_grid_y(device, least_grid(y, along_y));
             if (y.grid == 0) continue;
             walk.tiles = tiles_of(along_y, along_x);
             deepen(walk, problem, limit, choice);

@@ -186,15 +186,15 @@ void Walker::upload_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::work_back(const WalkStep& step, const WalkTask& task) {
     for_runs(step.image, {&rings_.data}, [&](index_t z, index_t count) {
-        const gpu::PlanePasses::Slots slots{back_.of_image(z), count};
+        const PlanePasses::Slots slots{back_.of_image(z), count};
         if (task.kind == WalkTask::Kind::right_hand_side) {
             transform(Side::image, rings_.data.at(z), slots);
             return;
         }
-        gpu::RowStage ones;
-        ones.kind = Kind::ones;
-        if (!task.compares_all) ones.data = rings_.data.at(z);
-        passes_->forward(Side::image, ones, slots, work_);
+        ElementWork work;
+        work.ones = true;
+        if (!task.compares_all) work.data = rings_.data.at(z);
+        passes_->forward(Side::image, work, slots, work_);
     });
     if (step.update.count() == 0) return;
     blur_back(back_, step);
@@ -236,14 +236,13 @@ void Walker::upload_weights(index_t k, const gpu::Range& planes) {
 void Walker::load_points(const gpu::Range& planes, const StepStart& start) {
     const PlaneRing& points = rings_.points.front();
     for_runs(planes, {&rings_.newest, &rings_.before, &points}, [&](index_t z, index_t count) {
-        gpu::RowStage stage;
-        stage.kind = Kind::point;
-        stage.newest = rings_.newest.at(z);
-        if (arrays_.before) stage.before = rings_.before.at(z);
-        stage.restart = start.restart;
-        stage.ahead = start.ahead;
-        stage.kept = points.at(z);
-        passes_->forward(Side::object, stage, {walk().of_object(z), count}, work_);
+        ElementWork work;
+        work.newest = rings_.newest.at(z);
+        if (arrays_.before) work.before = rings_.before.at(z);
+        work.restart = start.restart;
+        work.elements.ahead = start.ahead;
+        work.kept = points.at(z);
+        passes_->forward(Side::object, work, {walk().of_object(z), count}, work_);
     });
 }
 
@@ -260,11 +259,10 @@ void Walker::blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t 
                      true, work_, kernel, ring);
 }
 
-void Walker::transform(Side side, const float* samples, const gpu::PlanePasses::Slots& slots) {
-    gpu::RowStage stage;
-    stage.kind = Kind::point;
-    stage.newest = const_cast<float*>(samples);  // which a point only reads
-    passes_->forward(side, stage, slots, work_);
+void Walker::transform(Side side, const float* samples, const PlanePasses::Slots& slots) {
+    ElementWork work;
+    work.newest = const_cast<float*>(samples);  // which a point only reads
+    passes_->forward(side, work, slots, work_);
 }
 
 // Keeps the last point of this step: the next step needs it as a neighbor, and updates overwrite
@@ -289,17 +287,17 @@ void Walker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
     variation.extent[2] = tile().x.object.count();
     const Grid grid{variation};
     for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
-        const SmoothDivisor stage{place_of(z),
-                                  alike ? rings_.alike.at(0) : rings_.weights.at(z),
-                                  alike ? plane : count * plane,
-                                  rings_.divisors.at(z),
-                                  z * plane,
-                                  least_weight,
-                                  variation,
-                                  task.settings.tv_weight};
+        const SmoothDivisor functor{place_of(z),
+                                    alike ? rings_.alike.at(0) : rings_.weights.at(z),
+                                    alike ? plane : count * plane,
+                                    rings_.divisors.at(z),
+                                    z * plane,
+                                    least_weight,
+                                    variation,
+                                    task.settings.tv_weight};
         const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
         add_blocks(
-            2, start_sums(rows, SumWithin{stage, tile().own_window()}, place_for_sums(2), work_));
+            2, start_sums(rows, SumWithin{functor, tile().own_window()}, place_for_sums(2), work_));
     });
     keep(place_of(below), place_of(planes.end - 1));
 }

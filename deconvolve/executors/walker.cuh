@@ -7,14 +7,14 @@
 
 #include "deconvolve/executors/executor.hpp"
 #include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/executors/walk_arrays.cuh"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "gpu/volumes/plane_passes.hpp"
 
-// A GPU on its walk along z (plane_walk.hpp): planes of the arrays come from the host while others
-// are worked on and others go back. What all methods have in common; an iteration is each one's
-// own.
+// A GPU on its walk along z (plane_geometry.hpp): planes of the arrays come from the host while
+// others are worked on and others go back. What all methods have in common; an iteration is each
+// one's own.
 namespace convolume::deconvolve {
 
 /// The work of a walk.
@@ -67,8 +67,7 @@ class Walker {
     void drain() noexcept;
 
   protected:
-    using Side = gpu::PlanePasses::Side;
-    using Kind = gpu::RowStage::Kind;
+    using Side = PlanePasses::Side;
 
     /// An iteration, or several, are a chain of up to so many walks. `axes`: of whole planes.
     Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
@@ -92,7 +91,7 @@ class Walker {
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
                    index_t ring = 0);
     /// Samples become spectra as they are.
-    void transform(Side side, const float* samples, const gpu::PlanePasses::Slots& slots);
+    void transform(Side side, const float* samples, const PlanePasses::Slots& slots);
     /// Makes the divisors of penalized steps over these planes.
     void find_divisors(const gpu::Range& planes, const WalkTask& task);
     /// Calls work(planes, whether they are counted): planes that another walk counts, too, are
@@ -142,7 +141,7 @@ class Walker {
     gpu::PairAxis z_;
     WalkArrays& arrays_;
     WalkerRings rings_;
-    std::optional<gpu::PlanePasses> passes_;
+    std::optional<PlanePasses> passes_;
     gpu::Stream uploads_, work_, downloads_;
 
   private:

@@ -9,8 +9,8 @@
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/shape.hpp"
 #include "core/pair_axis.hpp"
-#include "core/richardson_lucy.hpp"
 #include "core/short_float.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 namespace convolume::deconvolve {
 
@@ -50,12 +50,12 @@ struct GridRows : Grid {
 };
 
 /// The result of a functor for an element of an array, or for a voxel of a grid. Not defined.
-template <class Stage>
-std::invoke_result_t<Stage, index_t> result_of(const Stage&, index_t);
-template <class Stage>
-std::invoke_result_t<Stage, index_t> result_of(const Stage&, const IndexRange&);
-template <class Stage>
-std::invoke_result_t<Stage, index_t, Neighbors> result_of(const Stage&, const Grid&);
+template <class Functor>
+std::invoke_result_t<Functor, index_t> result_of(const Functor&, index_t);
+template <class Functor>
+std::invoke_result_t<Functor, index_t> result_of(const Functor&, const IndexRange&);
+template <class Functor>
+std::invoke_result_t<Functor, index_t, Neighbors> result_of(const Functor&, const Grid&);
 
 struct SumPair {
     double first = 0;
@@ -106,7 +106,7 @@ struct Narrow {
 struct Weights {
     const float* values = nullptr;
     index_t plane = 1;  ///< voxels of one
-    richardson_lucy::AlikePlanes alike{};
+    AlikePlanes alike{};
     CONVOLUME_DEVICE float operator[](index_t i) const {
         if (alike.first == alike.last) return values[i];
         const index_t z = i / plane;

@@ -35,7 +35,6 @@
 #include <memory>
 
 #include "convolume/deconvolver.hpp"
-#include "core/richardson_lucy.hpp"
 #include "core/short_float.hpp"
 #include "deconvolve/methods/variation.hpp"
 
@@ -66,8 +65,9 @@ struct MethodTraits {
     /// Pixels count photons: negative ones are read as 0, saturated ones may be left out, and some
     /// photons may be held out.
     bool counts_photons = true;
-    /// Its functors are those of the passes (row_loops.hpp, RowStage), which may take them while
-    /// samples are in registers: a ratio of data and model, and a step that multiplies the point.
+    /// Its functors are those of the passes (row_loops.hpp, row_elements.hpp), which may take them
+    /// while samples are in registers or a cache: a ratio of data and model, and a step that
+    /// multiplies the point.
     bool fits_passes = false;
     bool uses_neighbors = false;   ///< steps look at the voxels beside each
     bool has_unmatched = false;    ///< the first steps use another back projector

@@ -186,10 +186,10 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
             const deconvolve::Held held{{0.5, 3}, 3};
             Volume data = to_volume(image, PixelType::float32);
             Volume apart(shape, PixelType::float32);
-            const deconvolve::SetApart stage{
+            const deconvolve::SetApart functor{
                 data.elements<float>(),        apart.elements<float>(), 3, 0.5F, 3, 1,
                 deconvolve::Thinning::hold_out};
-            for (index_t i = 0; i < element_count(shape); ++i) stage(i);
+            for (index_t i = 0; i < element_count(shape); ++i) functor(i);
             sum({}, held);
             const Array rest = summed(to_array(std::as_const(data).view()), coarsening);
             CHECK(total(rest) < 0.95 * total(summed(image, coarsening)));

@@ -149,16 +149,16 @@ TEST_CASE("deconvolve: divisors of some planes are those of the step with a tota
         const std::vector<float> near(point.begin() + (begin - before) * plane,
                                       point.begin() + (end + after) * plane);
         std::vector<float> divisor(static_cast<std::size_t>((end - begin) * plane));
-        const deconvolve::SmoothDivisor stage{near.data() + before * plane,
-                                              weight.data() + begin * plane,
-                                              (end - begin) * plane,
-                                              divisor.data(),
-                                              begin * plane,
-                                              least,
-                                              variation,
-                                              tv_weight};
+        const deconvolve::SmoothDivisor functor{near.data() + before * plane,
+                                                weight.data() + begin * plane,
+                                                (end - begin) * plane,
+                                                divisor.data(),
+                                                begin * plane,
+                                                least,
+                                                variation,
+                                                tv_weight};
         for (index_t i = begin * plane; i < end * plane; ++i) {
-            total_of_parts += stage(i, variation.around(i)).first;
+            total_of_parts += functor(i, variation.around(i)).first;
             const auto at = static_cast<std::size_t>(i);
             const float next = richardson_lucy::step(
                 point[at], correction[at], divisor[static_cast<std::size_t>(i - begin * plane)], 0);

@@ -23,16 +23,17 @@ void visit_all(const GridRows& grid, const Visit& visit) {
             visit(row * grid.extent[2] + x, grid.around(row, x));
 }
 
-template <class Extent, class Stage>
-void start_stage(const Extent& extent, const Stage& stage, cudaStream_t stream) {
-    enqueue(stream,
-            [=] { visit_all(extent, [&](index_t i, const auto&... near) { stage(i, near...); }); });
+template <class Extent, class Functor>
+void start_loop(const Extent& extent, const Functor& functor, cudaStream_t stream) {
+    enqueue(stream, [=] {
+        visit_all(extent, [&](index_t i, const auto&... near) { functor(i, near...); });
+    });
 }
-template <class Sum, class Extent, class Stage>
-unsigned start_sums(const Extent& extent, const Stage& stage, Sum* sums, cudaStream_t stream) {
+template <class Sum, class Extent, class Functor>
+unsigned start_sums(const Extent& extent, const Functor& functor, Sum* sums, cudaStream_t stream) {
     enqueue(stream, [=] {
         Sum sum{};
-        visit_all(extent, [&](index_t i, const auto&... near) { sum += stage(i, near...); });
+        visit_all(extent, [&](index_t i, const auto&... near) { sum += functor(i, near...); });
         *sums = sum;
     });
     return 1;

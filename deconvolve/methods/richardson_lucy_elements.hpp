@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The iteration of Richardson and Lucy for one sample, on the host and on a device: the formulas
-// that loops over arrays and passes of transforms share.
+// that loops over arrays and element passes share.
 
 #include <cstdint>
 #include <cstring>
 
 #include "convolume/cuda/detail/complex.hpp"
 
-namespace convolume::richardson_lucy {
+namespace convolume::deconvolve::richardson_lucy {
 
 /// a / b to 2 ulp, b from 1e-37 to 1e37; on a device without the many instructions that the last
 /// bit and other divisors take.
@@ -80,15 +80,6 @@ CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
 #endif
 }
 
-/// Planes first to last of an array are alike and stored once, as plane first.
-struct AlikePlanes {
-    std::int64_t first = 0, last = 0;
-    /// Where a plane is stored.
-    CONVOLUME_DEVICE std::int64_t stored(std::int64_t z) const {
-        return z <= first ? z : z < last ? first : z - (last - first);
-    }
-};
-
 /// What a step divides by: the weight, which is what a voxel's light sends into the image, and the
 /// slope of a penalty. A strong penalty may make that negative: the step then is long, not
 /// backwards.
@@ -130,4 +121,4 @@ struct Ahead {
     }
 };
 
-}  // namespace convolume::richardson_lucy
+}  // namespace convolume::deconvolve::richardson_lucy

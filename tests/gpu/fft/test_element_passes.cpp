@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes over rows with a stage, on the host: transforms by FFTW and the formulas in double
-// precision are what they must give.
+// Element passes with the work of deconvolutions, on the host: transforms by FFTW and the formulas
+// in double precision are what they must give.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
-#include "gpu/fft/stage_kernel.hpp"
+#include "deconvolve/executors/row_elements.hpp"
+#include "gpu/fft/element_kernel.hpp"
 #include "gpu/fft/twiddles.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
@@ -17,13 +18,15 @@ namespace convolume::gpu {
 
 namespace {
 
+using Work = ElementWork<deconvolve::RowElements>;
+
 constexpr index_t planes = 3, most_blocks = 2;
 
-// Rows of 2N real samples of which some are the stage's, in a ring of planes that wraps.
+// Rows of 2N real samples of which some are worked on, in a ring of planes that wraps.
 template <int N>
-struct StageCheck {
+struct PassCheck {
     using Sample = std::complex<float>;
-    using Shape = StageShape<N, StageWork::load>;
+    using Shape = ElementShape<N, ElementKind::load>;
     static constexpr index_t length = 2 * N, samples = N + 1, ring = 4, first = 3;
     static constexpr index_t pitch = (samples + 15) / 16 * 16;
 
@@ -32,7 +35,7 @@ struct StageCheck {
     std::vector<Sample> spectrum = poisoned<Sample>(ring * (rows + 1) * pitch);
     double sums[2] = {0, 0};
 
-    StageCheck(int first_sample, int last_sample)
+    PassCheck(int first_sample, int last_sample)
         : begin(first_sample), count(last_sample - first_sample) {}
 
     Sample* row(index_t plane, index_t y) {
@@ -50,8 +53,9 @@ struct StageCheck {
         return values;
     }
 
-    RowStage stage(RowStage::Kind kind) const {
-        RowStage made;
+    template <class Elements = deconvolve::RowElements>
+    ElementWork<Elements> work(ElementKind kind) const {
+        ElementWork<Elements> made;
         made.kind = kind;
         made.rows = rows;
         made.begin = begin;
@@ -59,23 +63,23 @@ struct StageCheck {
         return made;
     }
 
-    template <StageWork Work>
-    void run(const RowStage& made) {
-        REQUIRE(work_of(made.kind) == Work);
+    template <ElementKind Kind, class Elements>
+    void run(const ElementWork<Elements>& made) {
+        REQUIRE(made.kind == Kind);
         const SpectrumPlanes<float> there{spectrum.data(), (rows + 1) * pitch, pitch, first, ring};
         double of_blocks[2 * most_blocks];
-        StageJob job = stage_job(made, planes, there, 1.0 / length, of_blocks);
+        auto job = element_job(made, planes, there, 1.0 / length, of_blocks);
         auto tables = plan_twiddles<float>(Shape::value);
         const auto of_pairs = pair_twiddles<float>(N);
         tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
         job.rows.twiddles = tables.data();
-        run_on_host(most_blocks, Shape::threads, StageShape<N, Work>::shared_bytes,
-                    [&](const HostBlock& block) { stage_pass<N, Work>(block, job); });
+        run_on_host(most_blocks, Shape::threads, ElementShape<N, Kind>::shared_bytes,
+                    [&](const HostBlock& block) { element_pass<N, Kind>(block, job); });
         sums[0] = of_blocks[0] + of_blocks[2];
         sums[1] = of_blocks[1] + of_blocks[3];
     }
 
-    // Random rows of all samples, and their spectra in place; light where the stage looks.
+    // Random rows of all samples, and their spectra in place; light where the pass looks.
     std::vector<Signal> fill() {
         std::vector<Signal> values;
         for (index_t i = 0; i < planes * rows; ++i) {
@@ -89,7 +93,7 @@ struct StageCheck {
         return values;
     }
 
-    // Against the transforms of what the stage should have made.
+    // Against the transforms of what the pass should have made.
     void check_spectrum(const std::vector<double>& wanted) {
         Difference difference;
         for (index_t plane = 0; plane < planes; ++plane)
@@ -112,19 +116,19 @@ double near(double value) {
 
 template <int N>
 void check_point(int begin, int end) {
-    StageCheck<N> check(begin, end);
+    PassCheck<N> check(begin, end);
     auto newest = check.light(1), before = check.light(2);
     before[check.element(0, 0, 0)] =
         100;  // so far that the point ahead falls below its least share
     for (const bool restart : {false, true}) {
         auto kept = std::vector<float>(newest.size(), -1.0F);
-        RowStage stage = check.stage(RowStage::Kind::point);
-        stage.kept = kept.data();
-        stage.newest = newest.data();
-        stage.before = before.data();
-        stage.restart = restart;
-        stage.ahead = {0.75F, 0.1F};
-        check.template run<StageWork::load>(stage);
+        Work work = check.work(ElementKind::load);
+        work.kept = kept.data();
+        work.newest = newest.data();
+        work.before = before.data();
+        work.restart = restart;
+        work.elements.ahead = {0.75F, 0.1F};
+        check.template run<ElementKind::load>(work);
         std::vector<double> wanted;
         for (std::size_t i = 0; i < newest.size(); ++i) {
             const double x = newest[i];
@@ -141,7 +145,7 @@ void check_point(int begin, int end) {
 template <int N>
 void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float less = 0,
                  bool sums_misfit = true) {
-    StageCheck<N> check(begin, end);
+    PassCheck<N> check(begin, end);
     const auto models = check.fill();
     auto data = check.light(3), held = check.light(4);
     data[check.element(0, 0, 1)] = 0;
@@ -151,17 +155,17 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
             narrow_data.push_back(static_cast<std::uint16_t>(value));
             value = static_cast<float>(narrow_data.back());
         }
-    RowStage stage = check.stage(RowStage::Kind::ratio);
-    stage.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
-    stage.narrow_data = narrow;
-    stage.model = {0.5F, 2};
-    stage.less = less;
-    stage.misfit = sums_misfit;
+    Work work = check.work(ElementKind::compare);
+    work.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
+    work.narrow_data = narrow;
+    work.elements.model = {0.5F, 2};
+    work.elements.less = less;
+    work.elements.misfit = sums_misfit;
     if (holds_out) {
-        stage.held = held.data();
-        stage.held_share = 0.25F;
+        work.held = held.data();
+        work.elements.held_share = 0.25F;
     }
-    check.template run<StageWork::compare>(stage);
+    check.template run<ElementKind::compare>(work);
     std::vector<double> wanted(data.size());
     double misfit = 0, squares = 0;
     for (index_t plane = 0; plane < planes; ++plane)
@@ -196,7 +200,7 @@ template <int N>
 void check_step(int begin, int end, const StepCase& of) {
     const bool ahead = of.ahead, restart = of.restart, changes = of.changes,
                unmatched = of.unmatched;
-    StageCheck<N> check(begin, end);
+    PassCheck<N> check(begin, end);
     const auto corrections = check.fill();
     const auto spectrum = check.spectrum;
     auto newest = check.light(5), before = check.light(6), weight = check.light(8);
@@ -206,22 +210,22 @@ void check_step(int begin, int end, const StepCase& of) {
     for (const float value : check.light(7)) change.push_back(last_format.shortened(value));
     weight[check.element(0, 0, 2)] = 1e-3F;
     const auto newest_was = newest, before_was = before, change_was = change;
-    RowStage stage = check.stage(of.advances ? RowStage::Kind::advance : RowStage::Kind::step);
-    stage.newest = newest.data();
-    if (ahead) stage.before = before.data();
-    stage.restart = restart;
-    stage.ahead = {0.5F, 0};
-    if (changes) stage.change = change.data();
-    stage.last_format = last_format;
-    stage.format = format;
-    stage.weight = weight.data();
-    stage.alike = {1, 2};
-    if (of.least_weight) stage.least_weight = 1e-2F;
-    stage.unmatched = unmatched;
+    Work work = check.work(of.advances ? ElementKind::advance : ElementKind::update);
+    work.newest = newest.data();
+    if (ahead) work.before = before.data();
+    work.restart = restart;
+    work.elements.ahead = {0.5F, 0};
+    if (changes) work.change = change.data();
+    work.last_format = last_format;
+    work.format = format;
+    work.weight = weight.data();
+    work.alike = {1, 2};
+    if (of.least_weight) work.elements.least_weight = 1e-2F;
+    work.elements.unmatched = unmatched;
     if (of.advances)
-        check.template run<StageWork::advance>(stage);
+        check.template run<ElementKind::advance>(work);
     else
-        check.template run<StageWork::step>(stage);
+        check.template run<ElementKind::update>(work);
     std::vector<double> estimates(newest.size());
     double products = 0, squares = 0;
     index_t wrong = 0;
@@ -266,7 +270,7 @@ void check_step(int begin, int end, const StepCase& of) {
 }
 
 template <int N>
-void check_stages() {
+void check_passes() {
     INFO("rows of " << 2 * N);
     const int begin = N / 3, end = 2 * N - N / 4;
     check_point<N>(0, 2 * N);
@@ -289,31 +293,111 @@ void check_stages() {
     check_step<N>(0, 2 * N, {.unmatched = true, .advances = true});
 }
 
+// Formulas of no method.
+struct Products {
+    float factor = 0.5F;
+
+    float point(float newest, float before) const { return newest - factor * before; }
+    bool is_compared(float recorded) const { return recorded > 4; }
+    template <class Use>
+    void with_comparison(const Use& use) const {
+        use([this](float recorded, float sample, bool inside, float& sum) {
+            if (!inside || !is_compared(recorded)) return 0.0F;
+            sum += sample;
+            return factor * recorded * sample;
+        });
+    }
+    float held_out_error(float held, float sample) const { return held - sample; }
+    template <class Use>
+    void with_update(const Use& use) const {
+        use([](float point, float sample, float weight) { return point + weight * sample; });
+    }
+};
+
+// Whether `got` and `wanted` differ.
+bool differs(double got, double wanted) {
+    return !(std::abs(got - wanted) <= 3e-5 * (1 + std::abs(wanted)));
+}
+
+template <int N>
+void check_any_functor(int begin, int end) {
+    PassCheck<N> check(begin, end);
+    auto newest = check.light(1), before = check.light(2), data = check.light(3);
+    const auto held = check.light(4), weight = check.light(5);
+    std::vector<double> wanted(newest.size());
+    auto load = check.template work<Products>(ElementKind::load);
+    load.newest = newest.data();
+    load.before = before.data();
+    check.template run<ElementKind::load>(load);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        wanted[i] = newest[i] - 0.5 * static_cast<double>(before[i]);
+    check.check_spectrum(wanted);
+
+    const auto for_samples = [&](const std::vector<Signal>& rows, const auto& use) {
+        for (index_t row = 0; row < planes * check.rows; ++row)
+            for (index_t x = 0; x < check.count; ++x)
+                use(static_cast<std::size_t>(row * check.count + x),
+                    rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(begin + x)]
+                        .real());
+    };
+    const auto compared = check.fill();
+    auto compare = check.template work<Products>(ElementKind::compare);
+    compare.data = data.data();
+    compare.held = held.data();
+    check.template run<ElementKind::compare>(compare);
+    double sum = 0, squares = 0;
+    for_samples(compared, [&](std::size_t i, double sample) {
+        const bool counts = data[i] > 4;
+        wanted[i] = counts ? 0.5 * static_cast<double>(data[i]) * sample : 0;
+        sum += counts ? sample : 0;
+        if (held[i] > 4) squares += (held[i] - sample) * (held[i] - sample);
+    });
+    check.check_spectrum(wanted);
+    CHECK(!differs(check.sums[0], sum));
+    CHECK(!differs(check.sums[1], squares));
+
+    const auto updated = check.fill();
+    const auto newest_was = newest;
+    auto update = check.template work<Products>(ElementKind::update);
+    update.newest = newest.data();
+    update.weight = weight.data();
+    check.template run<ElementKind::update>(update);
+    index_t wrong = 0;
+    for_samples(updated, [&](std::size_t i, double sample) {
+        wrong += differs(newest[i], newest_was[i] + weight[i] * sample);
+    });
+    CHECK(wrong == 0);
+}
+
 }  // namespace
 
-TEST_CASE("rows with stages of an iteration") {
-    check_stages<16>();
-    check_stages<28>();
-    check_stages<60>();
-    check_stages<300>();
-    check_stages<320>();
-    check_stages<384>();
+TEST_CASE("element passes of an iteration") {
+    check_passes<16>();
+    check_passes<28>();
+    check_passes<60>();
+    check_passes<300>();
+    check_passes<320>();
+    check_passes<384>();
 }
 
-TEST_CASE("more rows with a stage than a kernel counts are refused") {
-    RowStage stage;
-    stage.rows = most_stage_rows / 2;
+TEST_CASE("element passes compute with any functor") {
+    check_any_functor<28>(9, 49);
+}
+
+TEST_CASE("element passes over more rows than a CUDA kernel counts are refused") {
+    Work work;
+    work.rows = most_element_rows / 2;
     SpectrumPlanes<float> spectrum;
     spectrum.ring = 3;
-    CHECK_NOTHROW(stage_job(stage, 2, spectrum, 1, nullptr));
-    CHECK_THROWS_AS(stage_job(stage, 3, spectrum, 1, nullptr), Unavailable);
-    stage.rows = 1;
-    CHECK_THROWS_AS(stage_job(stage, 4, spectrum, 1, nullptr), InternalError);
+    CHECK_NOTHROW(element_job(work, 2, spectrum, 1, nullptr));
+    CHECK_THROWS_AS(element_job(work, 3, spectrum, 1, nullptr), Unavailable);
+    work.rows = 1;
+    CHECK_THROWS_AS(element_job(work, 4, spectrum, 1, nullptr), InternalError);
 }
 
-TEST_CASE("rows with stages of an iteration, three steps of a transform") {
-    check_stages<528>();
-    check_stages<1152>();
+TEST_CASE("element passes of an iteration, three steps of a transform") {
+    check_passes<528>();
+    check_passes<1152>();
 }
 
 }  // namespace convolume::gpu
