@@ -3,7 +3,7 @@
 // then timed against copies of the same bytes and against cuFFT.
 //
 //   gpu_passes [check] [time] [sweep]     all three where nothing is named
-//   gpu_passes stages [N...]              passes along x with a stage, of every length, or of 2 N
+//   gpu_passes elements [N...]            element passes of every length, or of 2 N
 //   gpu_passes profile                    each timed pass once, under a profiler
 #include <cufft.h>
 
@@ -20,6 +20,7 @@
 
 #include "core/thread_team.hpp"
 #include "core/threads.hpp"
+#include "deconvolve/executors/element_passes.hpp"
 #include "gpu/fft/lengths.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/check.hpp"
@@ -513,40 +514,42 @@ class Volume {
         }
     }
 
-    /// Picoseconds a real sample of the passes with a stage, and of those of an iteration: the mean
-    /// of one with acceleration and one without.
-    void stages(index_t samples, const std::vector<int>& only) {
+    /// Prints picoseconds a real sample of the element passes, and of those of an iteration: the
+    /// mean of one with acceleration and one without.
+    void elements(index_t samples, const std::vector<int>& only) {
         check(cudaMemset(b_.get(), 0x3f, b_.bytes()), "filling");  // about 0.75
         const index_t rows = 256;
         auto* const arrays = reinterpret_cast<float*>(b_.get());
-        std::printf("     n  compare  advance     step    point  an iteration\n");
-        for (const int n : staged_lengths) {
+        const auto& passes = deconvolve::element_passes();
+        std::printf("     n  compare  advance   update     load  an iteration\n");
+        for (const deconvolve::ElementLength& of : deconvolve::element_lengths) {
+            const int n = of.n;
             if (!only.empty() && std::count(only.begin(), only.end(), n) == 0) continue;
             const index_t length = 2 * n, planes = samples / (length * rows);
             const index_t pitch = round_up(n + 1, tile_columns<Real>), all = planes * rows * length;
             const SpectrumPlanes<float> spectra{a_.get(), rows * pitch, pitch, 0, planes};
-            const Buffer<double> sums(2 * most_stage_blocks(length));
-            RowStage stage;
-            stage.rows = rows;
-            stage.count = static_cast<int>(length);
-            stage.data = arrays;
-            stage.newest = arrays;
-            stage.weight = arrays;
-            stage.alike = {0, planes};
-            const auto time = [&](RowStage::Kind kind, double* of_stage) {
-                stage.kind = kind;
+            const Buffer<double> sums(2 * passes.most_blocks(length));
+            deconvolve::ElementWork work;
+            work.rows = rows;
+            work.count = static_cast<int>(length);
+            work.data = arrays;
+            work.newest = arrays;
+            work.weight = arrays;
+            work.alike = {0, planes};
+            const auto time = [&](ElementKind kind, double* of_pass) {
+                work.kind = kind;
                 const double ms = time_of(
-                    [&] { stage_rows(length, stage, planes, spectra, 1, of_stage, nullptr); }, 5);
+                    [&] { passes.run(length, work, planes, spectra, 1, of_pass, nullptr); }, 5);
                 return 1e9 * ms / static_cast<double>(all);
             };
-            const double compare = time(RowStage::Kind::ratio, sums.get());
-            const double advance = time(RowStage::Kind::advance, nullptr);
-            stage.before = arrays + all;
-            stage.change = reinterpret_cast<ShortFloat*>(arrays + 2 * all);
-            const double step = time(RowStage::Kind::step, sums.get());
-            const double point = time(RowStage::Kind::point, nullptr);
-            std::printf("%6d %8.2f %8.2f %8.2f %8.2f %13.2f\n", n, compare, advance, step, point,
-                        compare + (advance + step + point) / 2);
+            const double compare = time(ElementKind::compare, sums.get());
+            const double advance = time(ElementKind::advance, nullptr);
+            work.before = arrays + all;
+            work.change = reinterpret_cast<ShortFloat*>(arrays + 2 * all);
+            const double update = time(ElementKind::update, sums.get());
+            const double load = time(ElementKind::load, nullptr);
+            std::printf("%6d %8.2f %8.2f %8.2f %8.2f %13.2f\n", n, compare, advance, update, load,
+                        compare + (advance + update + load) / 2);
         }
     }
 
@@ -589,11 +592,11 @@ int main(int count, char** words) {
         }
         run_once = count > 1 && asked("profile");
         if (asked("time") || run_once) time_all();
-        if (count > 1 && asked("stages")) {
+        if (count > 1 && asked("elements")) {
             std::vector<int> only;
             for (int i = 1; i < count; ++i)
                 if (const int n = std::atoi(words[i]); n > 0) only.push_back(n);
-            Volume<float>(1 << 29).stages(1 << 28, only);
+            Volume<float>(1 << 29).elements(1 << 28, only);
         }
         if (asked("sweep")) {
             Volume<float>(1 << 27).sweep(1 << 26);

@@ -23,17 +23,6 @@ function(convolume_kernel_sources list folder)
     set(chunks_double 4)
     set_source_files_properties(${folder}/fft/pass_table.cpp PROPERTIES COMPILE_DEFINITIONS
         "CONVOLUME_CHUNKS_FLOAT=${chunks_float};CONVOLUME_CHUNKS_DOUBLE=${chunks_double}")
-    set(stage_chunks 8)
-    set_source_files_properties(${folder}/fft/stages.cpp PROPERTIES COMPILE_DEFINITIONS
-        "CONVOLUME_STAGE_CHUNKS=${stage_chunks}")
-    math(EXPR last "${stage_chunks} - 1")
-    foreach(Chunk RANGE ${last})
-        convolume_instantiate(${list} ${folder}/fft/stages.cu.in stages_${Chunk}
-            Chunk=${Chunk} Chunks=${stage_chunks})
-        # Quotients of numbers that may be denormal take twice the instructions.
-        set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/kernels/stages_${Chunk}.cu PROPERTIES
-            COMPILE_OPTIONS -ftz=true)
-    endforeach()
     foreach(Real float double)
         math(EXPR last "${chunks_${Real}} - 1")
         foreach(Chunk RANGE ${last})
@@ -50,6 +39,25 @@ function(convolume_kernel_sources list folder)
             Real=${Real} complex_data=false)
         convolume_instantiate(${list} ${segments} segments_${Real}_complex
             Real=${Real} complex_data=true)
+    endforeach()
+    set(${list} ${${list}} PARENT_SCOPE)
+endfunction()
+
+# convolume_element_pass_sources(<list> <folder>): appends the generated sources of
+# element_passes.cu.in in <folder> to <list>.
+function(convolume_element_pass_sources list folder)
+    # Their lengths are dealt out to that many files.
+    set(chunks 8)
+    set_source_files_properties(${folder}/element_passes.cpp PROPERTIES COMPILE_DEFINITIONS
+        "CONVOLUME_ELEMENT_CHUNKS=${chunks}")
+    math(EXPR last "${chunks} - 1")
+    foreach(Chunk RANGE ${last})
+        convolume_instantiate(${list} ${folder}/element_passes.cu.in element_passes_${Chunk}
+            Chunk=${Chunk} Chunks=${chunks})
+        # Quotients of numbers that may be denormal take twice the instructions.
+        set_source_files_properties(
+            ${CMAKE_CURRENT_BINARY_DIR}/kernels/element_passes_${Chunk}.cu PROPERTIES
+            COMPILE_OPTIONS -ftz=true)
     endforeach()
     set(${list} ${${list}} PARENT_SCOPE)
 endfunction()

@@ -11,7 +11,7 @@
 
 namespace convolume {
 
-/// Memory on one device that programs and deconvolutions overwrite, one after another.
+/// Memory on one device that its users overwrite in turns.
 class DeviceWorkspace {
   public:
     virtual ~DeviceWorkspace() = default;

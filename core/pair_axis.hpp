@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "convolume/cuda/detail/complex.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -59,5 +60,14 @@ struct PairAxis {
 };
 
 using PairAxes = std::array<PairAxis, 3>;  // z, y, x
+
+/// Planes first to last of an array are alike and stored once, as plane first.
+struct AlikePlanes {
+    index_t first = 0, last = 0;
+    /// Returns the place of a plane.
+    CONVOLUME_DEVICE index_t stored(index_t z) const {
+        return z <= first ? z : z < last ? first : z - (last - first);
+    }
+};
 
 }  // namespace convolume

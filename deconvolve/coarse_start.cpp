@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "deconvolve/coarse_start.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numbers>
+#include <numeric>
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/pixels/rows.hpp"
+#include "core/thread_team.hpp"
+#include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
@@ -61,7 +71,7 @@ double CoarseStart::share_of_time(int iterations) const {
 }
 
 int CoarseStart::begin(const ConstImageView& image, double background, const Held& held,
-                       Steps& fine, float usual, const ExecutionContext& context) {
+                       Executor& fine, float usual, const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
     const index_t compared =
         sum_pixels(image, fine_saturation_, held, coarsening_, threads_, coarse.view());
@@ -77,12 +87,235 @@ int CoarseStart::begin(const ConstImageView& image, double background, const Hel
         const DeconvolveReport report = runner_->execute(problem_, images, own, {});
         iterations = report.iterations + report.coarse_iterations;
     }
-    spread(std::as_const(estimate).view(), problem_.image_at, coarsening_, fine_object_, fine_at_,
+    spread({std::as_const(estimate).view(), problem_.image_at}, coarsening_, fine_object_, fine_at_,
            iterations > 0 ? 1e-3F * usual : usual, threads_,
            [&](const float* values, index_t first, index_t count) {
                fine.write_estimate(values, first, count);
            });
     return iterations;
+}
+
+namespace {
+
+// Shorter axes cost little, and hold no broad structures.
+constexpr index_t least_extent = 16;
+// Of the contrast of detail that has four fine pixels a period, which is the finest that coarse
+// pixels show.
+constexpr double most_contrast = 0.5;
+
+// What the PSF leaves of a wave along an axis that has four samples a period.
+double contrast_of(const Volume& psf, int axis) {
+    const Shape3 shape = psf.shape();
+    std::complex<double> sum = 0;
+    double all = 0;
+    const double* tap = psf.elements<double>();
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x, ++tap) {
+                const index_t at = axis == 0 ? z : axis == 1 ? y : x;
+                sum += *tap * std::polar(1.0, std::numbers::pi / 2 * static_cast<double>(at % 4));
+                all += *tap;
+            }
+    return all > 0 ? std::abs(sum) / all : 1;
+}
+
+index_t floor_half(index_t value) {
+    return value >= 0 ? value / 2 : -((1 - value) / 2);
+}
+
+// Sums of pairs of what is blurred of spread voxels: every second sample of the PSF after a
+// binomial filter of 5 taps, whose middle one stands for no shift.
+Volume halved_taps(const Volume& psf, int axis, Index3& center) {
+    constexpr std::array<double, 5> binomial{1. / 8, 4. / 8, 6. / 8, 4. / 8, 1. / 8};
+    const index_t low = -center[axis];
+    const index_t high = psf.shape()[axis] - 1 + low;
+    const index_t first = -floor_half(2 - low);
+    const index_t last = floor_half(high + 2);
+    Shape3 extents = psf.shape();
+    extents[axis] = last - first + 1;
+    Volume halved(extents, PixelType::float64);
+    double* target = halved.elements<double>();
+    for (index_t z = 0; z < extents.z; ++z)
+        for (index_t y = 0; y < extents.y; ++y)
+            for (index_t x = 0; x < extents.x; ++x, ++target) {
+                Index3 at{z, y, x};
+                const index_t middle = 2 * (at[axis] + first) - low;
+                for (index_t d = 0; d < 5; ++d) {
+                    at[axis] = middle + d - 2;
+                    if (at[axis] < 0 || at[axis] >= psf.shape()[axis]) continue;
+                    const Shape3& from = psf.shape();
+                    *target += binomial[static_cast<std::size_t>(d)] *
+                               psf.elements<double>()[(at.z * from.y + at.y) * from.x + at.x];
+                }
+            }
+    center[axis] = -first;
+    return halved;
+}
+
+Volume copy_of(const Volume& volume) {
+    Volume copy(volume.shape(), volume.type());
+    std::copy_n(volume.elements<double>(), element_count(volume.shape()), copy.elements<double>());
+    return copy;
+}
+
+double least_length(const VoxelSize& size) {
+    return std::min({size.z_um, size.y_um, size.x_um});
+}
+
+// Of a fine sample: two coarse ones and their shares of it.
+struct Between {
+    index_t near = 0;
+    index_t far = 0;
+    float near_share = 1;
+    float far_share = 0;
+};
+
+Between between(index_t fine, bool halved, index_t extent) {
+    const auto inside = [&](index_t i) { return std::clamp<index_t>(i, 0, extent - 1); };
+    if (!halved) return {inside(fine), inside(fine), 1, 0};
+    const index_t near = floor_half(fine);
+    // Half of the light of a coarse voxel; three quarters of it come from the nearer one.
+    return {inside(near), inside(fine == 2 * near ? near - 1 : near + 1), 0.375F, 0.125F};
+}
+
+}  // namespace
+
+Shape3 Coarsening::image(const Shape3& fine) const {
+    return {fine.z / factor(0), fine.y / factor(1), fine.x / factor(2)};
+}
+
+Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
+    Coarsening coarsening;
+    const std::optional<Boundary>& boundary = fine.options.boundary;
+    for (int axis = 0; axis < 3; ++axis) {
+        const index_t extent = fine.image[axis];
+        // A ring of an odd number of pixels has none of half as many.
+        const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
+        coarsening.halved[static_cast<std::size_t>(axis)] =
+            extent >= least_extent && fits && contrast_of(fine.psf, axis) < most_contrast;
+    }
+    if (keeps_planes && (coarsening.halved[1] || coarsening.halved[2]))
+        coarsening.halved[0] = false;
+    return coarsening;
+}
+
+Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
+    Problem coarse;
+    coarse.options = fine.options;
+    coarse.traits = fine.traits;
+    DeconvolveOptions& options = coarse.options;
+    coarse.image = coarse.object = coarsening.image(fine.image);
+    coarse.psf_sum = fine.psf_sum;
+    Index3 center = fine.options.center.index;
+    coarse.psf = copy_of(fine.psf);
+    for (int axis = 0; axis < 3; ++axis)
+        if (coarsening.factor(axis) == 2) coarse.psf = halved_taps(coarse.psf, axis, center);
+    options.center.index = center;
+    if (!options.boundary)
+        for (int axis = 0; axis < 3; ++axis) {
+            const index_t taps = coarse.psf.shape()[axis];
+            coarse.object[axis] = checked_add(coarse.image[axis], taps - 1);
+            coarse.image_at[axis] = taps - 1 - center[axis];
+        }
+    options.iterations = options.coarse_start;
+    options.stop.reset();
+    options.hold_out = false;  // the fine image has set them apart
+    options.image_type.reset();
+    if (options.saturation) options.saturation = coarse_saturation();
+    if (options.background) *options.background *= static_cast<double>(coarsening.pixels());
+    const VoxelSize& size = fine.options.voxel;
+    options.voxel = {size.z_um * static_cast<double>(coarsening.factor(0)),
+                     size.y_um * static_cast<double>(coarsening.factor(1)),
+                     size.x_um * static_cast<double>(coarsening.factor(2))};
+    // Gradients are per the shortest edge of a voxel: the penalty of an object stays what it was.
+    options.tv_weight *= least_length(size) / least_length(options.voxel);
+    return coarse;
+}
+
+float coarse_saturation() {
+    return std::numeric_limits<float>::max();
+}
+
+index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation, const Held& held,
+                   const Coarsening& coarsening, int threads, const ImageView& coarse) {
+    const double level = saturation.value_or(std::numeric_limits<double>::infinity());
+    const pixels::RowGather gather(identity_indices(image.shape.x));
+    const Shape3 shape = coarse.shape;
+    std::vector<index_t> compared(static_cast<std::size_t>(shape.z * shape.y));
+    parallel_ranges(shape.z * shape.y, threads, [&](index_t first, index_t last, int) {
+        std::vector<float> row(static_cast<std::size_t>(image.shape.x));
+        for (index_t k = first; k < last; ++k) {
+            auto* const sums = static_cast<float*>(coarse.at(k / shape.y, k % shape.y, 0));
+            std::fill_n(sums, shape.x, 0.0F);
+            for (index_t i = 0; i < coarsening.factor(0) * coarsening.factor(1); ++i) {
+                const index_t z = k / shape.y * coarsening.factor(0) + i / coarsening.factor(1);
+                const index_t y = k % shape.y * coarsening.factor(1) + i % coarsening.factor(1);
+                pixels::load_row(image, z, y, gather, {}, row.data());
+                const index_t number = (z * image.shape.y + y) * image.shape.x;
+                for (index_t x = 0; x < shape.x * coarsening.factor(2); ++x) {
+                    float value = std::max(row[static_cast<std::size_t>(x)], 0.0F);
+                    float& sum = sums[x / coarsening.factor(2)];
+                    if (static_cast<double>(value) >= level) {
+                        sum = coarse_saturation();
+                        continue;
+                    }
+                    if (held.halvings > 0) {
+                        PixelBits bits(1, Thinning::hold_out, number + x);
+                        value -=
+                            taken_value(value, held.halvings, static_cast<float>(held.photons.gain),
+                                        static_cast<float>(held.photons.offset), bits);
+                    }
+                    if (sum < coarse_saturation()) sum += value;
+                }
+            }
+            compared[static_cast<std::size_t>(k)] = std::count_if(
+                sums, sums + shape.x, [](float sum) { return sum < coarse_saturation(); });
+        }
+    });
+    return std::accumulate(compared.begin(), compared.end(), index_t{0});
+}
+
+void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const Shape3& object,
+            const Index3& at, float least, int threads,
+            const std::function<void(const float*, index_t, index_t)>& write) {
+    const ConstImageView& coarse = estimate.voxels;
+    // A fine voxel's place, counted from the fine voxel that the first coarse one begins with.
+    const auto place = [&](int axis, index_t i) {
+        return between(i - at[axis] + coarsening.factor(axis) * estimate.at[axis],
+                       coarsening.halved[static_cast<std::size_t>(axis)], coarse.shape[axis]);
+    };
+    std::vector<Between> columns;
+    for (index_t x = 0; x < object.x; ++x) columns.push_back(place(2, x));
+    Volume plane({1, object.y, object.x}, PixelType::float32);
+    auto* const values = plane.elements<float>();
+    for (index_t z = 0; z < object.z; ++z) {
+        const Between in_z = place(0, z);
+        parallel_ranges(object.y, threads, [&](index_t first, index_t last, int) {
+            std::vector<float> row(static_cast<std::size_t>(coarse.shape.x));
+            for (index_t y = first; y < last; ++y) {
+                const Between in_y = place(1, y);
+                const auto source = [&](index_t plane_z, index_t row_y) {
+                    return static_cast<const float*>(coarse.at(plane_z, row_y, 0));
+                };
+                const float* const a = source(in_z.near, in_y.near);
+                const float* const b = source(in_z.near, in_y.far);
+                const float* const c = source(in_z.far, in_y.near);
+                const float* const d = source(in_z.far, in_y.far);
+                for (index_t x = 0; x < coarse.shape.x; ++x)
+                    row[static_cast<std::size_t>(x)] =
+                        in_z.near_share * (in_y.near_share * a[x] + in_y.far_share * b[x]) +
+                        in_z.far_share * (in_y.near_share * c[x] + in_y.far_share * d[x]);
+                float* const target = values + y * object.x;
+                for (index_t x = 0; x < object.x; ++x) {
+                    const Between& in_x = columns[static_cast<std::size_t>(x)];
+                    const float value = in_x.near_share * row[static_cast<std::size_t>(in_x.near)] +
+                                        in_x.far_share * row[static_cast<std::size_t>(in_x.far)];
+                    target[x] = std::max(value, least);
+                }
+            }
+        });
+        write(values, z * object.y * object.x, object.y * object.x);
+    }
 }
 
 }  // namespace convolume::deconvolve

@@ -11,12 +11,13 @@ namespace convolume {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, DeconvolveMethod>, 6> methods{
+constexpr std::array<std::pair<const char*, DeconvolveMethod>, 7> methods{
     {{"rl", DeconvolveMethod::richardson_lucy},
      {"rl-tv", DeconvolveMethod::richardson_lucy_tv},
      {"shb", DeconvolveMethod::scaled_heavy_ball},
      {"wb", DeconvolveMethod::wiener_butterworth},
      {"rlgc", DeconvolveMethod::gradient_consensus},
+     {"nnls", DeconvolveMethod::non_negative_least_squares},
      {"wiener", DeconvolveMethod::wiener}}};
 
 }  // namespace

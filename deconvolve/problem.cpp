@@ -9,7 +9,7 @@
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
 #include "core/threads.hpp"
-#include "deconvolve/back_projector.hpp"
+#include "deconvolve/methods/registry.hpp"
 
 namespace convolume::deconvolve {
 
@@ -21,7 +21,7 @@ void check_number(const char* name, double value, bool zero_allowed) {
                                       zero_allowed ? "from 0" : "above 0"));
 }
 
-void check_options(const DeconvolveOptions& options) {
+void check_options(const DeconvolveOptions& options, const MethodTraits& traits) {
     if (options.iterations < 1)
         throw InvalidArgument(
             message(options.iterations, " iterations were asked for: at least 1 is needed"));
@@ -32,8 +32,7 @@ void check_options(const DeconvolveOptions& options) {
     if (options.background && !std::isfinite(*options.background))
         throw InvalidArgument(
             message("the background is ", *options.background, ": give a finite number"));
-    const bool poisson = options.method != DeconvolveMethod::wiener;
-    if (poisson && options.background && *options.background < 0)
+    if (traits.counts_photons && options.background && *options.background < 0)
         throw InvalidArgument(message("the background is ", *options.background,
                                       ", but counts of photons start at 0: add a constant to "
                                       "the image and to it"));
@@ -43,9 +42,10 @@ void check_options(const DeconvolveOptions& options) {
     if (options.saturation && !std::isfinite(*options.saturation))
         throw InvalidArgument(
             message("the saturation is ", *options.saturation, ": give a finite number"));
-    if (options.saturation && !poisson)
+    if (options.saturation && !traits.counts_photons)
         throw InvalidArgument(
-            "wiener compares all pixels: leave the saturation out, or choose another method");
+            message(to_string(options.method),
+                    " compares all pixels: leave the saturation out, or choose another method"));
     if (options.unmatched < 0)
         throw InvalidArgument(message(options.unmatched,
                                       " steps with the unmatched back projector "
@@ -54,17 +54,16 @@ void check_options(const DeconvolveOptions& options) {
         throw InvalidArgument(message(options.coarse_start,
                                       " iterations on coarser images were asked for: give a number "
                                       "from 0 as coarse start"));
-    if (options.coarse_start > 0 && options.method != DeconvolveMethod::richardson_lucy &&
-        options.method != DeconvolveMethod::richardson_lucy_tv &&
-        options.method != DeconvolveMethod::scaled_heavy_ball)
+    if (options.coarse_start > 0 && !traits.starts_coarsely)
         throw InvalidArgument(message("a coarse start is for rl, rl-tv and shb, not for ",
                                       to_string(options.method),
                                       ": leave it out, or choose one of these"));
     if (options.stop) check_number("stop criterion", *options.stop, true);
-    if (options.hold_out && !poisson)
+    if (options.hold_out && !traits.counts_photons)
         throw InvalidArgument(
-            "wiener has no photons to hold out: choose another method, or end it "
-            "by its residual (stop)");
+            message(to_string(options.method),
+                    " has no photons to hold out: choose another method, or end it by its ",
+                    traits.solves_system ? "residual" : "misfit", " (stop)"));
     if (options.hold_out && options.stop)
         throw InvalidArgument(
             "iterations end by held-out photons or by a stop criterion: choose "
@@ -128,9 +127,11 @@ Options Problem::blur(Operation operation) const {
 
 Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
                         const DeconvolveOptions& options, int threads) {
-    check_options(options);
     Problem problem;
     problem.options = options;
+    problem.traits = visit_method(options.method,
+                                  [&](auto method) { return decltype(method)::traits(options); });
+    check_options(options, problem.traits);
     problem.image = image;
     problem.object = image;
     problem.psf = clipped_psf(psf, problem.psf_sum, problem.negative_psf_samples);
@@ -140,7 +141,7 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
         center = center_index({}, psf);
     }
     problem.options.center = {KernelCenter::Kind::explicit_, center};
-    if (problem.has_unmatched() && problem.psf_sum > 0)
+    if (problem.traits.has_unmatched && problem.psf_sum > 0)
         problem.unmatched = wiener_butterworth_taps(problem.psf, center, options.noise_to_signal,
                                                     thread_count(threads));
     for (int a = 0; a < 3; ++a) {
@@ -164,17 +165,9 @@ bool has_passes(const Problem& problem) {
     return (!boundary || boundary->kind == BoundaryKind::zero) && sum_of_taps(problem.psf) > 0;
 }
 
-bool goes_by_passes(const Problem& problem) {
-    const DeconvolveMethod method = problem.options.method;
-    return (method == DeconvolveMethod::richardson_lucy ||
-            method == DeconvolveMethod::scaled_heavy_ball) &&
-           has_passes(problem);
-}
-
-richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,
-                                          const IndexRange& own) {
-    richardson_lucy::AlikePlanes alike;
-    if (problem.options.saturation) return alike;
+AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own) {
+    AlikePlanes alike;
+    if (!problem.compares_all()) return alike;
     const index_t last = own.count() - 1;
     alike.first = std::clamp<index_t>(z.shift - own.begin, 0, last);
     alike.last = std::clamp<index_t>(z.image + z.shift - z.taps - own.begin, alike.first, last);
@@ -183,10 +176,10 @@ richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis
 
 void check_start(const Problem& problem, const ConstImageView& start) {
     if (start.data == nullptr) return;
-    if (problem.options.method == DeconvolveMethod::wiener)
-        throw InvalidArgument(
-            "wiener solves an equation and begins with nothing: leave the initial estimate out, or "
-            "choose another method");
+    if (!problem.traits.starts_from_estimate)
+        throw InvalidArgument(message(to_string(problem.options.method),
+                                      " solves an equation and begins with nothing: leave the "
+                                      "initial estimate out, or choose another method"));
     if (start.shape != problem.object && start.shape != problem.image)
         throw InvalidArgument(message("the initial estimate has the shape ", to_string(start.shape),
                                       " (z×y×x), but this deconvolution was planned for ",
@@ -195,27 +188,22 @@ void check_start(const Problem& problem, const ConstImageView& start) {
         throw BadData("the initial estimate is complex: give its real part");
 }
 
-Momentum momentum_of(const DeconvolveOptions& options) {
-    if (options.method == DeconvolveMethod::scaled_heavy_ball) return Momentum::heavy_ball;
-    return options.acceleration == Acceleration::none ? Momentum::none : Momentum::biggs_andrews;
-}
-
-ArrayCounts array_counts(const DeconvolveOptions& options) {
-    if (options.method == DeconvolveMethod::wiener) return {4, 1};
-    ArrayCounts counts{3, 2};
-    const Momentum momentum = momentum_of(options);
-    if (momentum != Momentum::none) ++counts.object;           // the estimate before
-    if (momentum == Momentum::biggs_andrews) ++counts.object;  // the last change
-    if (options.hold_out) ++counts.image;
-    if (options.method == DeconvolveMethod::gradient_consensus) {
-        ++counts.object;  // where the halves agree
-        ++counts.image;   // the other half
+ArrayCounts array_counts(const Problem& problem) {
+    const MethodTraits& traits = problem.traits;
+    if (traits.solves_system) return {4, 1};  // solution, residual, direction, product; model
+    ArrayCounts counts{3, 2};                 // estimate, correction, weights; data, model
+    if (traits.keeps_previous) ++counts.object;
+    if (traits.keeps_change) ++counts.object;
+    if (problem.options.hold_out) ++counts.image;
+    if (traits.draws_halves) {
+        ++counts.object;
+        ++counts.image;
     }
     return counts;
 }
 
 index_t array_bytes(const Problem& problem) {
-    const ArrayCounts counts = array_counts(problem.options);
+    const ArrayCounts counts = array_counts(problem);
     const index_t elements =
         checked_add(checked_multiply(counts.object, element_count(problem.object)),
                     checked_multiply(counts.image, element_count(problem.image)));

@@ -4,7 +4,7 @@
 
 #include "convolume/deconvolver.hpp"
 #include "core/pair_axis.hpp"
-#include "core/richardson_lucy.hpp"
+#include "deconvolve/methods/method.hpp"
 
 namespace convolume::deconvolve {
 
@@ -14,25 +14,27 @@ inline bool fits_uint16(PixelType type) {
 
 struct Problem {
     DeconvolveOptions options;
+    MethodTraits traits;
     Shape3 image;
     Shape3 object;
     Index3 image_at;   ///< the object's sample that stands at the image's first
     Volume psf;        ///< float64, not negative
-    Volume unmatched;  ///< of wb: taps of its back projector; else empty
+    Volume unmatched;  ///< taps of the other back projector, where there is one
     double psf_sum = 0;
     index_t negative_psf_samples = 0;
 
-    bool has_unmatched() const {
-        return options.method == DeconvolveMethod::wiener_butterworth && options.unmatched > 0;
-    }
-    bool seeks_consensus() const { return options.method == DeconvolveMethod::gradient_consensus; }
-    bool draws_photons() const { return options.hold_out || seeks_consensus(); }
+    bool draws_photons() const { return options.hold_out || traits.draws_halves; }
     /// Whether the image is kept as uint16 on GPUs, for an iteration to read fewer bytes: where
     /// what is kept is what was recorded.
     bool keeps_uint16() const {
-        // wiener reads its image but once, and makes something else of it.
+        // A linear system reads its image once, and overwrites it.
         return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
-               !options.saturation && options.method != DeconvolveMethod::wiener;
+               !options.saturation && !traits.solves_system;
+    }
+    bool compares_all() const { return !options.saturation; }  ///< no pixel is left out
+    /// The weight of the total variation; 0: the method has none.
+    float tv_weight() const {
+        return traits.uses_neighbors ? static_cast<float>(options.tv_weight) : 0;
     }
     /// Options of the convolution from object to image, and of its adjoint.
     Options blur(Operation operation) const;
@@ -44,27 +46,19 @@ Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
 double sum_of_taps(const Volume& psf);
 /// An object that ends in darkness, and a PSF that has light: passes over spectra convolve these.
 bool has_passes(const Problem& problem);
-/// Steps of Richardson and Lucy with such passes that look at one voxel at a time, all alike.
-bool goes_by_passes(const Problem& problem);
-
 /// Of the object planes `own`, from the first of them on: those whose light meets the image with
 /// all planes of the PSF, which are alike in their weights if all pixels are compared.
-richardson_lucy::AlikePlanes alike_planes(const Problem& problem, const PairAxis& z,
-                                          const IndexRange& own);
+AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own);
 
 /// Throws where an estimate cannot be begun with; one without data can.
 void check_start(const Problem& problem, const ConstImageView& start);
-
-/// Where a step of Richardson and Lucy is taken from: the estimate, or a point ahead of it.
-enum class Momentum { none, biggs_andrews, heavy_ball };
-Momentum momentum_of(const DeconvolveOptions& options);
 
 /// How many float arrays a method holds in each of the two spaces.
 struct ArrayCounts {
     int object = 0;
     int image = 0;
 };
-ArrayCounts array_counts(const DeconvolveOptions& options);
+ArrayCounts array_counts(const Problem& problem);
 index_t array_bytes(const Problem& problem);
 
 }  // namespace convolume::deconvolve

@@ -62,40 +62,7 @@ index_t cheapest(index_t least, index_t step, index_t samples_each, short Rate::
     return best == nullptr ? 0 : best->n * samples_each;
 }
 
-/// Time of the passes with a stage of an iteration, the mean of those with acceleration and
-/// without, in tenths of a picosecond a real sample: measured by bench/gpu_passes stages on an
-/// H200 (528: on an H100, relative to 540).
-struct StageCost {
-    short n, cost;
-};
-constexpr StageCost stage_costs[] = {
-    {20, 179},   {28, 134},   {36, 170},   {48, 127},   {56, 157},   {60, 128},   {64, 123},
-    {72, 121},   {80, 120},   {96, 121},   {100, 146},  {108, 122},  {112, 119},  {120, 141},
-    {144, 112},  {160, 112},  {168, 124},  {180, 121},  {192, 111},  {200, 123},  {224, 108},
-    {240, 122},  {256, 101},  {288, 106},  {300, 115},  {320, 109},  {336, 118},  {360, 121},
-    {384, 108},  {420, 127},  {448, 114},  {480, 119},  {512, 102},  {528, 119},  {540, 120},
-    {560, 127},  {576, 120},  {600, 119},  {640, 141},  {672, 141},  {720, 124},  {768, 115},
-    {800, 123},  {840, 129},  {864, 116},  {900, 122},  {960, 116},  {1024, 107}, {1152, 121},
-    {1200, 129}, {1280, 142}, {1344, 119}, {1440, 118}, {1536, 120}, {1600, 154}, {1680, 137},
-    {1792, 127}, {1920, 129}, {2048, 132},
-};
-/// That of an iteration's passes along y and z, on the same.
-constexpr double stage_column_cost = 180;
-
 }  // namespace
-
-index_t good_stage_length(index_t least) {
-    index_t best = 0;
-    double best_cost = 0;
-    for (const StageCost& of : stage_costs) {
-        const index_t length = 2 * index_t{of.n};
-        const double cost = static_cast<double>(length) * (of.cost + stage_column_cost);
-        if (length < least || (best != 0 && cost >= best_cost)) continue;
-        best = length;
-        best_cost = cost;
-    }
-    return best;
-}
 
 bool has_passes(index_t length, bool double_precision) {
     const auto found = [&](const auto& all) {

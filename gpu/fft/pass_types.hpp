@@ -10,8 +10,6 @@
 
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
-#include "core/richardson_lucy.hpp"
-#include "core/short_float.hpp"
 
 namespace convolume::gpu {
 
@@ -91,49 +89,6 @@ struct RowTarget {
     index_t kept_begin_x = 0, kept_x = 1;
     double add_real = 0, add_imaginary = 0;
     unsigned long long* clamped = nullptr;  ///< two counters on the device
-};
-
-/// What a pass over real rows in single precision does with their samples: a stage of the iteration
-/// of Richardson and Lucy (core/richardson_lucy.hpp). Sample `begin` + x of row y of plane z of the
-/// transform, x < count, y < rows, is element (z rows + y) count + x of each array; samples beyond
-/// are 0. All sums are of double precision.
-struct RowStage {
-    enum class Kind {
-        // Before a forward transform:
-        ones,   ///< sample <- 1; 0 where `data` has pixels that are not compared
-        point,  ///< sample <- the point ahead of `newest`
-        // Between an inverse and a forward one:
-        ratio,    ///< sample <- data / model; sums: misfit, squared errors of `held`
-        advance,  ///< newest and sample <- the step from `newest`; no `before`, no `change`
-        // After an inverse one:
-        step,  ///< newest or `before` <- the step from the point; sums: change times the last
-               ///< change, that one squared
-    };
-    Kind kind = Kind::ones;
-    index_t rows = 1;
-    int begin = 0, count = 1;
-    // point, step, advance
-    float* newest = nullptr;
-    float* before = nullptr;  ///< null: the point is the newest estimate, and is overwritten
-    bool restart = false;     ///< `before` and `change` hold nothing yet: the point is the newest
-    richardson_lucy::Ahead ahead{0, 0};
-    float* kept = nullptr;  ///< of point: gets the point; null: it is not kept
-    // ratio
-    const void* data = nullptr;   ///< of ones: null if all pixels are compared
-    bool narrow_data = false;     ///< uint16; else float32
-    const float* held = nullptr;  ///< null: none
-    float held_share = 0;
-    richardson_lucy::Model model{0, 0};
-    float less = 0;      ///< is subtracted from ratios
-    bool misfit = true;  ///< is wanted; else trace_of() is added up
-    // step, advance
-    /// What the last step added to its point, and what this one adds. Null: neither.
-    ShortFloat* change = nullptr;
-    ShortFormat last_format, format;
-    const float* weight = nullptr;
-    richardson_lucy::AlikePlanes alike;  ///< of the weight
-    float least_weight = 1e-30F;         ///< above 0; voxels of less become 0
-    bool unmatched = false;              ///< a step with an unmatched back projector
 };
 
 /// Planes of half (or, of complex data, full) spectra: sample (plane, y, k) is data[((first_plane +

@@ -55,20 +55,4 @@ template <class Real>
 void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>& source,
                   const RowTarget& target, double scale, cudaStream_t stream);
 
-/// The length of real rows with a stage that is at least `least` and costs least; 0 when there is
-/// none.
-index_t good_stage_length(index_t least);
-/// Whether there are passes with a stage for real rows of that length.
-bool has_stage_pass(index_t length, int device);
-
-/// A pass with a stage over rows 0 … stage.rows-1 of so many planes of the spectrum, in place, with
-/// the transforms that the stage's kind has. Samples are multiplied by `scale` after an inverse
-/// transform. Where `sums` is given, on the device with room for 2 · most_stage_blocks(), it gets
-/// two sums of each thread block; returns how many blocks there are.
-index_t stage_rows(index_t length, const RowStage& stage, index_t planes,
-                   const SpectrumPlanes<float>& spectrum, double scale, double* sums,
-                   cudaStream_t stream);
-/// On the current device.
-index_t most_stage_blocks(index_t length);
-
 }  // namespace convolume::gpu

@@ -2,6 +2,8 @@
 #pragma once
 // An axis of an object and its image (core/pair_axis.hpp), whose planes lie in slots of a ring.
 
+#include <array>
+
 #include "core/pair_axis.hpp"
 #include "gpu/fft/pass_types.hpp"
 
@@ -23,5 +25,7 @@ struct PairAxis : convolume::PairAxis {
         return {(position % grid + grid) % grid, count, (slot % ring + ring) % ring, ring};
     }
 };
+
+using PairAxes = std::array<PairAxis, 3>;  // z, y, x
 
 }  // namespace convolume::gpu

@@ -49,6 +49,11 @@ enum class DeconvolveMethod {
     /// 10.5281/zenodo.10278919 (2023). Ends where hardly more voxels agree than by
     /// chance, see `consensus`.
     gradient_consensus,
+    /// Least squares over x >= 0, for bright images with additive noise: x <- max(0, p - Aᵀ(A p + b
+    /// -
+    /// y) / Aᵀ1) from a point p ahead of x, by accelerated projected gradients with restarts. Beck
+    /// and Teboulle, SIAM J. Imaging Sci. 2:183 (2009).
+    non_negative_least_squares,
     /// Least squares with a penalty, linear: (AᵀA + K) x = Aᵀ(y - b), by conjugate gradients
     /// (Hestenes
     /// and Stiefel 1952). With a wrap boundary this is Wiener's filter for white noise.

@@ -137,13 +137,13 @@ BREAKS = {
         "test_convolver",
         "test_convolver"),
     "tiles count what their margins hold": Break(
-        "deconvolve/plane_window.hpp",
+        "deconvolve/executors/plane_geometry.hpp",
         "if (is_whole) return true;",
         "if (is_whole || rows > 0) return true;",
         "test_walks",
         "test_walks"),
     "random numbers are those of the tile's pixels": Break(
-        "deconvolve/plane_window.hpp",
+        "deconvolve/methods/element_wise.hpp",
         "if (is_whole) return first + i;",
         "if (is_whole || i >= 0) return first + i;",
         "test_walks",

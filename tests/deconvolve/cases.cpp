@@ -127,6 +127,50 @@ Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOption
     return x;
 }
 
+// Aᵀ(A x + b - y), and half the square of what Aᵀ is applied to.
+struct Gradient {
+    Gradient(const Model& model, const Array& y, const Array& x, double background)
+        : values(model.object) {
+        Array difference = model.blur(x);
+        for (std::size_t i = 0; i < difference.values.size(); ++i) {
+            difference.values[i] += background - y.values[i];
+            objective += std::pow(difference.values[i].real(), 2) / 2;
+        }
+        values = model.back(difference);
+    }
+    double operator[](std::size_t i) const { return values.values[i].real(); }
+    Array values;
+    double objective = 0;
+};
+
+Array least_squares(const Model& model, const Array& y, const DeconvolveOptions& options) {
+    const double background = *options.background;
+    const Array weight = model.back(filled(model.image, 1));
+    const double mean = total(y) / static_cast<double>(y.count());
+    Array x = filled(model.object, mean - background), previous = x;
+    double t = 1, last = 0;
+    for (int k = 0; k < options.iterations; ++k) {
+        const double next = (1 + std::sqrt(1 + 4 * t * t)) / 2;
+        Array point = x;
+        if (k > 0)
+            for (std::size_t i = 0; i < x.values.size(); ++i) {
+                const double step = (x.values[i] - previous.values[i]).real();
+                point.values[i] = std::max(x.values[i].real() + (t - 1) / next * step, 0.0);
+            }
+        if (k > 0) t = next;
+        const Gradient gradient(model, y, point, background);
+        if (k > 0 && gradient.objective > last) t = 1;
+        last = gradient.objective;
+        previous = x;
+        for (std::size_t i = 0; i < x.values.size(); ++i) {
+            const double reach = weight.values[i].real();
+            x.values[i] =
+                reach < 1e-2 ? 0 : std::max(point.values[i].real() - gradient[i] / reach, 0.0);
+        }
+    }
+    return x;
+}
+
 const std::optional<BoundaryKind> all_edges[] = {std::nullopt,          BoundaryKind::zero,
                                                  BoundaryKind::nearest, BoundaryKind::reflect,
                                                  BoundaryKind::mirror,  BoundaryKind::wrap};
@@ -229,6 +273,43 @@ void check_saturated(const EngineChoice& engines) {
                 CHECK(deconvolved(image, psf, options, engines).result.values ==
                       deconvolved(brighter, psf, options, engines).result.values);
             }
+    }
+}
+
+void check_least_squares(const EngineChoice& engines) {
+    Random random(test_seed("non-negative least squares"));
+    for (const auto& edges : all_edges) {
+        DeconvolveOptions options;
+        options.method = DeconvolveMethod::non_negative_least_squares;
+        options.iterations = 9;
+        options.background = 1.5;
+        if (edges) options.boundary = Boundary{*edges};
+        const Array psf = random_psf(random, {3, 4, 5});
+        const Array image = random.array({6, 7, 9}, false, 5);
+        const Model model(psf, image.shape, options);
+        INFO("edges " << (edges ? to_string(*edges) : "extend"));
+        const Array want = model.crop(least_squares(model, image, options));
+        const Comparison comparison =
+            compare(want, deconvolved(image, psf, options, engines).result);
+        INFO(comparison.report);
+        CHECK(comparison.error < float32_bound);
+
+        // The conditions of Karush, Kuhn and Tucker, where the object is the image's size.
+        if (!edges) continue;
+        options.iterations = 1500;
+        const Array x = deconvolved(image, psf, options, engines).result;
+        const Gradient gradient(model, image, x, 1.5);
+        const double scale = norm(model.back(image)) / std::sqrt(static_cast<double>(x.count()));
+        int positive = 0;
+        for (std::size_t i = 0; i < x.values.size(); ++i) {
+            const double value = x.values[i].real();
+            REQUIRE(value >= 0);
+            CHECK(gradient[i] > -2e-3 * scale);
+            if (value > 1e-2 * scale) CHECK(gradient[i] < 2e-3 * scale);
+            positive += value > 1e-2 * scale;
+        }
+        CHECK(positive > 10);
+        CHECK(positive < static_cast<int>(x.count()));
     }
 }
 

@@ -12,6 +12,9 @@ namespace convolume::testing {
 void check_iterations(const EngineChoice& engines);
 /// The same with some pixels left out, whose values then make no difference.
 void check_saturated(const EngineChoice& engines);
+/// Non-negative least squares: iterations against the same in double precision from the
+/// definitions, and the conditions of its solution.
+void check_least_squares(const EngineChoice& engines);
 /// Wiener against the solution of its dense system.
 void check_wiener(const EngineChoice& engines);
 /// Σ (Aᵀ1) x = Σ y after every plain iteration without background.

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "deconvolve/coarse_image.hpp"
-#include "deconvolve/thinning.hpp"
+#include "deconvolve/coarse_start.hpp"
+#include "deconvolve/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"
@@ -103,8 +103,9 @@ double largest_difference(const Array& a, const Array& b) {
 Array spread(const Array& coarse, const Index3& coarse_at, const Coarsening& coarsening,
              const Shape3& object, const Index3& object_at, float least = 0) {
     Volume result(object, PixelType::float32);
-    deconvolve::spread(to_volume(coarse, PixelType::float32).view(), coarse_at, coarsening, object,
-                       object_at, least, 2, [&](const float* values, index_t first, index_t count) {
+    deconvolve::spread({to_volume(coarse, PixelType::float32).view(), coarse_at}, coarsening,
+                       object, object_at, least, 2,
+                       [&](const float* values, index_t first, index_t count) {
                            std::copy_n(values, count, result.elements<float>() + first);
                        });
     return to_array(std::as_const(result).view());
@@ -185,10 +186,10 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
             const deconvolve::Held held{{0.5, 3}, 3};
             Volume data = to_volume(image, PixelType::float32);
             Volume apart(shape, PixelType::float32);
-            const deconvolve::SetApart stage{
+            const deconvolve::SetApart functor{
                 data.elements<float>(),        apart.elements<float>(), 3, 0.5F, 3, 1,
                 deconvolve::Thinning::hold_out};
-            for (index_t i = 0; i < element_count(shape); ++i) stage(i);
+            for (index_t i = 0; i < element_count(shape); ++i) functor(i);
             sum({}, held);
             const Array rest = summed(to_array(std::as_const(data).view()), coarsening);
             CHECK(total(rest) < 0.95 * total(summed(image, coarsening)));

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "deconvolve/stages.hpp"
+#include "deconvolve/methods/variation.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 
@@ -13,6 +13,10 @@ using namespace convolume::testing;
 TEST_CASE("deconvolve: iterations are those of Richardson and Lucy") {
     check_iterations(cpu_only());
     check_saturated(cpu_only());
+}
+
+TEST_CASE("deconvolve: non-negative least squares follow their definition, to the solution") {
+    check_least_squares(cpu_only());
 }
 
 TEST_CASE("deconvolve: wiener solves its system") {
@@ -61,8 +65,8 @@ TEST_CASE("deconvolve: the derivative of the total variation is its finite diffe
         // The finite difference errs by h² times the third derivative.
         CHECK(std::abs((above - below) / width -
                        static_cast<double>(variation.derivative(x.data(), i))) < 2e-3);
-        const deconvolve::TotalVariation term{x.data(), variation};
-        whole += term(i);
+        const deconvolve::Penalty term{x.data(), variation, 1};
+        whole += term(i, variation.around(i)).first;
     }
     CHECK(std::abs(whole - tv()) < 1e-5);
 }

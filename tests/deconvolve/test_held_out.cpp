@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-#include "deconvolve/photon_scale.hpp"
-#include "deconvolve/thinning.hpp"
+#include "deconvolve/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "tests/support/compare.hpp"

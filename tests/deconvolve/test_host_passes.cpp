@@ -4,10 +4,11 @@
 
 #include <cmath>
 
-#include "deconvolve/array_steps.hpp"
-#include "deconvolve/host_arrays.hpp"
-#include "deconvolve/host_pass_steps.hpp"
-#include "deconvolve/run.hpp"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/executors/host_passes.hpp"
+#include "deconvolve/loop.hpp"
+#include "deconvolve/placement.hpp"
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
@@ -25,7 +26,7 @@ struct Run {
     std::vector<double> likelihoods;
 };
 
-Run run_on(Steps& steps, const deconvolve::Problem& problem, const Array& image,
+Run run_on(Executor& executor, const deconvolve::Problem& problem, const Array& image,
            const Array& start) {
     Run done;
     Volume result(image.shape, PixelType::float32);
@@ -38,7 +39,7 @@ Run run_on(Steps& steps, const deconvolve::Problem& problem, const Array& image,
         done.likelihoods.push_back(iteration.likelihood);
         done.likelihoods.push_back(iteration.held_out);
     };
-    done.report = deconvolve::run(steps, problem,
+    done.report = deconvolve::run(executor, problem,
                                   deconvolve::HostImages(pixels.view(), result.view()), {}, along);
     done.result = to_array(result.view());
     return done;
@@ -51,16 +52,16 @@ Run by_arrays(const deconvolve::Problem& problem, const Array& image, const Arra
     };
     const Convolver blur = convolver(Operation::convolve), back = convolver(Operation::adjoint);
     HostArrays arrays(problem, blur, back, 1);
-    ArraySteps<HostArrays> steps(arrays, problem);
-    return run_on(steps, problem, image, start);
+    ArrayExecutor<HostArrays> executor(arrays, problem);
+    return run_on(executor, problem, image, start);
 }
 
 Run by_passes(const deconvolve::Problem& problem, int threads, bool keep_spectrum,
               const Array& image, const Array& start) {
-    HostPassSteps steps(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
-    const Run first = run_on(steps, problem, image, start);
+    HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
+    const Run first = run_on(executor, problem, image, start);
     // Nothing of an execution is left for the next one.
-    const Run again = run_on(steps, problem, image, start);
+    const Run again = run_on(executor, problem, image, start);
     CHECK(first.result.values == again.result.values);
     CHECK(first.likelihoods == again.likelihoods);
     return again;
@@ -80,7 +81,7 @@ deconvolve::Problem problem_of(const Array& image, const Array& psf,
 void check_case(const Array& image, const Array& psf, const DeconvolveOptions& options,
                 const Array& start = {}) {
     const deconvolve::Problem problem = problem_of(image, psf, options);
-    REQUIRE(goes_by_passes(problem));
+    REQUIRE((fits_slab_passes(problem) && has_passes(problem)));
     INFO("image " << to_string(image.shape) << ", PSF " << to_string(psf.shape) << ", "
                   << to_string(options.method) << ", " << to_string(options.acceleration)
                   << (options.boundary ? ", zero" : ", extend")
@@ -155,39 +156,39 @@ TEST_CASE("deconvolve: passes in host memory refuse a step, and take another fro
     const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {1, 1, 1});
     const Array image = random.integers({6, 11, 10}, 1, 50);
     const deconvolve::Problem problem = problem_of(image, psf, {});
-    HostPassSteps steps(HostPassLayout(problem, 2, true), problem.psf);
+    HostPassExecutor executor(HostPassLayout(problem, 2, true), problem.psf);
     const Volume pixels = to_volume(image, PixelType::float32);
     const auto* const values = static_cast<const float*>(pixels.view().data);
-    steps.write_image(values, 0, image.count());
+    executor.write_image(values, 0, image.count());
     LoadedImage loaded;
     loaded.mean = 25;
-    steps.begin(loaded, 0);
+    executor.begin(loaded, 0);
     const DeconvolveRun along;
     const ExecutionContext context;
     const IterationProgress progress(context, along, 3);
     const auto estimate = [&] {
         std::vector<float> voxels(static_cast<std::size_t>(element_count(problem.object)));
-        steps.read_estimate(voxels.data(), 0, element_count(problem.object));
+        executor.read_estimate(voxels.data(), 0, element_count(problem.object));
         return voxels;
     };
-    Origin origin;
-    const Taken first = steps.take(origin, progress);
-    CHECK(first.products.second == 0);
-    origin.iteration = 2;
-    origin.ahead = {0.5F, 0};
-    origin.restart = false;
-    const Taken second = steps.take(origin, progress);
-    CHECK(second.products.second > 0);
+    StepStart start;
+    const StepResult first = executor.iterate(start, progress);
+    CHECK(first.products().second == 0);
+    start.iteration = 2;
+    start.ahead = {0.5F, 0};
+    start.restart = false;
+    const StepResult second = executor.iterate(start, progress);
+    CHECK(second.products().second > 0);
     const std::vector<float> before = estimate();
-    origin.most = 0.5 * second.objective();
-    CHECK(steps.take(origin, progress).refused);
+    start.most = 0.5 * second.objective();
+    CHECK(executor.iterate(start, progress).refused);
     CHECK(estimate() == before);
-    Origin restarted;
+    StepStart restarted;
     restarted.iteration = 3;
-    const Taken plain = steps.take(restarted, progress);
+    const StepResult plain = executor.iterate(restarted, progress);
     CHECK_FALSE(plain.refused);
-    CHECK(plain.misfit < second.misfit);
-    CHECK(plain.products.second == 0);
+    CHECK(plain.misfit() < second.misfit());
+    CHECK(plain.products().second == 0);
     CHECK(estimate() != before);
 }
 

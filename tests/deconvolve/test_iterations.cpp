@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "deconvolve/array_steps.hpp"
-#include "deconvolve/host_arrays.hpp"
-#include "deconvolve/richardson_lucy.hpp"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/loop.hpp"
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
@@ -219,9 +219,9 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
         deconvolve::IterationProgress progress(context, run, options.iterations);
         deconvolve::LoadedImage loaded;
         loaded.mean = 20;
-        deconvolve::ArraySteps<SpoiledArrays> steps(arrays, problem);
+        deconvolve::ArrayExecutor<SpoiledArrays> executor(arrays, problem);
         const auto outcome =
-            deconvolve::iterate(steps, problem, loaded, 0, progress, options.iterations);
+            deconvolve::iterate(executor, problem, loaded, 0, progress, options.iterations);
         INFO("spoiled " << spoiled);
         CHECK(outcome.report.restarts == (spoiled > 0));
         CHECK(arrays.calls == 12 + (spoiled > 0));

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "deconvolve/pixels.hpp"
+#include "deconvolve/images.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"

@@ -6,10 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "deconvolve/plane_parts.hpp"
-#include "deconvolve/plane_tiles.hpp"
-#include "deconvolve/plane_walk.hpp"
-#include "deconvolve/walk_prediction.hpp"
+#include "deconvolve/executors/plane_geometry.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/random.hpp"
 

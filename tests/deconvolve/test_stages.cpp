@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "deconvolve/host_arrays.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
@@ -50,15 +50,15 @@ TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
         const double exact_m = static_cast<double>(m);
         const double t = (exact_m - exact_y) / exact_y;
         const double want = exact_y * (t - std::log1p(t));
-        const auto got = static_cast<double>(richardson_lucy::misfit(y, m, y / m));
+        const auto got = static_cast<double>(deconvolve::richardson_lucy::misfit(y, m, y / m));
         INFO("y " << y << ", m " << m);
         // Float32 roundings, which grow 15-fold where √½ begins another power of 2. The definition
         // in double loses more where it nearly vanishes.
         REQUIRE(std::abs(got - want) <= 2e-6 * want + 1e-16 * exact_y);
     }
-    CHECK(richardson_lucy::misfit(3, 3, 1) == 0);
-    CHECK(richardson_lucy::misfit(0, 7, 0) == 7);
-    CHECK(richardson_lucy::misfit(-0.0F, 7, -0.0F) == 7);
+    CHECK(deconvolve::richardson_lucy::misfit(3, 3, 1) == 0);
+    CHECK(deconvolve::richardson_lucy::misfit(0, 7, 0) == 7);
+    CHECK(deconvolve::richardson_lucy::misfit(-0.0F, 7, -0.0F) == 7);
 }
 
 TEST_CASE("deconvolve: voxels of a grid meet their neighbors once") {
@@ -149,21 +149,21 @@ TEST_CASE("deconvolve: divisors of some planes are those of the step with a tota
         const std::vector<float> near(point.begin() + (begin - before) * plane,
                                       point.begin() + (end + after) * plane);
         std::vector<float> divisor(static_cast<std::size_t>((end - begin) * plane));
-        const deconvolve::SmoothDivisor stage{near.data() + before * plane,
-                                              weight.data() + begin * plane,
-                                              (end - begin) * plane,
-                                              divisor.data(),
-                                              begin * plane,
-                                              least,
-                                              variation,
-                                              tv_weight};
+        const deconvolve::SmoothDivisor functor{near.data() + before * plane,
+                                                weight.data() + begin * plane,
+                                                (end - begin) * plane,
+                                                divisor.data(),
+                                                begin * plane,
+                                                least,
+                                                variation,
+                                                tv_weight};
         for (index_t i = begin * plane; i < end * plane; ++i) {
-            total_of_parts += stage(i, variation.around(i)).first;
+            total_of_parts += functor(i, variation.around(i)).first;
             const auto at = static_cast<std::size_t>(i);
-            const float next = richardson_lucy::step(
+            const float next = deconvolve::richardson_lucy::step(
                 point[at], correction[at], divisor[static_cast<std::size_t>(i - begin * plane)], 0);
             CHECK(next == whole[at]);
         }
     }
-    CHECK(total_of_parts == Approx(total).epsilon(1e-12));
+    CHECK(total_of_parts == Approx(static_cast<double>(tv_weight) * total).epsilon(1e-12));
 }

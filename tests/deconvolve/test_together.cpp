@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which iterations are taken together, where steps offer it: those that nobody looks at, and that
-// nothing ends.
+// Which iterations are taken together, where executor offer it: those that nobody looks at, and
+// that nothing ends.
 
 #include <vector>
 
-#include "deconvolve/richardson_lucy.hpp"
+#include "deconvolve/loop.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;
@@ -13,9 +13,9 @@ using namespace convolume::deconvolve;
 namespace {
 
 // Remembers how many iterations it was asked for at once, and where they start from.
-struct CountingSteps : Steps {
+struct CountingExecutor : Executor {
     std::vector<int> groups;
-    std::vector<Origin> origins;
+    std::vector<StepStart> starts;
 
     HostMemory staging() const override { return HostMemory::ordinary; }
     int threads() const override { return 1; }
@@ -25,26 +25,26 @@ struct CountingSteps : Steps {
     void hold_out(const PhotonScale&, int) override {}
     void put_back() override {}
     void begin(const LoadedImage&, float) override {}
-    Taken take(const Origin& origin, const IterationProgress& progress) override {
-        return take_together({origin}, progress).front();
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
+        return iterate_together({start}, progress).front();
     }
     int most_together() const override { return 4; }
-    std::vector<Taken> take_together(const std::vector<Origin>& asked,
-                                     const IterationProgress&) override {
+    std::vector<StepResult> iterate_together(const std::vector<StepStart>& asked,
+                                             const IterationProgress&) override {
         groups.push_back(static_cast<int>(asked.size()));
-        std::vector<Taken> all;
-        for (const Origin& origin : asked) {
-            origins.push_back(origin);
-            all.emplace_back().misfit = 1.0 / origin.iteration;
+        std::vector<StepResult> all;
+        for (const StepStart& start : asked) {
+            starts.push_back(start);
+            all.emplace_back().sums[of_pixels].first = 1.0 / start.iteration;
         }
         return all;
     }
 };
 
 struct Found {
-    CountingSteps steps;
+    CountingExecutor executor;
     std::vector<int> told;
-    Outcome outcome;
+    IterationOutcome outcome;
 };
 
 Found iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
@@ -59,7 +59,7 @@ Found iterations(const DeconvolveOptions& options, int reads_every, float held_s
     };
     const ExecutionContext context;
     IterationProgress progress(context, run, options.iterations);
-    found.outcome = iterate(found.steps, problem, {}, held_share, progress, options.iterations);
+    found.outcome = iterate(found.executor, problem, {}, held_share, progress, options.iterations);
     return found;
 }
 
@@ -75,10 +75,10 @@ using Groups = std::vector<int>;
 }  // namespace
 
 TEST_CASE("deconvolve: iterations are taken together up to those that are looked at") {
-    CHECK(iterations(heavy_ball(11), 0).steps.groups == Groups{4, 4, 3});
-    CHECK(iterations(heavy_ball(3), 1).steps.groups == Groups{1, 1, 1});
-    CHECK(iterations(heavy_ball(8), 3).steps.groups == Groups{3, 3, 2});
-    CHECK(iterations(heavy_ball(13), 6).steps.groups == Groups{4, 2, 4, 2, 1});
+    CHECK(iterations(heavy_ball(11), 0).executor.groups == Groups{4, 4, 3});
+    CHECK(iterations(heavy_ball(3), 1).executor.groups == Groups{1, 1, 1});
+    CHECK(iterations(heavy_ball(8), 3).executor.groups == Groups{3, 3, 2});
+    CHECK(iterations(heavy_ball(13), 6).executor.groups == Groups{4, 2, 4, 2, 1});
     CHECK(iterations(heavy_ball(4), 0).told == Groups{1, 2, 3, 4});
     CHECK(iterations(heavy_ball(4), 0).outcome.report.iterations == 4);
 }
@@ -86,15 +86,15 @@ TEST_CASE("deconvolve: iterations are taken together up to those that are looked
 TEST_CASE("deconvolve: iterations that may end are taken one by one") {
     DeconvolveOptions options = heavy_ball(5);
     options.stop = 1e-9;
-    CHECK(iterations(options, 0).steps.groups == Groups(5, 1));
-    CHECK(iterations(heavy_ball(5), 0, 0.1F).steps.groups == Groups(5, 1));
+    CHECK(iterations(options, 0).executor.groups == Groups(5, 1));
+    CHECK(iterations(heavy_ball(5), 0, 0.1F).executor.groups == Groups(5, 1));
 }
 
 TEST_CASE("deconvolve: iterations together start where each one would") {
     const Found together = iterations(heavy_ball(9), 0), alone = iterations(heavy_ball(9), 1);
-    REQUIRE(together.steps.origins.size() == alone.steps.origins.size());
-    for (std::size_t i = 0; i < alone.steps.origins.size(); ++i) {
-        const Origin &got = together.steps.origins[i], &want = alone.steps.origins[i];
+    REQUIRE(together.executor.starts.size() == alone.executor.starts.size());
+    for (std::size_t i = 0; i < alone.executor.starts.size(); ++i) {
+        const StepStart &got = together.executor.starts[i], &want = alone.executor.starts[i];
         CHECK(got.iteration == static_cast<int>(i) + 1);
         CHECK(got.iteration == want.iteration);
         CHECK(got.ahead.factor == want.ahead.factor);

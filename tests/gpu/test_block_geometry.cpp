@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "deconvolve/executors/element_passes.hpp"
 #include "gpu/fft/lengths.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/volumes/block_geometry.hpp"
@@ -118,12 +119,12 @@ TEST_CASE("sums in space are predicted to win where they were measured to") {
     CHECK(!direct_wins({1, 1024, 1024}, {1, 31, 31}));
 }
 
-TEST_CASE("every length that rows with a stage are padded to is compiled, up to 4096 samples") {
-    for (index_t least = 1; least <= 2 * gpu::staged_lengths.back(); ++least) {
-        const index_t length = gpu::good_stage_length(least);
+TEST_CASE("rows of up to 4096 samples are padded to a length with element passes") {
+    const auto& lengths = gpu::lengths<float>;
+    for (index_t least = 1; least <= 4096; ++least) {
+        const index_t length = deconvolve::good_element_length(least);
         INFO("at least " << least << ": " << length);
         CHECK(length >= least);
-        CHECK(std::find(gpu::staged_lengths.begin(), gpu::staged_lengths.end(), length / 2) !=
-              gpu::staged_lengths.end());
+        CHECK(std::find(lengths.begin(), lengths.end(), length / 2) != lengths.end());
     }
 }

@@ -36,6 +36,7 @@ TEST_CASE("device deconvolve: iterations are those of Richardson and Lucy", "[gp
 TEST_CASE("device deconvolve: wiener solves its system", "[gpu]") {
     NEEDS_GPU();
     check_wiener(gpu_only());
+    check_least_squares(gpu_only());
 }
 
 TEST_CASE("device deconvolve: photons are preserved, likelihood rises", "[gpu]") {
@@ -66,7 +67,8 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     for (const auto method :
          {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
           DeconvolveMethod::wiener, DeconvolveMethod::scaled_heavy_ball,
-          DeconvolveMethod::wiener_butterworth, DeconvolveMethod::gradient_consensus}) {
+          DeconvolveMethod::wiener_butterworth, DeconvolveMethod::gradient_consensus,
+          DeconvolveMethod::non_negative_least_squares}) {
         options.method = method;
         const Deconvolved on_cpu = deconvolved(specimen.recorded, psf, options);
         const Deconvolver resident(specimen.recorded.shape, taps.view(), options, gpu_only());

@@ -42,13 +42,15 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
               DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth,
-              DeconvolveMethod::gradient_consensus, DeconvolveMethod::wiener})
+              DeconvolveMethod::gradient_consensus, DeconvolveMethod::non_negative_least_squares,
+              DeconvolveMethod::wiener})
             for (const bool zero : {false, true}) {
                 DeconvolveOptions options;
                 options.method = method;
                 options.iterations = 6;
                 options.background.reset();  // seen from the image
-                options.hold_out = zero && method != DeconvolveMethod::wiener;
+                options.hold_out = zero && method != DeconvolveMethod::wiener &&
+                                   method != DeconvolveMethod::non_negative_least_squares;
                 if (zero) options.boundary = Boundary{BoundaryKind::zero};
                 EngineChoice engines;
                 engines.device = EngineChoice::Device::gpu;

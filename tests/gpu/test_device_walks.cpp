@@ -66,12 +66,15 @@ std::vector<DeconvolveOptions> various_options() {
                                         DeconvolveMethod::wiener_butterworth,
                                         DeconvolveMethod::gradient_consensus,
                                         DeconvolveMethod::gradient_consensus,
+                                        DeconvolveMethod::non_negative_least_squares,
+                                        DeconvolveMethod::non_negative_least_squares,
                                         DeconvolveMethod::wiener,
                                         DeconvolveMethod::wiener};
-    for (int k = 0; k < 16; ++k) {
+    for (int k = 0; k < 18; ++k) {
         DeconvolveOptions options;
         options.method = methods[k];
-        const bool poisson = options.method != DeconvolveMethod::wiener;
+        const bool poisson = options.method != DeconvolveMethod::wiener &&
+                             options.method != DeconvolveMethod::non_negative_least_squares;
         options.acceleration = k % 2 || !poisson ? Acceleration::none : Acceleration::biggs_andrews;
         if (k / 2 % 2) options.boundary = Boundary{BoundaryKind::zero};
         options.hold_out = poisson && k / 4 % 2;
@@ -85,13 +88,13 @@ std::vector<DeconvolveOptions> various_options() {
 
 // Of those, how many are tried with each image.
 int option_cases() {
-    return static_cast<int>(std::clamp<std::uint64_t>(case_count(16), 1, 16));
+    return static_cast<int>(std::clamp<std::uint64_t>(case_count(18), 1, 18));
 }
 
 // Of all cases, some are of every method. Tools that slow a device down take fewer.
 void check_counts(const std::map<DeconvolveMethod, int>& compared, int least) {
-    if (option_cases() < 16) return;
-    CHECK(compared.size() == 6);
+    if (option_cases() < 18) return;
+    CHECK(compared.size() == 7);
     for (const auto& [method, count] : compared) {
         INFO(to_string(method) << ": " << count);
         CHECK(count >= least);

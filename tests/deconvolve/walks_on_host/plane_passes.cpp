@@ -3,7 +3,7 @@
 // passes along z convolve in circles by direct sums. What a transform would destroy is NaN after
 // it.
 
-#include "gpu/volumes/plane_passes.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
 
 #include <cstdlib>
 #include <limits>
@@ -43,6 +43,10 @@ void DeviceMemory::release() noexcept {
     std::free(std::exchange(data_, nullptr));
 }
 
+}  // namespace convolume::gpu
+
+namespace convolume::deconvolve {
+
 namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
@@ -55,61 +59,62 @@ index_t modulo(index_t i, index_t length) {
     return (i % length + length) % length;
 }
 
-float extrapolated(const RowStage& stage, index_t i) {
-    const bool ahead = stage.before != nullptr && !stage.restart;
-    return ahead ? stage.ahead(stage.newest[i], stage.before[i]) : stage.newest[i];
+float extrapolated(const ElementWork& work, index_t i) {
+    const bool ahead = work.before != nullptr && !work.restart;
+    return ahead ? work.elements.ahead(work.newest[i], work.before[i]) : work.newest[i];
 }
 
 // A sample before a forward transform.
-double made(const RowStage& stage, index_t i) {
-    if (stage.kind == RowStage::Kind::ones) {
-        const auto* const data = static_cast<const float*>(stage.data);
+double made(const ElementWork& work, index_t i) {
+    if (work.ones) {
+        const auto* const data = static_cast<const float*>(work.data);
         return data == nullptr || richardson_lucy::is_compared(data[i]) ? 1 : 0;
     }
-    const float point = extrapolated(stage, i);
-    if (stage.kept != nullptr) stage.kept[i] = point;
+    const float point = extrapolated(work, i);
+    if (work.kept != nullptr) work.kept[i] = point;
     return static_cast<double>(point);
 }
 
 // What takes the place of a sample after an inverse transform. `w`: where its weight is.
-double worked_on(const RowStage& stage, index_t i, index_t w, double sample, double* sums) {
+double worked_on(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
-    if (stage.kind == RowStage::Kind::ratio) {
-        const float y = stage.narrow_data ? static_cast<const std::uint16_t*>(stage.data)[i]
-                                          : static_cast<const float*>(stage.data)[i];
-        const float m = stage.model.expected(back);
-        if (stage.held != nullptr && richardson_lucy::is_compared(stage.held[i])) {
-            const double away = static_cast<double>(stage.held[i] - stage.held_share * m);
+    if (work.kind == ElementKind::compare) {
+        const float y = work.narrow_data ? static_cast<const std::uint16_t*>(work.data)[i]
+                                         : static_cast<const float*>(work.data)[i];
+        const float m = work.elements.model.expected(back);
+        if (work.held != nullptr && richardson_lucy::is_compared(work.held[i])) {
+            const double away = static_cast<double>(work.held[i] - work.elements.held_share * m);
             sums[1] += away * away;
         }
         if (!richardson_lucy::is_compared(y)) return 0;
-        sums[0] += static_cast<double>(stage.misfit ? richardson_lucy::misfit(y, m, y / m)
-                                                    : richardson_lucy::trace_of(back));
-        return static_cast<double>(y / m - stage.less);
+        sums[0] += static_cast<double>(work.elements.misfit ? richardson_lucy::misfit(y, m, y / m)
+                                                            : richardson_lucy::trace_of(back));
+        return static_cast<double>(y / m - work.elements.less);
     }
-    const float point = extrapolated(stage, i);
+    const float point = extrapolated(work, i);
     const auto step =
-        stage.unmatched
-            ? richardson_lucy::unmatched_step(point, back, stage.weight[w], stage.least_weight)
-            : richardson_lucy::step(point, back, stage.weight[w], stage.least_weight);
-    (stage.before != nullptr ? stage.before : stage.newest)[i] = step;
-    if (stage.change != nullptr) {
+        work.elements.unmatched
+            ? richardson_lucy::unmatched_step(point, back, work.weight[w],
+                                              work.elements.least_weight)
+            : richardson_lucy::step(point, back, work.weight[w], work.elements.least_weight);
+    (work.before != nullptr ? work.before : work.newest)[i] = step;
+    if (work.change != nullptr) {
         const double old =
-            stage.restart ? 0 : static_cast<double>(stage.last_format.lengthened(stage.change[i]));
-        stage.change[i] = stage.format.shortened(step - point);
+            work.restart ? 0 : static_cast<double>(work.last_format.lengthened(work.change[i]));
+        work.change[i] = work.format.shortened(step - point);
         sums[0] += static_cast<double>(step - point) * old;
         sums[1] += old * old;
     }
-    return stage.kind == RowStage::Kind::advance ? static_cast<double>(step) : nothing;
+    return work.kind == ElementKind::advance ? static_cast<double>(step) : nothing;
 }
 
 }  // namespace
 
-std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
-                                  const Index3& shift) {
-    PairAxes axes;
+std::optional<gpu::PairAxes> pair_axes(const Shape3& object, const Shape3& image,
+                                       const Shape3& taps, const Index3& shift) {
+    gpu::PairAxes axes;
     for (int a = 0; a < 3; ++a) {
-        PairAxis& axis = axes[static_cast<std::size_t>(a)];
+        gpu::PairAxis& axis = axes[static_cast<std::size_t>(a)];
         axis = {{object[a], image[a], taps[a], shift[a], 0}};
         if (axis.taps > axis.object) return {};
     }
@@ -122,14 +127,14 @@ index_t pair_grid_x(int, index_t least) {
     return least;
 }
 
-PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
+PlanePasses::PlanePasses(int device, const gpu::PairAxes& axes, index_t slots,
                          const std::vector<ConstImageView>& kernels, index_t, index_t rings,
-                         std::shared_ptr<Workspace> shared)
+                         std::shared_ptr<gpu::Workspace> shared)
     : axes_(axes),
       pitch_(axes[2].grid),
       plane_(axes[1].grid * axes[2].grid),
       slots_(slots),
-      workspace_(Workspace::shared_or_new(std::move(shared), device)),
+      workspace_(gpu::Workspace::shared_or_new(std::move(shared), device)),
       spectrum_bytes_(slots * rings * plane_ * index_t{sizeof(double)}) {
     workspace_grown_ = workspace_->grow(spectrum_bytes_);
     std::memset(workspace_->data(), 0xff, static_cast<std::size_t>(spectrum_bytes_));  // NaN
@@ -158,7 +163,7 @@ PlanePasses::Box PlanePasses::box(Side side) const {
     return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
 }
 
-void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
+void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots,
                           cudaStream_t stream) const {
     enqueue(stream, [=, this, of = box(side)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
@@ -167,21 +172,21 @@ void PlanePasses::forward(Side side, const RowStage& stage, const Slots& slots,
             std::fill_n(plane, plane_, 0.0);
             for (index_t y = 0; y < of.rows; ++y)
                 for (index_t x = 0; x < of.count; ++x, ++i)
-                    plane[(of.first_row + y) * pitch_ + of.first_x + x] = made(stage, i);
+                    plane[(of.first_row + y) * pitch_ + of.first_x + x] = made(work, i);
         }
     });
 }
 
-void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
+void PlanePasses::along_z(const gpu::PositionMap& load, const gpu::PositionMap& store, bool adjoint,
                           cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
     enqueue(stream, [=, this] {
         const index_t length = axes_[0].grid, rows = axes_[1].grid, columns = axes_[2].grid;
-        for (const PositionMap& map : {load, store})
+        for (const gpu::PositionMap& map : {load, store})
             if (map.count > std::min(length, map.ring)) throw std::logic_error("too many planes");
         const index_t sign = adjoint ? 1 : -1;
         std::vector<std::vector<double>> all(static_cast<std::size_t>(store.count),
                                              std::vector<double>(static_cast<std::size_t>(plane_)));
-        const auto slot_at = [&](const PositionMap& map, index_t i) {
+        const auto slot_at = [&](const gpu::PositionMap& map, index_t i) {
             return samples_of(ring(ring_index) + (map.first + i) % map.ring * plane_);
         };
         const double* taps = kernels_[kernel].as<double>();
@@ -205,7 +210,7 @@ void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, boo
     });
 }
 
-index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slots, double* sums,
+index_t PlanePasses::inverse(Side side, const ElementWork& work, const Slots& slots, double* sums,
                              cudaStream_t stream) const {
     enqueue(stream, [=, this, of = box(side)] {
         double found[2] = {0, 0};
@@ -213,12 +218,12 @@ index_t PlanePasses::inverse(Side side, const RowStage& stage, const Slots& slot
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
             std::vector<double> after(static_cast<std::size_t>(plane_));
-            const index_t first_weight = stage.alike.stored(z) * of.rows * of.count;
+            const index_t first_weight = work.alike.stored(z) * of.rows * of.count;
             for (index_t y = 0; y < of.rows; ++y)
                 for (index_t x = 0; x < of.count; ++x, ++i) {
                     const index_t at = (of.first_row + y) * pitch_ + of.first_x + x;
                     after[static_cast<std::size_t>(at)] =
-                        worked_on(stage, i, first_weight + y * of.count + x, plane[at], found);
+                        worked_on(work, i, first_weight + y * of.count + x, plane[at], found);
                 }
             std::copy_n(after.data(), plane_, plane);
         }
@@ -241,4 +246,4 @@ void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStre
     });
 }
 
-}  // namespace convolume::gpu
+}  // namespace convolume::deconvolve

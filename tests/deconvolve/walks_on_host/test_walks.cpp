@@ -7,12 +7,12 @@
 #include <cstring>
 #include <optional>
 
-#include "deconvolve/array_steps.hpp"
-#include "deconvolve/host_arrays.hpp"
-#include "deconvolve/pass_problem.hpp"
-#include "deconvolve/plane_parts.hpp"
-#include "deconvolve/run.hpp"
-#include "deconvolve/walk_steps.cuh"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/executors/pass_problem.hpp"
+#include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/walk_executor.cuh"
+#include "deconvolve/loop.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/support/compare.hpp"
@@ -39,7 +39,8 @@ Case random_case(Random& random, DeconvolveMethod method) {
     const Index3 center{extent(0, taps.z - 1), extent(0, taps.y - 1), extent(0, taps.x - 1)};
     of.psf = gaussian_psf(taps, center, {1, 1, 1});
     DeconvolveOptions& options = of.options;
-    const bool poisson = method != DeconvolveMethod::wiener;
+    const bool poisson = method != DeconvolveMethod::wiener &&
+                         method != DeconvolveMethod::non_negative_least_squares;
     options.method = method;
     options.center = {KernelCenter::Kind::explicit_, center};
     options.background = 5;
@@ -84,7 +85,8 @@ struct Found {
     DeconvolveReport report;
 };
 
-Found run_steps(Steps& steps, const Problem& problem, const Volume& recorded, const Case& of) {
+Found run_steps(Executor& executor, const Problem& problem, const Volume& recorded,
+                const Case& of) {
     Found found;
     Volume result(problem.image, PixelType::float32);
     DeconvolveRun along;
@@ -95,7 +97,7 @@ Found run_steps(Steps& steps, const Problem& problem, const Volume& recorded, co
         read(result.view());
         found.seen.push_back(to_array(result.view()));
     };
-    found.report = run(steps, problem, HostImages(recorded.view(), result.view()), {}, along);
+    found.report = run(executor, problem, HostImages(recorded.view(), result.view()), {}, along);
     found.result = to_array(result.view());
     return found;
 }
@@ -107,11 +109,11 @@ Found over_arrays(const Problem& problem, const Volume& recorded, const Case& of
     const Convolver blur = convolver(problem.psf, Operation::convolve);
     const Convolver back = convolver(problem.psf, Operation::adjoint);
     std::optional<Convolver> unmatched;
-    if (problem.has_unmatched())
+    if (problem.traits.has_unmatched)
         unmatched.emplace(convolver(problem.unmatched, Operation::adjoint));
     HostArrays arrays(problem, blur, back, 1, unmatched ? &*unmatched : nullptr);
-    ArraySteps<HostArrays> steps(arrays, problem);
-    return run_steps(steps, problem, recorded, of);
+    ArrayExecutor<HostArrays> executor(arrays, problem);
+    return run_steps(executor, problem, recorded, of);
 }
 
 void check_alike(const Found& got, const Found& want) {
@@ -139,7 +141,7 @@ void check_alike(const Found& got, const Found& want) {
 // Walkers of slabs of whole planes, or of some of the tiles each. Chooses the grids of y and x.
 std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, gpu::PairAxes& axes) {
     auto& [z, y, x] = axes;
-    const index_t chained = problem.seeks_consensus() ? 2 : 1;
+    const index_t chained = problem.traits.projections;
     const auto tiles_y = divide_axis(y, of.tiles_y, chained);
     const auto tiles_x = divide_axis(x, of.tiles_x, chained);
     y.grid = least_grid(y, tiles_y);
@@ -179,7 +181,7 @@ void check_case(const Case& of, const Volume& recorded, Random& random, int numb
     const std::vector<Walker::Place> places = places_of(of, problem, *axes);
     walks_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(number));
     const PassKernels kernels(problem, *axes);
-    WalkSteps walks(problem, *axes, kernels.views(), places, 2);
+    WalkExecutor walks(problem, *axes, kernels.views(), places, 2);
     const Found want = over_arrays(problem, recorded, of);
     // What a run leaves behind does not matter to the next.
     for (int repeat = 0; repeat < 2; ++repeat)
@@ -212,6 +214,9 @@ TEST_CASE("walks on the host: wb") {
 }
 TEST_CASE("walks on the host: rlgc") {
     check_walks(DeconvolveMethod::gradient_consensus, 60);
+}
+TEST_CASE("walks on the host: nnls") {
+    check_walks(DeconvolveMethod::non_negative_least_squares, 60);
 }
 TEST_CASE("walks on the host: wiener") {
     check_walks(DeconvolveMethod::wiener, 60);

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Carries out the operations of any method over whole arrays, which offer
+//   object(i), image(i)            the arrays of either extent
+//   blur(object, image)            A, and blur_back(image, object) its adjoint;
+//                                  back_project_unmatched(image, object) the other back projector
+//   for_each(extent, functor)      functor(i) for every i below a count, or functor(i, neighbors)
+//   for
+//                                  every voxel of a Grid; sum(extent, functor) also adds the
+//                                  results up, in an order of its own that is always the same
+//   write(values, array, first, count), read(…)   between the host and an array
+//   staging, threads()             host memory to transfer from, and the host's threads
+
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+
+#include "deconvolve/executors/executor.hpp"
+#include "deconvolve/methods/registry.hpp"
+#include "deconvolve/photons.hpp"
+
+namespace convolume::deconvolve {
+
+template <class Arrays>
+class ArrayExecutor final : public Executor {
+  public:
+    /// Both are kept by reference.
+    ArrayExecutor(Arrays& arrays, const Problem& problem) : arrays_(arrays), problem_(problem) {
+        int objects = 0, images = 0;
+        const auto object = [&](bool wanted) {
+            return wanted ? arrays.object(objects++) : nullptr;
+        };
+        const auto image = [&](bool wanted) { return wanted ? arrays.image(images++) : nullptr; };
+        const MethodTraits& traits = problem.traits;
+        estimate_ = object(true);
+        if (traits.solves_system) {
+            residual_ = object(true);
+            direction_ = object(true);
+            product_ = object(true);
+            data_ = model_ = image(true);  // the data are read but once
+            return;
+        }
+        correction_ = object(true);
+        weights_ = object(true);
+        other_object_ = object(traits.draws_halves);
+        previous_ = object(traits.keeps_previous);
+        change_ = object(traits.keeps_change);
+        data_ = image(true);
+        model_ = image(true);
+        held_ = image(problem.options.hold_out);
+        other_image_ = image(traits.draws_halves);
+    }
+
+    HostMemory staging() const override { return Arrays::staging; }
+    int threads() const override { return arrays_.threads(); }
+
+    void write_image(const float* values, index_t first, index_t count) override {
+        arrays_.write(values, data_, first, count);
+    }
+    void write_estimate(const float* values, index_t first, index_t count) override {
+        arrays_.write(values, estimate_, first, count);
+    }
+    void read_estimate(float* values, index_t first, index_t count) const override {
+        arrays_.read(values, estimate_, first, count);
+    }
+
+    void hold_out(const PhotonScale& photons, int halvings) override {
+        arrays_.for_each(pixels_,
+                         SetApart{data_, held_, halvings, static_cast<float>(photons.gain),
+                                  static_cast<float>(photons.offset), 1, Thinning::hold_out});
+    }
+    void put_back() override { arrays_.for_each(pixels_, AddScaled{data_, held_, 1}); }
+
+    void begin(const LoadedImage& image, float held_share) override {
+        settings_ = settings_of(problem_, image, held_share);
+        is_complete_ = true;
+        if (problem_.traits.solves_system) {
+            arrays_.for_each(pixels_, Shift{data_, -static_cast<float>(image.background)});
+            arrays_.blur_back(data_, residual_);
+            arrays_.for_each(voxels_, Fill{estimate_, 0});
+            arrays_.for_each(voxels_, Copy{residual_, direction_});
+            return;
+        }
+        if (problem_.compares_all())
+            arrays_.for_each(pixels_, Fill{model_, 1});
+        else
+            arrays_.for_each(pixels_, Compared{data_, model_});
+        arrays_.blur_back(model_, weights_);
+        if (write_start(image))
+            arrays_.for_each(voxels_, begin_functor(image, estimate_, {weights_}));
+        else
+            arrays_.for_each(voxels_, Fill{estimate_, mean_at_start(image)});
+    }
+
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
+        complete(start);
+        Run run{*this, start, progress, {}};
+        visit_method(problem_.options.method, [&](auto method) {
+            decltype(method)::iterate(run);
+            return true;
+        });
+        is_complete_ = false;
+        return run.result;
+    }
+
+    void complete(const StepStart& start) override {
+        if (std::exchange(is_complete_, true) || !problem_.traits.solves_system) return;
+        arrays_.for_each(voxels_, Wiener::advance(At{*this}, start));
+    }
+
+  private:
+    /// The arrays as functors see them.
+    struct At {
+        const ArrayExecutor& of;
+        float* object(Slot slot) const { return of.array(slot); }
+        float* image(Slot slot) const { return of.array(slot); }
+        const float* data() const { return of.data_; }
+        const float* held() const { return of.settings_.held_share > 0 ? of.held_ : nullptr; }
+        const float* weights() const { return of.weights_; }
+        PixelNumbers pixel_numbers() const { return {}; }
+    };
+
+    /// The operations of one iteration (methods/method.hpp). Those after a refusal do nothing.
+    struct Run {
+        static constexpr bool steps_overwrite_neighbors = false;
+        using Slots = std::initializer_list<Slot>;
+
+        ArrayExecutor& of;
+        const StepStart& at_start;
+        const IterationProgress& progress;
+        StepResult result;
+
+        const StepSettings& settings() const { return of.settings_; }
+        const StepStart& start() const { return at_start; }
+
+        void load_point() { of.load_point(at_start); }
+        void blur(Slot object, Slot image) {
+            if (!result.refused) of.arrays_.blur(of.array(object), of.array(image));
+        }
+        void blur_back(Slot image, Slot object) {
+            if (accepts()) of.arrays_.blur_back(of.array(image), of.array(object));
+        }
+        void back_project_unmatched(Slot image, Slot object) {
+            if (accepts()) of.arrays_.back_project_unmatched(of.array(image), of.array(object));
+        }
+        template <class Make>
+        void each_pixel(Slots, const Make& make) {
+            if (!result.refused) of.arrays_.for_each(of.pixels_, make(At{of}));
+        }
+        template <class Make>
+        void each_voxel(Slots, const Make& make) {
+            if (!result.refused) of.arrays_.for_each(of.voxels_, make(At{of}));
+        }
+        template <class Make>
+        void sum_pixels(SumIndex which, Slots, const Make& make) {
+            add(which, of.pixels_, make(At{of}));
+        }
+        template <class Make>
+        void sum_voxels(SumIndex which, Slots, const Make& make) {
+            add(which, of.voxels_, make(At{of}));
+        }
+        template <class Make>
+        void sum_voxels_of_grid(SumIndex which, Slots, const Make& make) {
+            add(which, Grid{of.settings_.variation}, make(At{of}));
+        }
+        template <class Make>
+        void step(Slots, const Make& make) {
+            take(of.voxels_, make(At{of}));
+        }
+        template <class Make>
+        void step_of_grid(Slots, const Make& make) {
+            take(Grid{of.settings_.variation}, make(At{of}));
+        }
+
+      private:
+        /// Once all of the objective is known, a step may be refused.
+        bool accepts() {
+            if (!result.refused && result.objective() > at_start.most) result.refused = true;
+            if (!result.refused) progress.at(0.5);
+            return !result.refused;
+        }
+        template <class Extent, class Functor>
+        void add(SumIndex which, const Extent& extent, const Functor& functor) {
+            if (!result.refused) result.sums[which] += pair_of(of.arrays_.sum(extent, functor));
+        }
+        template <class Extent, class Functor>
+        void take(const Extent& extent, const Functor& functor) {
+            if (result.refused) return;
+            if (of.change_ != nullptr)
+                add(of_step, extent, StepWithProducts<Functor>{functor, WholeChanges{of.change_}});
+            else
+                of.arrays_.for_each(extent, functor);
+            of.advance();
+        }
+    };
+
+    float* array(Slot slot) const {
+        switch (slot) {
+            case Slot::point:
+                return point_;
+            case Slot::correction:
+                return correction_;
+            case Slot::other_object:
+                return other_object_;
+            case Slot::weights:
+                return weights_;
+            case Slot::data:
+                return data_;
+            case Slot::held:
+                return held_;
+            case Slot::model:
+                return model_;
+            case Slot::other_image:
+                return other_image_;
+            case Slot::solution:
+                return estimate_;
+            case Slot::residual:
+                return residual_;
+            case Slot::direction:
+                return direction_;
+            case Slot::product:
+                return product_;
+            case Slot::divisors:
+                break;
+        }
+        throw InternalError("an array that whole arrays do without");
+    }
+
+    /// The estimate, or a point ahead of it, which takes the place of the previous estimate.
+    void load_point(const StepStart& start) {
+        point_ = problem_.traits.solves_system ? direction_ : estimate_;
+        if (previous_ == nullptr) return;
+        if (start.restart) {
+            arrays_.for_each(voxels_, Copy{estimate_, previous_});
+            if (change_ != nullptr) arrays_.for_each(voxels_, Fill{change_, 0});
+        }
+        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, start.ahead});
+        point_ = previous_;
+    }
+
+    /// The step has made the next estimate of the correction, and needs its point no more.
+    void advance() {
+        if (previous_ != nullptr) std::swap(previous_, correction_);
+        std::swap(previous_ != nullptr ? previous_ : correction_, estimate_);
+    }
+
+    Arrays& arrays_;
+    const Problem& problem_;
+    StepSettings settings_;
+    index_t voxels_ = element_count(problem_.object);
+    index_t pixels_ = element_count(problem_.image);
+    float* estimate_ = nullptr;
+    float* point_ = nullptr;
+    float* correction_ = nullptr;
+    float* weights_ = nullptr;
+    float* other_object_ = nullptr;
+    float* previous_ = nullptr;  ///< the previous estimate, then the point
+    float* change_ = nullptr;    ///< what the last step added to its point
+    float *residual_ = nullptr, *direction_ = nullptr, *product_ = nullptr;
+    float *data_ = nullptr, *model_ = nullptr, *held_ = nullptr, *other_image_ = nullptr;
+    bool is_complete_ = true;
+};
+
+}  // namespace convolume::deconvolve

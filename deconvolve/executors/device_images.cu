@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "convolume/error.hpp"
+#include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/executors/gpu_runner.cuh"
+#include "deconvolve/photons.hpp"
+#include "gpu/fft/pixel.hpp"
+#include "gpu/runtime/device.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// Pixels become float32; sums of the values and of how many are negative.
+struct LoadPixels {
+    const void* pixels;
+    PixelType type;
+    index_t first;
+    float* target;
+    bool clip;
+    double saturation;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        float value = gpu::load_pixel<float>(pixels, type, first + i, {}).re;
+        const bool negative = value < 0;
+        if (clip && negative) value = 0;
+        const bool full = static_cast<double>(value) >= saturation;
+        target[i] = full ? richardson_lucy::not_compared : value;
+        return {full ? 0.0 : static_cast<double>(value), negative ? 1.0 : 0.0};
+    }
+};
+
+// How many pixels are marked.
+struct NotCompared {
+    const float* pixels;
+    CONVOLUME_DEVICE double operator()(index_t i) const {
+        return richardson_lucy::is_compared(pixels[i]) ? 0 : 1;
+    }
+};
+
+// Part of rows of float32 becomes pixels; how many were clamped, below and above.
+struct StorePixels {
+    const float* rows;
+    index_t row_length, begin, count;  ///< of those, and of the pixels' rows
+    void* pixels;
+    PixelType type;
+    index_t first;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const index_t y = i / count;
+        const float value = rows[y * row_length + begin + (i - y * count)];
+        gpu::ClampTally tally{};
+        gpu::store_pixel<float>(pixels, type, first + i, {value, 0}, tally);
+        return {static_cast<double>(tally.low), static_cast<double>(tally.high)};
+    }
+};
+
+class DeviceImages final : public Images {
+  public:
+    DeviceImages(const DevicePixels& pixels, const Shape3& shape)
+        : pixels_(pixels), shape_(shape) {}
+
+    LoadedImage load(Executor& steps, bool clip, std::optional<double> saturation) const override {
+        const gpu::DeviceScope scope(pixels_.device);
+        gpu::check(cudaStreamSynchronize(pixels_.stream), "working on the GPU");
+        const DeviceLoops functors(pixels_.device, steps.threads());
+        const index_t plane = shape_.y * shape_.x;
+        const gpu::DeviceMemory values(pixels_.device, plane * index_t{sizeof(float)});
+        constexpr double unlimited = std::numeric_limits<double>::infinity();
+        SumPair sums;
+        double saturated = 0;
+        for (index_t z = 0; z < shape_.z; ++z) {
+            sums += functors.sum(
+                plane, LoadPixels{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
+                                  clip, saturation.value_or(unlimited)});
+            if (saturation) saturated += functors.sum(plane, NotCompared{values.as<float>()});
+            steps.write_image(values.as<float>(), z * plane, plane);
+        }
+        if (!std::isfinite(sums.first))
+            throw BadData("the image holds a value that is not finite: repair it first");
+        LoadedImage loaded;
+        loaded.saturated_pixels = static_cast<index_t>(saturated);
+        loaded.mean = mean_of(sums.first, element_count(shape_) - loaded.saturated_pixels);
+        loaded.negative_pixels = clip ? static_cast<index_t>(sums.second) : 0;
+        return loaded;
+    }
+
+    double background() const override { return estimate_background(on_host().view()); }
+    std::optional<PhotonScale> photon_scale(int threads) const override {
+        return estimate_photon_scale(on_host().view(), threads);
+    }
+
+    ExecutionReport store(const Executor& steps, const Problem& problem) const override {
+        const gpu::DeviceScope scope(pixels_.device);
+        const DeviceLoops functors(pixels_.device, steps.threads());
+        const Shape3& object = problem.object;
+        const Index3& at = problem.image_at;
+        const gpu::DeviceMemory rows(pixels_.device, shape_.y * object.x * index_t{sizeof(float)});
+        SumPair clamped;
+        for (index_t z = 0; z < shape_.z; ++z) {
+            steps.read_estimate(rows.as<float>(), ((z + at.z) * object.y + at.y) * object.x,
+                                shape_.y * object.x);
+            clamped +=
+                functors.sum(shape_.y * shape_.x,
+                             StorePixels{rows.as<float>(), object.x, at.x, shape_.x, pixels_.result,
+                                         pixels_.result_type, z * shape_.y * shape_.x});
+        }
+        ExecutionReport report;
+        report.clamped_low = static_cast<index_t>(clamped.first);
+        report.clamped_high = static_cast<index_t>(clamped.second);
+        return report;
+    }
+
+  private:
+    Volume on_host() const {
+        Volume image(shape_, pixels_.image_type);
+        gpu::check(cudaMemcpy(image.view().data, pixels_.image,
+                              static_cast<std::size_t>(image.bytes()), cudaMemcpyDeviceToHost),
+                   "copying the image to the host");
+        return image;
+    }
+
+    DevicePixels pixels_;
+    Shape3 shape_;
+};
+
+}  // namespace
+
+std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape) {
+    return std::make_unique<DeviceImages>(pixels, shape);
+}
+
+}  // namespace convolume::deconvolve

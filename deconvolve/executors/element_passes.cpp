@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/executors/element_passes.hpp"
+
+#include <utility>
+
+namespace convolume::deconvolve {
+
+namespace {
+
+template <int... Chunk>
+std::vector<gpu::ElementPass<RowElements>> all_element_passes(
+    std::integer_sequence<int, Chunk...>) {
+    std::vector<gpu::ElementPass<RowElements>> all;
+    for (const auto& chunk : {compiled_element_passes<Chunk>()...})
+        all.insert(all.end(), chunk.begin(), chunk.end());
+    return all;
+}
+
+}  // namespace
+
+index_t good_element_length(index_t least) {
+    // That of an iteration's passes along y and z, measured like those of element passes.
+    constexpr double column_cost = 180;
+    index_t best = 0;
+    double best_cost = 0;
+    for (const ElementLength& of : element_lengths) {
+        const index_t length = 2 * index_t{of.n};
+        const double cost = static_cast<double>(length) * (of.cost + column_cost);
+        if (length < least || (best != 0 && cost >= best_cost)) continue;
+        best = length;
+        best_cost = cost;
+    }
+    return best;
+}
+
+const gpu::ElementPasses<RowElements>& element_passes() {
+    static const gpu::ElementPasses<RowElements> passes(
+        all_element_passes(std::make_integer_sequence<int, CONVOLUME_ELEMENT_CHUNKS>{}));
+    return passes;
+}
+
+}  // namespace convolume::deconvolve

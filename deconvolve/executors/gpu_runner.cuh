@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/device_program.hpp"
+#include "deconvolve/loop.hpp"
+#include "deconvolve/placement.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/device_selection.hpp"
+#include "gpu/runtime/staging.hpp"
+
+// Which GPUs deconvolve, and how much of their memory they may take.
+namespace convolume::deconvolve {
+
+struct DeviceChoice final : GpuChoice {
+    explicit DeviceChoice(const EngineChoice& choice,
+                          std::shared_ptr<DeviceWorkspace> shared = nullptr)
+        : devices(gpu::choose_devices(choice.gpus)),
+          named(!choice.gpus.empty()),
+          threads(choice.threads > 0
+                      ? choice.threads
+                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+          max_bytes(choice.max_gpu_bytes),
+          workspace(std::move(shared)) {
+        gpu::install_page_locker();
+    }
+
+    bool has_several() const override { return devices.size() > 1; }
+    index_t wanted_slabs(const Problem& problem) const override {
+        // Smallest slab for which another GPU pays for its halo exchange.
+        constexpr index_t least_slab_voxels = index_t{1} << 26;
+        const index_t most = most_slabs(problem);
+        if (named) return most;
+        return std::clamp<index_t>(element_count(problem.object) / least_slab_voxels, 1, most);
+    }
+    index_t most_slabs(const Problem& problem) const {
+        return std::min(static_cast<index_t>(devices.size()), problem.object.z);
+    }
+
+    /// Bytes that may be taken of a GPU now, for each time it is named.
+    index_t limit_bytes(int device) const {
+        // Transforms and arrays must leave the driver some room.
+        constexpr double usable_share = 0.95;
+        const auto free_bytes = static_cast<index_t>(
+            usable_share * static_cast<double>(gpu::free_device_bytes(device)));
+        return std::min(free_bytes, max_bytes.value_or(free_bytes)) /
+               gpu::shares_of(devices, device);
+    }
+
+    /// Relative speeds of the first devices: passes and sums wait for memory.
+    std::vector<double> speeds(index_t count) const {
+        std::vector<double> found;
+        for (index_t i = 0; i < count; ++i)
+            found.push_back(
+                gpu::device_facts(devices[static_cast<std::size_t>(i)]).memory_bytes_per_s);
+        // If a driver does not tell, all count as equal.
+        if (std::any_of(found.begin(), found.end(), [](double speed) { return !(speed > 0); }))
+            std::fill(found.begin(), found.end(), 1.0);
+        return found;
+    }
+
+    std::vector<int> devices;
+    bool named;  ///< by the caller: all of them are to be used
+    int threads;
+    std::optional<index_t> max_bytes;
+    std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, of the one device; null: none
+};
+
+// Entries of DeviceDeconvolution.
+std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
+                                         const std::string& why_not_resident);
+std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape);
+
+/// The common part of runners on GPUs.
+
+class GpuRunner : public Runner {
+  public:
+    const DeconvolvePlan& plan() const override { return plan_; }
+
+    DeconvolveReport execute(const Problem& problem, const Images& images,
+                             const ExecutionContext& context, const DeconvolveRun& along) override {
+        const gpu::DeviceScope scope(device_);
+        if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
+        const PhaseTimer timer(context.timeline, Phase::convolve, device_);
+        return execute_there(problem, images, context, along);
+    }
+
+  protected:
+    /// `device` is the first where there are several. Engines, grid and bytes of the plan are left
+    /// to do where they are others.
+    GpuRunner(const Problem& problem, int device) : device_(device) {
+        plan_.on_device = true;
+        plan_.engines = message("gpu:", device_);
+        plan_.object = problem.object;
+        plan_.host_bytes =
+            checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
+    }
+
+    /// With the device current.
+    virtual DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                           const ExecutionContext& context,
+                                           const DeconvolveRun& along) = 0;
+
+    template <class Arrays>
+    void free_on_device(Arrays& arrays) const {
+        try {
+            const gpu::DeviceScope scope(device_);
+            arrays.reset();
+        } catch (const Error&) {  // a lost device: nothing is left to free
+        }
+    }
+
+    int device_;
+    DeconvolvePlan plan_;
+};
+
+}  // namespace convolume::deconvolve

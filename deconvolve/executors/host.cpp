@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "convolume/error.hpp"
+#include "core/host_memory.hpp"
+#include "core/threads.hpp"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/executors/host_passes.hpp"
+#include "deconvolve/loop.hpp"
+#include "deconvolve/placement.hpp"
+#include "engines/engines.hpp"
+#include "volumes/convolver_factory.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// The caller's image and result, of types not known yet, as floats.
+index_t caller_bytes(const Problem& problem) {
+    return checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
+}
+
+index_t limit_bytes(const Problem& problem) {
+    return problem.options.max_host_bytes.value_or(available_host_bytes() / 4 * 3);
+}
+
+index_t array_pair_bytes(const Problem& problem) {
+    return static_cast<index_t>(sizeof(float)) *
+           (element_count(problem.object) + element_count(problem.image));
+}
+
+Convolver make_convolver(const Problem& problem, const Volume& taps, Operation operation,
+                         index_t limit, const EngineList& engines) {
+    Options options = problem.blur(operation);
+    options.max_host_bytes = limit;
+    return ConvolverFactory::make(problem.object, taps.view(), options, engines);
+}
+
+// Over whole arrays, around convolvers.
+class HostArrayRunner final : public Runner {
+  public:
+    HostArrayRunner(const Problem& problem, const EngineList& engines, int threads)
+        : threads_(threads) {
+        const index_t limit = limit_bytes(problem);
+        const index_t arrays = array_bytes(problem);
+        const index_t own = checked_add(arrays, caller_bytes(problem));
+        if (own >= limit)
+            throw OutOfMemory(message("the deconvolution's arrays take ", format_bytes(arrays),
+                                      " and its images ", format_bytes(own - arrays),
+                                      ", but the limit is ", format_bytes(limit),
+                                      ": raise it (max_host_bytes), or choose acceleration "
+                                      "none"));
+        // A convolver counts its input and output, which are arrays of the loop.
+        const index_t each = checked_add((limit - own) / (problem.traits.has_unmatched ? 3 : 2),
+                                         array_pair_bytes(problem));
+        blur_.emplace(make_convolver(problem, problem.psf, Operation::convolve, each, engines));
+        back_.emplace(make_convolver(problem, problem.psf, Operation::adjoint, each, engines));
+        if (problem.traits.has_unmatched)
+            unmatched_.emplace(
+                make_convolver(problem, problem.unmatched, Operation::adjoint, each, engines));
+
+        plan_.object = problem.object;
+        plan_.grid = blur_->plan().chosen.grid;
+        plan_.array_bytes = arrays;
+        for (const std::string& engine : blur_->plan().engines)
+            plan_.engines += (plan_.engines.empty() ? "" : " ") + engine;
+        index_t convolutions = 0;
+        for (const std::optional<Convolver>* convolver : {&blur_, &back_, &unmatched_}) {
+            if (!*convolver) continue;
+            const PlanCandidate chosen = (*convolver)->plan().chosen;
+            if (chosen.on_gpu)
+                plan_.device_bytes = std::max(plan_.device_bytes, chosen.engine_bytes);
+            convolutions += std::max<index_t>(0, chosen.host_bytes - array_pair_bytes(problem));
+        }
+        plan_.host_bytes = own + convolutions;
+    }
+
+    const DeconvolvePlan& plan() const override { return plan_; }
+
+    DeconvolveReport execute(const Problem& problem, const Images& images,
+                             const ExecutionContext& context, const DeconvolveRun& along) override {
+        if (!arrays_)
+            arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
+        arrays_->use(context);
+        ArrayExecutor<HostArrays> executor(*arrays_, problem);
+        return run(executor, problem, images, context, along);
+    }
+
+  private:
+    int threads_;
+    std::optional<Convolver> blur_;
+    std::optional<Convolver> back_;
+    std::optional<Convolver> unmatched_;
+    DeconvolvePlan plan_;
+    std::optional<HostArrays> arrays_;
+};
+
+// By passes over spectra, by the CPU alone.
+class HostPassRunner final : public Runner {
+  public:
+    HostPassRunner(const Problem& problem, const HostPassLayout& layout, const std::string& engine)
+        : layout_(layout), psf_(copy_of(problem.psf)) {
+        plan_.object = problem.object;
+        for (int a = 0; a < 3; ++a) plan_.grid[a] = layout.axes[static_cast<std::size_t>(a)].grid;
+        plan_.engines = engine;
+        plan_.array_bytes = layout.array_bytes();
+        plan_.host_bytes = layout.bytes() + caller_bytes(problem);
+    }
+
+    const DeconvolvePlan& plan() const override { return plan_; }
+
+    DeconvolveReport execute(const Problem& problem, const Images& images,
+                             const ExecutionContext& context, const DeconvolveRun& along) override {
+        if (!executor_) {
+            const PhaseTimer timer(context.timeline, Phase::prepare, 0);
+            executor_.emplace(layout_, psf_);
+            psf_ = {};
+        }
+        const PhaseTimer timer(context.timeline, Phase::convolve, 0);
+        executor_->use(context);
+        return run(*executor_, problem, images, context, along);
+    }
+
+  private:
+    static Volume copy_of(const Volume& volume) {
+        Volume copy(volume.shape(), volume.type());
+        std::memcpy(copy.view().data, volume.view().data, static_cast<std::size_t>(volume.bytes()));
+        return copy;
+    }
+
+    HostPassLayout layout_;
+    Volume psf_;  ///< until steps are made of it
+    DeconvolvePlan plan_;
+    std::optional<HostPassExecutor> executor_;
+};
+
+// Whether a few taps, or three 1D convolutions, take less time than transforms.
+bool sums_are_faster(const Problem& problem, const EngineList& engines) {
+    constexpr index_t unlimited = std::numeric_limits<index_t>::max() / 4;
+    return make_convolver(problem, problem.psf, Operation::convolve, unlimited, engines)
+               .plan()
+               .chosen.algorithm != Algorithm::fft;
+}
+
+// Passes keep the kernel's spectrum where there is memory for it. Nothing where the method has no
+// passes, or they do not fit.
+std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineChoice& choice,
+                                          const EngineList& engines, int threads) {
+    const bool on_cpu = engines.size() == 1 && !engines.front()->info().is_gpu;
+    if (!on_cpu || !has_passes(problem)) return {};
+    const index_t limit = limit_bytes(problem) - caller_bytes(problem);
+    const index_t limit_of_engine =
+        choice.max_cpu_engine_bytes.value_or(std::numeric_limits<index_t>::max());
+    for (const bool keep_spectrum : {true, false}) {
+        const HostPassLayout layout(problem, threads, keep_spectrum);
+        if (layout.bytes() > limit || layout.bytes() - layout.array_bytes() > limit_of_engine)
+            continue;
+        if (sums_are_faster(problem, engines)) return {};
+        return layout;
+    }
+    return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice) {
+    const EngineList engines = make_engines(choice);
+    const auto layout = pass_layout(problem, choice, engines, thread_count(choice.threads));
+    if (!layout) return nullptr;
+    return std::make_unique<HostPassRunner>(problem, *layout, engines.front()->info().name);
+}
+
+std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineChoice& choice) {
+    return std::make_unique<HostArrayRunner>(problem, make_engines(choice),
+                                             thread_count(choice.threads));
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "convolume/convolver.hpp"
+#include "core/thread_team.hpp"
+#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/problem.hpp"
+
+// The loop's arrays in host memory.
+namespace convolume::deconvolve {
+
+// The unit of work of a thread: a run of elements, or a row of a grid with its neighbors, which
+// are at the same offsets from all voxels but the first and the last.
+
+constexpr index_t run_elements = 1 << 14;
+
+inline index_t run_count(index_t count) {
+    return ceil_div(count, run_elements);
+}
+inline index_t run_count(const Grid& grid) {
+    return grid.rows();
+}
+
+template <class Visit>
+void visit_run(index_t count, index_t k, const Visit& visit) {
+    visit(k * run_elements, std::min(count, (k + 1) * run_elements));
+}
+template <class Visit>
+void visit_run(const Grid& grid, index_t row, const Visit& visit) {
+    const index_t first = row * grid.extent[2];
+    const index_t last = first + grid.extent[2] - 1;
+    visit(first, first + 1, grid.around(row, 0));
+    if (last - first > 1) visit(first + 1, last, grid.around(row, 1));
+    if (last > first) visit(last, last + 1, grid.around(row, last - first));
+}
+
+class HostArrays {
+  public:
+    static constexpr HostMemory staging = HostMemory::ordinary;
+
+    /// The convolvers are kept by reference; `unmatched` may be null.
+    HostArrays(const Problem& problem, const Convolver& blur, const Convolver& back, int threads,
+               const Convolver* unmatched = nullptr)
+        : blur_(blur), back_(back), unmatched_(unmatched), threads_(threads) {
+        const ArrayCounts counts = array_counts(problem);
+        for (int i = 0; i < counts.object; ++i)
+            objects_.emplace_back(problem.object, PixelType::float32);
+        for (int i = 0; i < counts.image; ++i)
+            images_.emplace_back(problem.image, PixelType::float32);
+    }
+
+    /// Sets where convolutions report to from now on.
+    void use(const ExecutionContext& context) {
+        context_.timeline = context.timeline;
+        context_.stop = context.stop;
+    }
+
+    int threads() const { return threads_; }
+    float* object(int i) { return objects_[static_cast<std::size_t>(i)].elements<float>(); }
+    float* image(int i) { return images_[static_cast<std::size_t>(i)].elements<float>(); }
+
+    void blur(const float* object, float* image) {
+        blur_.execute(view_of(object, blur_.input_shape()), view_of(image, blur_.output_shape()),
+                      context_);
+    }
+    void blur_back(const float* image, float* object) { project(back_, image, object); }
+    void back_project_unmatched(const float* image, float* object) {
+        project(*unmatched_, image, object);
+    }
+
+    // Every thread has a functor of its own, which the arrays cannot be aliases of. Order within a
+    // run is free.
+    template <class Extent, class Functor>
+    void for_each(const Extent& extent, const Functor& functor) const {
+        const index_t runs = run_count(extent);
+        parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {
+            const Functor own = functor;
+            for (index_t k = first; k < last; ++k)
+                visit_run(extent, k, [own](index_t begin, index_t end, const auto... near) {
+#pragma omp simd
+                    for (index_t i = begin; i < end; ++i) own(i, near...);
+                });
+        });
+    }
+
+    // Runs are added up one after another, whoever took them.
+    template <class Extent, class Functor>
+    auto sum(const Extent& extent, const Functor& functor) const {
+        using Sum = decltype(result_of(functor, extent));
+        std::vector<Sum> sums(static_cast<std::size_t>(run_count(extent)));
+        const auto runs = static_cast<index_t>(sums.size());
+        parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {
+            const Functor own = functor;
+            for (index_t k = first; k < last; ++k) {
+                Sum* const target = &sums[static_cast<std::size_t>(k)];
+                visit_run(extent, k, [own, target](index_t begin, index_t end, const auto... near) {
+                    *target += sum_of_run(begin, end, own, near...);
+                });
+            }
+        });
+        Sum total{};
+        for (const Sum& of_run : sums) total += of_run;
+        return total;
+    }
+
+    void write(const float* values, float* array, index_t first, index_t count) const {
+        std::copy_n(values, count, array + first);
+    }
+    void read(float* values, const float* array, index_t first, index_t count) const {
+        std::copy_n(array + first, count, values);
+    }
+
+  private:
+    void project(const Convolver& back, const float* image, float* object) {
+        back.execute(view_of(image, back.input_shape()), view_of(object, back.output_shape()),
+                     context_);
+    }
+
+    // Compilers make vectors of sums of numbers, not of structures.
+    template <class Functor, class... Near>
+    static auto sum_of_run(index_t begin, index_t end, const Functor& functor,
+                           const Near&... near) {
+        if constexpr (std::is_same_v<std::invoke_result_t<Functor, index_t, Near...>, SumPair>) {
+            double first = 0;
+            double second = 0;
+#pragma omp simd reduction(+ : first, second)
+            for (index_t i = begin; i < end; ++i) {
+                const SumPair of_element = functor(i, near...);
+                first += of_element.first;
+                second += of_element.second;
+            }
+            return SumPair{first, second};
+        } else {
+            double sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (index_t i = begin; i < end; ++i) sum += functor(i, near...);
+            return sum;
+        }
+    }
+
+    const Convolver& blur_;
+    const Convolver& back_;
+    const Convolver* unmatched_;
+    int threads_;
+    ExecutionContext context_;
+    std::vector<Volume> objects_;
+    std::vector<Volume> images_;
+};
+
+}  // namespace convolume::deconvolve

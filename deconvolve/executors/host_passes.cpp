@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "deconvolve/executors/host_passes.hpp"
+
+#include <algorithm>
+
+#include "core/thread_team.hpp"
+#include "deconvolve/executors/row_loops.hpp"
+#include "deconvolve/photons.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+PairAxes axes_of(const Problem& problem, Index3& first_tap) {
+    const Shape3 taps = problem.psf.shape();
+    Index3 shift = problem.options.center.index;
+    if (!problem.options.boundary)
+        for (int a = 0; a < 3; ++a) shift[a] = taps[a] - 1;
+    const PairAxes axes = cpu::pair_axes(problem.object, problem.image, taps, shift);
+    for (int a = 0; a < 3; ++a) first_tap[a] = shift[a] - axes[static_cast<std::size_t>(a)].shift;
+    return axes;
+}
+
+// The taps of the PSF that are used, with a sum of 1.
+Volume used_taps(const HostPassLayout& layout, const Volume& psf) {
+    const double sum = sum_of_taps(psf);
+    const auto& [z, y, x] = layout.axes;
+    Volume taps({z.taps, y.taps, x.taps}, PixelType::float64);
+    double* target = taps.elements<double>();
+    for (index_t k = 0; k < z.taps; ++k)
+        for (index_t j = 0; j < y.taps; ++j) {
+            const auto* const row = static_cast<const double*>(
+                psf.view().at(layout.first_tap.z + k, layout.first_tap.y + j, layout.first_tap.x));
+            // As float32, in which all else is computed.
+            for (index_t i = 0; i < x.taps; ++i)
+                *target++ = static_cast<double>(static_cast<float>(row[i] / sum));
+        }
+    return taps;
+}
+
+Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = true) {
+    if (!wanted) return {};
+    Buffer array(samples * static_cast<index_t>(sizeof(float)), "the arrays of a deconvolution");
+    array.touch(layout.threads);
+    return array;
+}
+
+}  // namespace
+
+HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool keep)
+    : axes(axes_of(problem, first_tap)),
+      object(problem.object),
+      image(problem.image),
+      threads(thread_count),
+      keep_spectrum(keep) {
+    has_before = problem.traits.keeps_previous;
+    has_change = problem.traits.keeps_change;
+    has_held = problem.options.hold_out;
+    const Shape3 used{axes[0].taps, axes[1].taps, axes[2].taps};
+    tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
+                static_cast<index_t>(sizeof(double));
+    compares_all = problem.compares_all();
+    alike = alike_planes(problem, axes[0], axes[0].whole_object());
+}
+
+index_t HostPassLayout::array_bytes() const {
+    const auto bytes = [](index_t arrays, index_t samples) {
+        return checked_multiply(arrays, Buffer::rounded_bytes(checked_multiply(
+                                            samples, static_cast<index_t>(sizeof(float)))));
+    };
+    return checked_add(checked_add(bytes(1 + has_before + has_change, element_count(object)),
+                                   bytes(1 + has_held, element_count(image))),
+                       bytes(1, weight_samples()));
+}
+
+index_t HostPassLayout::bytes() const {
+    const cpu::PlanePasses::Bytes passes(axes, threads, keep_spectrum);
+    const index_t sums =
+        std::max(object.z * object.y, image.z * image.y) * static_cast<index_t>(sizeof(SumPair));
+    return std::max(checked_add(passes.at_first, tap_bytes),
+                    checked_add(passes.later, checked_add(array_bytes(), sums)));
+}
+
+HostPassExecutor::HostPassExecutor(const HostPassLayout& layout, const Volume& psf)
+    : layout_(layout),
+      passes_(layout.axes, used_taps(layout, psf).view(), layout.threads, layout.keep_spectrum),
+      newest_(array_of(element_count(layout.object), layout)),
+      before_(array_of(element_count(layout.object), layout, layout.has_before)),
+      change_(array_of(element_count(layout.object), layout, layout.has_change)),
+      data_(array_of(element_count(layout.image), layout)),
+      held_(array_of(element_count(layout.image), layout, layout.has_held)),
+      weights_(array_of(layout.weight_samples(), layout)),
+      sums_(static_cast<std::size_t>(
+          std::max(layout.object.z * layout.object.y, layout.image.z * layout.image.y))) {}
+
+void HostPassExecutor::write_image(const float* values, index_t first, index_t count) {
+    std::copy_n(values, count, data_.as<float>() + first);
+}
+void HostPassExecutor::write_estimate(const float* values, index_t first, index_t count) {
+    std::copy_n(values, count, newest_.as<float>() + first);
+}
+void HostPassExecutor::read_estimate(float* values, index_t first, index_t count) const {
+    std::copy_n(newest_.as<float>() + first, count, values);
+}
+
+template <class Functor>
+void HostPassExecutor::for_each(index_t count, const Functor& functor) const {
+    parallel_ranges(count, layout_.threads, [&](index_t first, index_t last, int) {
+        const Functor own = functor;
+        for (index_t i = first; i < last; ++i) own(i);
+    });
+}
+
+void HostPassExecutor::hold_out(const PhotonScale& photons, int halvings) {
+    for_each(
+        element_count(layout_.image),
+        SetApart{data_.as<float>(), held_.as<float>(), halvings, static_cast<float>(photons.gain),
+                 static_cast<float>(photons.offset), 1, Thinning::hold_out});
+}
+
+void HostPassExecutor::put_back() {
+    for_each(element_count(layout_.image), AddScaled{data_.as<float>(), held_.as<float>(), 1});
+}
+
+// Projects an image of ones back, 0 where pixels are not compared. Planes that are alike are kept
+// once.
+void HostPassExecutor::find_weights() {
+    const Shape3 object = layout_.object;
+    const Shape3 image = layout_.image;
+    const float* const data = data_.as<float>();
+    passes_.forward(
+        Side::image,
+        [=](const Rows& rows) {
+            for (index_t i = 0; i < rows.count; ++i) {
+                const Compared compared{data + (rows.z * image.y + rows.first + i) * image.x,
+                                        rows.row(i)};
+                for (index_t x = 0; x < image.x; ++x) compared(x);
+            }
+        },
+        context_);
+    passes_.along_z(true, context_);
+    const auto alike = layout_.alike;
+    float* const weights = weights_.as<float>();
+    const auto store = [=](const Rows& rows) {
+        float* const target = weights + (alike.stored(rows.z) * object.y + rows.first) * object.x;
+        for (index_t i = 0; i < rows.count; ++i)
+            std::copy_n(rows.row(i), object.x, target + i * object.x);
+    };
+    passes_.inverse(Side::object, {0, alike.first + 1}, store, context_);
+    passes_.inverse(Side::object, {alike.last + 1, object.z}, store, context_);
+}
+
+void HostPassExecutor::begin(const LoadedImage& image, float held_share) {
+    model_ = model_of(image);
+    held_share_ = held_share;
+    has_point_ = false;
+    if (!has_weights_) find_weights();
+    has_weights_ = layout_.compares_all;
+    float* const newest = newest_.as<float>();
+    const Weights weights{weights_.as<float>(), layout_.object.y * layout_.object.x, layout_.alike};
+    if (write_start(image))
+        for_each(element_count(layout_.object), begin_functor(image, newest, weights));
+    else
+        for_each(element_count(layout_.object), Fill{newest, mean_at_start(image)});
+}
+
+SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
+    SumPair total;
+    for (index_t i = 0; i < rows; ++i) total += sums_[static_cast<std::size_t>(i)];
+    return total;
+}
+
+// Spectra of the points of all rows.
+void HostPassExecutor::load_point(const StepStart& start) {
+    const Shape3 object = layout_.object;
+    const float* const newest = newest_.as<float>();
+    const float* const before = before_.as<float>();
+    passes_.forward(
+        Side::object,
+        [&](const Rows& rows) {
+            const index_t at = (rows.z * object.y + rows.first) * object.x;
+            for (index_t i = 0; i < rows.count; ++i) {
+                const index_t row = at + i * object.x;
+                fill_point({newest + row, before != nullptr ? before + row : nullptr, start.restart,
+                            start.ahead},
+                           rows.row(i), object.x);
+            }
+        },
+        context_);
+}
+
+// The points, blurred; the ratio of the image and them.
+SumPair HostPassExecutor::compare(const StepStart& start) {
+    const Shape3 image = layout_.image;
+    if (!has_point_) load_point(start);
+    has_point_ = false;
+    passes_.along_z(false, context_);
+    const float* const data = data_.as<float>();
+    const float* const held = held_share_ > 0 ? held_.as<float>() : nullptr;
+    passes_.change(
+        Side::image,
+        [&](const Rows& rows) {
+            for (index_t i = 0; i < rows.count; ++i) {
+                const index_t row = rows.z * image.y + rows.first + i;
+                const index_t at = row * image.x;
+                sums_[static_cast<std::size_t>(row)] =
+                    fill_ratio({data + at, held != nullptr ? held + at : nullptr, held_share_,
+                                model_, !start.without_misfit},
+                               rows.row(i), image.x);
+            }
+        },
+        context_);
+    return sum_of_rows(image.z * image.y);
+}
+
+// The ratio projected back; the step replaces the estimate before, where there is one.
+SumPair HostPassExecutor::step(const StepStart& start) {
+    const Shape3 object = layout_.object;
+    const float* const newest = newest_.as<float>();
+    float* const before = before_.as<float>();
+    float* const change = change_.as<float>();
+    float* const next = before != nullptr ? before : newest_.as<float>();
+    const float* const weights = weights_.as<float>();
+    passes_.along_z(true, context_);
+    const auto step_rows = [&](const Rows& rows) {
+        const index_t weight_row = layout_.alike.stored(rows.z) * object.y + rows.first;
+        for (index_t i = 0; i < rows.count; ++i) {
+            const index_t row = rows.z * object.y + rows.first + i;
+            const index_t at = row * object.x;
+            sums_[static_cast<std::size_t>(row)] =
+                fill_step({{newest + at, before != nullptr ? before + at : nullptr, start.restart,
+                            start.ahead},
+                           rows.row(i),
+                           weights + (weight_row + i) * object.x,
+                           least_weight,
+                           change != nullptr ? change + at : nullptr},
+                          next + at, object.x);
+        }
+    };
+    if (layout_.has_before) {
+        passes_.inverse(Side::object, {0, object.z}, step_rows, context_);
+    } else {
+        // The next point is the estimate: it becomes spectra while it is in the cache.
+        passes_.change(
+            Side::object,
+            [&](const Rows& rows) {
+                step_rows(rows);
+                for (index_t i = 0; i < rows.count; ++i)
+                    std::copy_n(next + ((rows.z * object.y + rows.first + i) * object.x), object.x,
+                                rows.row(i));
+            },
+            context_);
+        has_point_ = true;
+    }
+    if (layout_.has_before) std::swap(newest_, before_);
+    return sum_of_rows(object.z * object.y);
+}
+
+StepResult HostPassExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
+    const SumPair compared = compare(start);
+    StepResult result;
+    result.sums[of_pixels] = compared;
+    result.refused = result.objective() > start.most;
+    if (result.refused) return result;
+    progress.at(0.5);
+    result.sums[of_step] = step(start);
+    return result;
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cpu/volumes/plane_passes.hpp"
+#include "deconvolve/executors/executor.hpp"
+
+// Iterations as passes in host memory: image, estimates and their weights exist, but neither the
+// model nor the correction, which are spectra from beginning to end (cpu/volumes/plane_passes.hpp).
+namespace convolume::deconvolve {
+
+/// Sizes of the arrays and spectra of passes in host memory.
+struct HostPassLayout {
+    HostPassLayout(const Problem& problem, int threads, bool keep_spectrum);
+
+    index_t weight_samples() const {
+        return (object.z - (alike.last - alike.first)) * object.y * object.x;
+    }
+    index_t array_bytes() const;
+    /// Everything, at most.
+    index_t bytes() const;
+
+    Index3 first_tap;  ///< the PSF's first one that is used
+    PairAxes axes;
+    Shape3 object, image;
+    int threads;
+    bool keep_spectrum;
+    index_t tap_bytes = 0;  ///< the PSF and what is used of it, until passes are made of it
+    bool has_before, has_change, has_held;
+    bool compares_all;  ///< pixels
+    AlikePlanes alike;  ///< of the weights
+};
+
+class HostPassExecutor final : public Executor {
+  public:
+    /// `psf` as Problem has it.
+    HostPassExecutor(const HostPassLayout& layout, const Volume& psf);
+
+    /// Sets what may stop iterations from now on.
+    void use(const ExecutionContext& context) { context_.stop = context.stop; }
+
+    HostMemory staging() const override { return HostMemory::ordinary; }
+    int threads() const override { return layout_.threads; }
+    void write_image(const float* values, index_t first, index_t count) override;
+    void write_estimate(const float* values, index_t first, index_t count) override;
+    void read_estimate(float* values, index_t first, index_t count) const override;
+    void hold_out(const PhotonScale& photons, int halvings) override;
+    void put_back() override;
+    void begin(const LoadedImage& image, float held_share) override;
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
+
+  private:
+    using Side = cpu::PlanePasses::Side;
+    using Rows = cpu::PlanePasses::Rows;
+
+    template <class Functor>
+    void for_each(index_t count, const Functor& functor) const;
+    void find_weights();
+    void load_point(const StepStart& start);
+    SumPair compare(const StepStart& start);
+    SumPair step(const StepStart& start);
+    /// Sums of rows are added up one after another, whoever took them.
+    SumPair sum_of_rows(index_t rows) const;
+
+    HostPassLayout layout_;
+    cpu::PlanePasses passes_;
+    Buffer newest_, before_, change_, data_, held_, weights_;
+    std::vector<SumPair> sums_;  ///< of each row
+    ExecutionContext context_;
+    richardson_lucy::Model model_{0, 0};
+    float held_share_ = 0;
+    bool has_weights_ = false;
+    bool has_point_ = false;  ///< the spectra are those of the next point
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
+#include "deconvolve/executors/pass_problem.hpp"
+
+namespace convolume::deconvolve {
+
+// Samples are moved two at a time where the image begins at an even sample of the grid: taps along
+// x may get a 0 before them.
+std::optional<gpu::PairAxes> pass_axes(const Problem& problem, index_t least_taps_z) {
+    if (!has_passes(problem)) return {};
+    Shape3 taps = problem.psf.shape();
+    Index3 shift = problem.options.center.index;
+    if (!problem.options.boundary)
+        for (int a = 0; a < 3; ++a) shift[a] = taps[a] - 1;
+    if (shift.x % 2 != 0 && taps.x < problem.object.x) {
+        ++taps.x;
+        ++shift.x;
+    }
+    taps.z = std::max(taps.z, std::min(least_taps_z, problem.object.z));
+    return pair_axes(problem.object, problem.image, taps, shift);
+}
+
+std::optional<gpu::PairAxes> whole_plane_axes(const Problem& problem, int device,
+                                              index_t least_taps_z) {
+    auto axes = pass_axes(problem, least_taps_z);
+    if (!axes) return {};
+    auto& [z, y, x] = *axes;
+    y.grid = pair_grid_y(device, y.least_grid());
+    x.grid = pair_grid_x(device, x.least_grid());
+    if (y.grid == 0 || x.grid == 0) return {};
+    return axes;
+}
+
+namespace {
+
+// In the last of `width` taps along x.
+Volume normalized_taps(const Volume& psf, index_t width) {
+    const auto* samples = static_cast<const double*>(psf.view().data);
+    const double sum = sum_of_taps(psf);
+    const Shape3 shape = psf.shape();
+    Volume taps({shape.z, shape.y, width}, PixelType::float32);
+    float* row = taps.elements<float>();
+    for (index_t i = 0; i < shape.z * shape.y; ++i, row += width, samples += shape.x)
+        std::transform(samples, samples + shape.x, row + (width - shape.x),
+                       [&](double sample) { return static_cast<float>(sample / sum); });
+    return taps;
+}
+
+}  // namespace
+
+PassKernels::PassKernels(const Problem& problem, const gpu::PairAxes& axes) {
+    kernels_.push_back(normalized_taps(problem.psf, axes[2].taps));
+    if (problem.traits.has_unmatched)
+        kernels_.push_back(normalized_taps(problem.unmatched, axes[2].taps));
+}
+
+std::vector<ConstImageView> PassKernels::views() const {
+    std::vector<ConstImageView> all;
+    for (const Volume& kernel : kernels_) all.push_back(kernel.view());
+    return all;
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "core/pair_axis.hpp"
+#include "gpu/volumes/pair_axis.hpp"
+
+// Slabs of planes for several GPUs. Each has planes of the object and of the image of its own; for
+// a convolution it needs spectra of its neighbors' object planes, for the adjoint of their image
+// planes. In its memory, the first plane of what it needs is in slot 0.
+namespace convolume::deconvolve {
+
+struct PlanePart {
+    gpu::Range object, image;  ///< its own
+    gpu::Range seen, light;    ///< object planes that make its image planes; image planes that its
+                               ///< object planes light; with its own
+
+    index_t slots() const { return std::max(seen.count(), light.count()); }
+};
+
+/// One part for each of `speeds`, with planes in proportion; none is empty. At most axis.object.
+inline std::vector<PlanePart> divide_planes(const gpu::PairAxis& axis,
+                                            const std::vector<double>& speeds) {
+    const auto parts = static_cast<index_t>(speeds.size());
+    const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+    // The middle of a plane's light is that far behind it.
+    const index_t middle = (axis.taps - 1) / 2 - axis.shift;
+    std::vector<index_t> object_begin{0};
+    double before = 0;
+    for (index_t g = 1; g <= parts; ++g) {
+        before += speeds[static_cast<std::size_t>(g - 1)];
+        const auto wanted = static_cast<index_t>(
+            std::floor(static_cast<double>(axis.object) * before / total + 1e-6));
+        object_begin.push_back(
+            std::clamp<index_t>(wanted, object_begin.back() + 1, axis.object - (parts - g)));
+    }
+    const auto image_begin = [&](index_t g) {
+        if (g == 0) return index_t{0};
+        if (g == parts) return axis.image;
+        return std::clamp<index_t>(object_begin[static_cast<std::size_t>(g)] + middle, 0,
+                                   axis.image);
+    };
+    const auto hull = [](const gpu::Range& a, const gpu::Range& own) {
+        if (a.count() == 0) return own;
+        if (own.count() == 0) return a;
+        return gpu::Range{std::min(a.begin, own.begin), std::max(a.end, own.end)};
+    };
+    std::vector<PlanePart> all;
+    for (index_t g = 0; g < parts; ++g) {
+        PlanePart part;
+        part.object = {object_begin[static_cast<std::size_t>(g)],
+                       object_begin[static_cast<std::size_t>(g + 1)]};
+        part.image = {image_begin(g), image_begin(g + 1)};
+        part.seen =
+            hull(part.image.count() > 0 ? axis.seen_by(part.image) : gpu::Range{}, part.object);
+        part.light = hull(axis.lit_by(part.object), part.image);
+        all.push_back(part);
+    }
+    return all;
+}
+
+/// The length of transforms that all parts can use.
+inline index_t least_grid(const gpu::PairAxis& axis, const std::vector<PlanePart>& parts) {
+    index_t least = 1;
+    for (const PlanePart& part : parts)
+        least = std::max(least, axis.least_grid(part.image, part.object));
+    return least;
+}
+
+// Some samples of each of several planes, for functors over all of them.
+
+/// Samples of planes that lie one after another, and some of each that matter.
+struct PlaneWindow {
+    index_t rows = 1, row = 1;  ///< of a plane; samples of a row
+    IndexRange y, x;            ///< that matter
+    bool is_whole = true;       ///< all matter
+
+    CONVOLUME_DEVICE bool holds(index_t i) const {
+        if (is_whole) return true;
+        const index_t at_y = i / row % rows, at_x = i % row;
+        return at_y >= y.begin && at_y < y.end && at_x >= x.begin && at_x < x.end;
+    }
+};
+
+/// The sums of a functor over a window, though it does its work everywhere.
+template <class Functor>
+struct SumWithin {
+    Functor functor;
+    PlaneWindow window;
+    template <class... Near>
+    CONVOLUME_DEVICE auto operator()(index_t i, const Near&... near) const {
+        const auto sum = functor(i, near...);
+        return window.holds(i) ? sum : decltype(functor(i, near...)){};
+    }
+};
+template <class Functor>
+SumWithin(Functor, PlaneWindow) -> SumWithin<Functor>;
+
+// One walk along z is a whole iteration: few planes of spectra at a time are on the GPU. A step
+// loads points of object planes, compares the image planes that are now complete, and updates the
+// object planes whose light is now complete, 2 (taps - 1) planes behind. Spectra lie in a ring of
+// slots. What a convolution makes takes the place of what nothing needs any more: an image plane
+// that of the first object plane it sees, an updated plane that of the first image plane it lights.
+//
+// Walks can form a chain: one loads the planes that the one before has updated, each with a ring of
+// its own.
+
+/// Ranges of planes; any may be empty.
+struct WalkStep {
+    gpu::Range load;    ///< object planes
+    gpu::Range image;   ///< image planes that are compared
+    gpu::Range seen;    ///< object planes these see
+    gpu::Range update;  ///< object planes
+    gpu::Range light;   ///< image planes these light
+};
+
+class PlaneWalk {
+  public:
+    /// Updates the object planes `own`, `depth` planes a step. The axis has a grid of depth + taps
+    /// - 1 samples or more.
+    PlaneWalk(const gpu::PairAxis& axis, const gpu::Range& own, index_t depth)
+        : PlaneWalk(axis, own, depth, loaded_for(axis, own).begin) {}
+
+    /// So many, of which each updates what the next one loads in the same step, and the last one
+    /// updates `own`.
+    static std::vector<PlaneWalk> chain(const gpu::PairAxis& axis, const gpu::Range& own,
+                                        index_t depth, index_t count) {
+        std::vector<gpu::Range> updated{own};
+        while (static_cast<index_t>(updated.size()) < count)
+            updated.push_back(loaded_for(axis, updated.back()));
+        std::vector<PlaneWalk> walks;
+        index_t begin = loaded_for(axis, updated.back()).begin;
+        for (auto of = updated.rbegin(); of != updated.rend(); ++of, begin -= axis.taps - 1)
+            walks.push_back(PlaneWalk(axis, *of, depth, begin));
+        return walks;
+    }
+
+    /// Samples of a transform for steps of `depth` planes.
+    static index_t least_grid(const gpu::PairAxis& axis, index_t depth) {
+        return depth + axis.taps - 1;
+    }
+    index_t ring() const { return ring(axis_, depth_); }
+    static index_t ring(const gpu::PairAxis& axis, index_t depth) {
+        return depth + 2 * (axis.taps - 1);
+    }
+    /// Planes from the first that waits for its update to the last that is loaded.
+    index_t waiting() const { return depth_ + reach_; }
+
+    index_t depth() const { return depth_; }
+    const gpu::Range& own() const { return own_; }
+    /// Object planes that are loaded, own or not.
+    gpu::Range loaded() const { return loaded_for(axis_, own_); }
+    index_t steps() const { return ceil_div(own_.end + reach_ - begin_, depth_); }
+
+    WalkStep step(index_t k) const {
+        const gpu::Range front{begin_ + k * depth_, begin_ + (k + 1) * depth_};
+        WalkStep step;
+        step.load = front.within(loaded());
+        step.image = gpu::Range{front.begin - axis_.shift, front.end - axis_.shift}.within(
+            axis_.lit_by(own_));
+        step.seen = step.image.count() > 0 ? axis_.seen_by(step.image) : gpu::Range{};
+        step.update = gpu::Range{front.begin - reach_, front.end - reach_}.within(own_);
+        step.light = step.update.count() > 0 ? axis_.lit_by(step.update) : gpu::Range{};
+        return step;
+    }
+
+    // Slots of planes.
+    index_t of_object(index_t plane) const { return in_ring(plane); }
+    index_t of_image(index_t plane) const { return in_ring(plane + axis_.shift - reach_); }
+    index_t of_update(index_t plane) const { return in_ring(plane - reach_); }
+
+  private:
+    /// The first step loads from plane `begin` on; there may be none before some later plane.
+    PlaneWalk(const gpu::PairAxis& axis, const gpu::Range& own, index_t depth, index_t begin)
+        : axis_(axis), own_(own), depth_(depth), reach_(axis.taps - 1), begin_(begin) {}
+
+    static gpu::Range loaded_for(const gpu::PairAxis& axis, const gpu::Range& own) {
+        return gpu::Range{own.begin - (axis.taps - 1), own.end + axis.taps - 1}.within(
+            axis.whole_object());
+    }
+
+    index_t in_ring(index_t slot) const { return (slot % ring() + ring()) % ring(); }
+
+    gpu::PairAxis axis_;
+    gpu::Range own_;
+    index_t depth_;
+    index_t reach_;
+    index_t begin_;
+};
+
+// Tiles of planes, for walks whose planes are too large for a GPU or have no passes: each is walked
+// through with as much around it as its update depends on.
+
+/// Samples of a plane of the object, and of the image.
+struct PlaneSamples {
+    index_t object = 0, image = 0;
+};
+
+/// One axis of a tile.
+struct TileAxis {
+    gpu::Range own;      ///< object samples that it updates
+    gpu::Range object;   ///< those that it loads
+    gpu::Range image;    ///< image samples that it compares
+    gpu::Range counted;  ///< those of them whose misfit it counts
+    gpu::Range updated;  ///< object samples whose update is right: own ones, and what a chain needs
+
+    /// The axis of the tile alone, on the same grid.
+    gpu::PairAxis within(const gpu::PairAxis& whole) const {
+        gpu::PairAxis axis = whole;
+        axis.object = object.count();
+        axis.image = image.count();
+        axis.shift += image.begin - object.begin;
+        return axis;
+    }
+};
+
+/// As many as `count`, which is at most axis.object; of one, everything. In a chain of updates
+/// each depends on what the one before makes.
+inline std::vector<TileAxis> divide_axis(const gpu::PairAxis& axis, index_t count,
+                                         index_t chained) {
+    const auto hull = [](const gpu::Range& a, const gpu::Range& b) {
+        return gpu::Range{std::min(a.begin, b.begin), std::max(a.end, b.end)};
+    };
+    std::vector<TileAxis> tiles;
+    for (const PlanePart& part :
+         divide_planes(axis, std::vector<double>(static_cast<std::size_t>(count), 1.0))) {
+        TileAxis tile;
+        tile.own = tile.updated = part.object;
+        tile.counted = part.image;
+        for (index_t i = 1; i < chained; ++i)
+            tile.updated =
+                gpu::Range{tile.updated.begin - (axis.taps - 1), tile.updated.end + axis.taps - 1}
+                    .within(axis.whole_object());
+        tile.image = axis.lit_by(tile.updated);
+        if (tile.counted.count() > 0) tile.image = hull(tile.image, tile.counted);
+        tile.object = hull(axis.seen_by(tile.image), tile.updated);
+        tiles.push_back(tile);
+    }
+    return tiles;
+}
+
+/// Samples of a transform for each of them.
+inline index_t least_grid(const gpu::PairAxis& axis, const std::vector<TileAxis>& tiles) {
+    index_t least = 1;
+    for (const TileAxis& tile : tiles)
+        least = std::max({least, axis.least_grid(tile.image, tile.updated), tile.object.count()});
+    return least;
+}
+
+/// A part of a plane of the object, and of the image.
+struct PlaneTile {
+    TileAxis y, x;
+    bool is_whole = true;
+
+    PlaneSamples samples() const {
+        return {checked_multiply(y.object.count(), x.object.count()),
+                checked_multiply(y.image.count(), x.image.count())};
+    }
+    /// Windows of its own samples in the planes that it loads.
+    PlaneWindow own_window() const {
+        return {y.object.count(), x.object.count(), from(y.own, y.object), from(x.own, x.object),
+                is_whole};
+    }
+    PlaneWindow counted_window() const {
+        return {y.image.count(), x.image.count(), from(y.counted, y.image),
+                from(x.counted, x.image), is_whole};
+    }
+
+  private:
+    static gpu::Range from(const gpu::Range& range, const gpu::Range& whole) {
+        return {range.begin - whole.begin, range.end - whole.begin};
+    }
+};
+
+/// Samples of the largest tile.
+inline PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
+    PlaneSamples most;
+    for (const PlaneTile& tile : tiles) {
+        most.object = std::max(most.object, tile.samples().object);
+        most.image = std::max(most.image, tile.samples().image);
+    }
+    return most;
+}
+
+/// All tiles of the planes, along y and x.
+inline std::vector<PlaneTile> tiles_of(const std::vector<TileAxis>& y,
+                                       const std::vector<TileAxis>& x) {
+    std::vector<PlaneTile> tiles;
+    for (const TileAxis& along_y : y)
+        for (const TileAxis& along_x : x)
+            tiles.push_back({along_y, along_x, y.size() == 1 && x.size() == 1});
+    return tiles;
+}
+/// The one tile of whole planes.
+inline PlaneTile whole_planes(const gpu::PairAxis& y, const gpu::PairAxis& x) {
+    return tiles_of(divide_axis(y, 1, 1), divide_axis(x, 1, 1)).front();
+}
+
+// How long an iteration of a walk takes: the bus, or the GPU's memory, whichever is slower. Only
+// ways to walk are compared, so that little has to be exact.
+
+struct WalkRates {
+    double to_device = 1, to_host = 1, memory = 1;  ///< bytes a second
+};
+
+/// Bytes of a walk, however many iterations it takes.
+struct WalkTraffic {
+    double up = 0, down = 0;  ///< over the bus
+    double arrays = 0;        ///< of the arrays, read and written by an iteration in the GPU
+};
+
+/// `plane_bytes`: of a plane's spectrum.
+inline double iteration_seconds(const gpu::PairAxis& z, double plane_bytes, index_t depth,
+                                index_t together, const WalkTraffic& traffic,
+                                const WalkRates& rates) {
+    const auto planes = static_cast<double>(z.object);
+    const auto steps = static_cast<double>(depth);
+    const auto taps = static_cast<double>(z.taps);
+    // The first step's planes come up, and the last one's go down, while nothing else goes on.
+    const double ends = 1 + 2 * std::min(1.0, steps / planes);
+    const double bus = ends * std::max(traffic.up / rates.to_device, traffic.down / rates.to_host);
+    // Rows and columns read and write a plane six times. Each of two passes along z reads the
+    // planes that it sees and the kernel's taps, and writes those of a step.
+    constexpr double share_of_peak = 0.6;
+    const double seen = (steps + taps - 1) / steps, kernel = taps / steps;
+    const double passes = (12 + 2 * (1 + seen + kernel)) * plane_bytes * planes;
+    const double gpu = (passes + traffic.arrays) / (share_of_peak * rates.memory);
+    return std::max(bus / static_cast<double>(together), gpu);
+}
+
+}  // namespace convolume::deconvolve

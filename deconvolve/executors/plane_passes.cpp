@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/executors/plane_passes.hpp"
+
+#include <algorithm>
+
+#include "convolume/error.hpp"
+#include "deconvolve/executors/element_passes.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/volumes/transform_lengths.hpp"
+
+namespace convolume::deconvolve {
+
+std::optional<gpu::PairAxes> pair_axes(const Shape3& object, const Shape3& image,
+                                       const Shape3& taps, const Index3& shift) {
+    gpu::PairAxes axes;
+    for (int a = 0; a < 3; ++a) {
+        gpu::PairAxis& axis = axes[static_cast<std::size_t>(a)];
+        axis = {{object[a], image[a], taps[a], shift[a], 0}};
+        if (axis.taps > axis.object) return {};
+    }
+    return axes;
+}
+
+index_t pair_grid_y(int device, index_t least) {
+    return gpu::own_length(device, 1, least, 1, false, Precision::float32);
+}
+index_t pair_grid_x(int device, index_t least) {
+    index_t length = good_element_length(least);
+    while (length > 0 && !element_passes().has(length, device))
+        length = good_element_length(length + 1);
+    return length;
+}
+
+index_t pair_grid_z(int device, index_t least) {
+    return gpu::own_length(device, 0, least, 1, false, Precision::float32);
+}
+
+namespace {
+
+constexpr index_t sample_bytes = sizeof(std::complex<float>);
+
+struct PassBytes {
+    PassBytes(const gpu::PairAxes& axes, index_t slots, std::size_t count, index_t rings)
+        : pitch(round_up(axes[2].grid / 2 + 1, gpu::tile_columns<float>)),
+          plane(checked_multiply(axes[1].grid, pitch)),
+          spectrum(checked_multiply(checked_multiply(slots, rings), plane * sample_bytes)),
+          kernels(
+              checked_multiply(axes[0].grid * static_cast<index_t>(count), plane * sample_bytes)),
+          taps(checked_multiply(axes[0].taps * static_cast<index_t>(count), plane * sample_bytes)) {
+    }
+
+    index_t pitch, plane, spectrum;
+    index_t kernels, taps;  ///< of all kernels, transformed along z or not
+};
+
+}  // namespace
+
+index_t PlanePasses::least_bytes(const gpu::PairAxes& axes, index_t slots, std::size_t kernels,
+                                 index_t rings) {
+    const PassBytes bytes(axes, slots, kernels, rings);
+    return checked_add(bytes.spectrum, bytes.taps);
+}
+
+PlanePasses::PlanePasses(int device, const gpu::PairAxes& axes, index_t slots,
+                         const std::vector<ConstImageView>& kernels, index_t limit_bytes,
+                         index_t rings, std::shared_ptr<gpu::Workspace> shared)
+    : axes_(axes),
+      slots_(slots),
+      scale_(1 / (static_cast<double>(axes[0].grid) * static_cast<double>(axes[1].grid) *
+                  static_cast<double>(axes[2].grid))),
+      workspace_(gpu::Workspace::shared_or_new(std::move(shared), device)) {
+    const PassBytes bytes(axes, slots, kernels.size(), rings);
+    pitch_ = bytes.pitch;
+    plane_ = bytes.plane;
+    const index_t missing = std::max<index_t>(0, bytes.spectrum - workspace_->bytes());
+    keeps_spectrum_ = checked_add(missing, bytes.kernels) <= limit_bytes;
+    const index_t least = checked_add(missing, bytes.taps);
+    if (least > limit_bytes)
+        throw OutOfMemory(message("transforms take ", format_bytes(least), ", but ",
+                                  format_bytes(limit_bytes), " of the GPU are left"));
+    spectrum_bytes_ = bytes.spectrum;
+    workspace_grown_ = workspace_->grow(spectrum_bytes_);
+    const index_t planes_of_kernel = keeps_spectrum_ ? axes[0].grid : axes[0].taps;
+    for (const ConstImageView& taps : kernels)
+        prepare(taps, kernels_.emplace_back(device, planes_of_kernel * plane_ * sample_bytes,
+                                            "the spectrum of a PSF"));
+}
+
+index_t PlanePasses::bytes() const {
+    index_t sum = workspace_grown_;
+    for (const gpu::DeviceMemory& kernel : kernels_) sum += kernel.bytes();
+    return sum;
+}
+
+index_t PlanePasses::most_sums() const {
+    return 2 * element_passes().most_blocks(axes_[2].grid);
+}
+
+void PlanePasses::prepare(const ConstImageView& taps, const gpu::DeviceMemory& kernel) {
+    const Shape3 shape = taps.shape;
+    const auto bytes = static_cast<index_t>(size_of(taps.type)) * element_count(shape);
+    int device = 0;
+    gpu::check(cudaGetDevice(&device), "asking for the current device");
+    const gpu::DeviceMemory there(device, bytes);
+    const gpu::Stream stream;
+    kernel.clear();
+    gpu::check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
+                               cudaMemcpyHostToDevice, stream),
+               "copying the PSF");
+    auto* const planes = kernel.as<std::complex<float>>();
+    gpu::RowSource source;
+    source.pixels = {there.data(), taps.type, shape.y * shape.x, shape.x};
+    source.planes = shape.z;
+    source.loaded_y = shape.y;
+    source.loaded_x = shape.x;
+    const index_t rows = axes_[1].grid, length = axes_[0].grid;
+    gpu::forward_rows<float>(axes_[2].grid, false, source, {planes, plane_, pitch_, 0, shape.z},
+                             stream);
+    const gpu::Columns<float> in_planes = rows_of_planes(planes, shape.z);
+    gpu::transform_columns<float>(rows, gpu::Direction::forward, in_planes, {0, shape.y, 0, rows},
+                                  in_planes, {0, rows, 0, rows}, stream);
+    if (keeps_spectrum_)
+        gpu::transform_columns<float>(length, gpu::Direction::forward, columns(planes),
+                                      {0, shape.z, 0, length}, columns(planes),
+                                      {0, length, 0, length}, stream);
+    stream.wait();
+}
+
+// In the spectra, rows of both begin at 0; x and the positions of transforms do not.
+PlanePasses::Box PlanePasses::box(Side side) const {
+    if (side == Side::object) return {0, axes_[1].object, 0, axes_[2].object};
+    return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
+}
+
+ElementWork PlanePasses::placed(const ElementWork& work, const Box& box) const {
+    ElementWork there = work;
+    there.rows = box.rows;
+    there.begin = static_cast<int>(box.first_x);
+    there.count = static_cast<int>(box.count);
+    return there;
+}
+
+gpu::SpectrumPlanes<float> PlanePasses::planes(const Slots& slots) const {
+    return {ring(slots.ring), plane_, pitch_, slots.first, slots_};
+}
+
+// Slots are the rows of each plane.
+gpu::Columns<float> PlanePasses::rows_of_planes(std::complex<float>* first_plane,
+                                                index_t count) const {
+    return {first_plane, pitch_, pitch_, count, plane_};
+}
+
+// Slots are planes.
+gpu::Columns<float> PlanePasses::columns(std::complex<float>* first_plane) const {
+    return {first_plane, plane_, plane_, 1, 0};
+}
+
+// Rows of samples, in the first slots, to or from rows of the grid.
+void PlanePasses::transform_y(const Box& box, gpu::Direction direction, const Slots& slots,
+                              cudaStream_t stream) const {
+    const index_t length = axes_[1].grid;
+    const gpu::PositionMap whole{0, length, 0, length};
+    const gpu::PositionMap part{box.first_row, box.rows, 0, length};
+    const bool forward = direction == gpu::Direction::forward;
+    for (index_t done = 0; done < slots.count;) {
+        const index_t first = (slots.first + done) % slots_;
+        const index_t count = std::min(slots.count - done, slots_ - first);
+        const gpu::Columns<float> there = rows_of_planes(ring(slots.ring) + first * plane_, count);
+        gpu::transform_columns<float>(length, direction, there, forward ? part : whole, there,
+                                      forward ? whole : part, stream);
+        done += count;
+    }
+}
+
+void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots,
+                          cudaStream_t stream) const {
+    const Box of = box(side);
+    element_passes().run(axes_[2].grid, placed(work, of), slots.count, planes(slots), scale_,
+                         nullptr, stream);
+    transform_y(of, gpu::Direction::forward, slots, stream);
+}
+
+void PlanePasses::along_z(const gpu::PositionMap& load, const gpu::PositionMap& store, bool adjoint,
+                          cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
+    const index_t taps = keeps_spectrum_ ? 0 : axes_[0].taps;
+    gpu::convolve_columns<float>(
+        axes_[0].grid, columns(ring(ring_index)), load, store,
+        {columns(kernels_[kernel].as<std::complex<float>>()), taps, adjoint}, stream);
+}
+
+index_t PlanePasses::inverse(Side side, const ElementWork& work, const Slots& slots, double* sums,
+                             cudaStream_t stream) const {
+    const Box of = box(side);
+    transform_y(of, gpu::Direction::inverse, slots, stream);
+    const index_t blocks = element_passes().run(axes_[2].grid, placed(work, of), slots.count,
+                                                planes(slots), scale_, sums, stream);
+    if (work.kind == ElementKind::compare || work.kind == ElementKind::advance)
+        transform_y(of, gpu::Direction::forward, slots, stream);
+    return blocks;
+}
+
+void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const {
+    const Box of = box(side);
+    transform_y(of, gpu::Direction::inverse, slots, stream);
+    gpu::RowTarget rows;
+    rows.pixels = {target, PixelType::float32, of.rows * of.count, of.count};
+    rows.planes = slots.count;
+    rows.kept_y = of.rows;
+    rows.kept_begin_x = of.first_x;
+    rows.kept_x = of.count;
+    gpu::inverse_rows<float>(axes_[2].grid, false, planes(slots), rows, scale_, stream);
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "convolume/device.hpp"
+#include "deconvolve/executors/array_executor.hpp"
+#include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/executors/gpu_runner.cuh"
+#include "deconvolve/executors/pass_problem.hpp"
+#include "deconvolve/executors/slab_executor.cuh"
+#include "deconvolve/executors/slabs.cuh"
+#include "deconvolve/problem.hpp"
+
+// The loop's arrays in the memory of one GPU, around DeviceConvolver.
+namespace convolume::deconvolve {
+
+class DeviceArrays : public DeviceLoops {
+  public:
+    /// On `device`, which is current. The convolvers are kept by reference; `unmatched` may be
+    /// null.
+    DeviceArrays(int device, const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back,
+                 int threads, DeviceConvolver* unmatched)
+        : DeviceLoops(device, threads), blur_(blur), back_(back), unmatched_(unmatched) {
+        const auto bytes = [](const Shape3& shape) {
+            return checked_multiply(element_count(shape), static_cast<index_t>(sizeof(float)));
+        };
+        const ArrayCounts counts = array_counts(problem);
+        for (int i = 0; i < counts.object; ++i)
+            objects_.emplace_back(device, bytes(problem.object), "the arrays of a deconvolution");
+        for (int i = 0; i < counts.image; ++i)
+            images_.emplace_back(device, bytes(problem.image), "the arrays of a deconvolution");
+    }
+
+    float* object(int i) const { return objects_[static_cast<std::size_t>(i)].as<float>(); }
+    float* image(int i) const { return images_[static_cast<std::size_t>(i)].as<float>(); }
+
+    void blur(const float* object, float* image) { blur_.execute(object, image, stream()); }
+    void blur_back(const float* image, float* object) { back_.execute(image, object, stream()); }
+    void back_project_unmatched(const float* image, float* object) {
+        unmatched_->execute(image, object, stream());
+    }
+
+  private:
+    DeviceConvolver& blur_;
+    DeviceConvolver& back_;
+    DeviceConvolver* unmatched_;
+    std::vector<gpu::DeviceMemory> objects_;
+    std::vector<gpu::DeviceMemory> images_;
+};
+
+namespace {
+
+struct Division {
+    std::vector<PlanePart> parts;
+    index_t grid = 0;  ///< along z; 0: no such length
+};
+
+Division divide(const gpu::PairAxis& z, const std::vector<double>& speeds, int device) {
+    Division division;
+    division.parts = divide_planes(z, speeds);
+    division.grid = pair_grid_z(device, least_grid(z, division.parts));
+    return division;
+}
+
+// `Slabs`: the steps of passes, or arrays for the steps of any method.
+template <class Slabs>
+class SlabRunner final : public GpuRunner {
+  public:
+    SlabRunner(const Problem& problem, const DeviceChoice& choice, gpu::PairAxes axes,
+               const Division& division)
+        : GpuRunner(problem, choice.devices.front()) {
+        const gpu::DeviceScope scope(device_);
+        axes[0].grid = division.grid;
+        const PassKernels kernels(problem, axes);
+        std::vector<SlabPlace> places;
+        for (std::size_t g = 0; g < division.parts.size(); ++g) {
+            const gpu::DeviceScope there(choice.devices[g]);
+            places.push_back({choice.devices[g], choice.limit_bytes(choice.devices[g])});
+        }
+        if (choice.workspace)
+            places.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
+        slabs_ = std::make_unique<Slabs>(problem, axes, division.parts, kernels.views(), places,
+                                         choice.threads);
+        plan_.engines.clear();
+        for (const SlabPlace& place : places)
+            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", place.device);
+        plan_.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
+        plan_.array_bytes = slabs_->array_bytes();
+        plan_.device_bytes = slabs_->most_bytes();
+    }
+    ~SlabRunner() override { this->free_on_device(slabs_); }
+
+    std::shared_ptr<DeviceWorkspace> workspace() const override { return slabs_->workspace(); }
+
+  private:
+    DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                   const ExecutionContext& context,
+                                   const DeconvolveRun& along) override {
+        if constexpr (std::is_base_of_v<Executor, Slabs>) {
+            return run(*slabs_, problem, images, context, along);
+        } else {
+            ArrayExecutor<Slabs> executor(*slabs_, problem);
+            return run(executor, problem, images, context, along);
+        }
+    }
+
+    std::unique_ptr<Slabs> slabs_;
+};
+
+// In so many parts, or in more where these do not fit; null where lengths have no passes. Throws
+// OutOfMemory where nothing fits.
+template <class Slabs>
+std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& choice,
+                                 const gpu::PairAxes& axes, index_t parts) {
+    std::string why;
+    bool any = false;
+    for (; parts <= choice.most_slabs(problem); ++parts) {
+        const Division division = divide(axes[0], choice.speeds(parts), choice.devices.front());
+        if (division.grid == 0) continue;
+        any = true;
+        try {
+            return std::make_unique<SlabRunner<Slabs>>(problem, choice, axes, division);
+        } catch (const OutOfMemory& error) {
+            why = error.what();
+        }
+    }
+    if (any) throw OutOfMemory(why);
+    return nullptr;
+}
+
+// Convolvers with a workspace for all hold it and a kernel's spectrum each, all about as large.
+index_t parts_of(const Problem& problem) {
+    return problem.traits.has_unmatched ? 4 : 3;
+}
+
+class ArrayRunner final : public GpuRunner {
+  public:
+    ArrayRunner(const Problem& problem, const DeviceChoice& choice)
+        : GpuRunner(problem, choice.devices.front()) {
+        const gpu::DeviceScope scope(device_);
+        const index_t limit = choice.limit_bytes(device_);
+        const index_t arrays = array_bytes(problem);
+        if (arrays >= limit)
+            throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
+                                      format_bytes(limit), " that a GPU may hold"));
+        const index_t rest = limit - arrays;
+        const index_t part = rest / parts_of(problem);
+        blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2,
+                           WorkspaceOf(choice.workspace)));
+        index_t left = rest - blur_->device_bytes();
+        back_.emplace(make(problem, problem.psf, Operation::adjoint,
+                           problem.traits.has_unmatched ? left / 2 : left, &*blur_));
+        left -= back_->device_bytes();
+        if (problem.traits.has_unmatched)
+            unmatched_.emplace(make(problem, problem.unmatched, Operation::adjoint, left, &*blur_));
+        arrays_.emplace(device_, problem, *blur_, *back_, choice.threads,
+                        unmatched_ ? &*unmatched_ : nullptr);
+
+        plan_.grid = blur_->grid();
+        plan_.array_bytes = arrays;
+        plan_.device_bytes = arrays + blur_->device_bytes() + back_->device_bytes() +
+                             (unmatched_ ? unmatched_->device_bytes() : 0);
+    }
+    ~ArrayRunner() override { free_on_device(arrays_); }
+
+    std::shared_ptr<DeviceWorkspace> workspace() const override {
+        return WorkspaceOf(&*blur_).get();
+    }
+
+  private:
+    DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                   const ExecutionContext& context,
+                                   const DeconvolveRun& along) override {
+        ArrayExecutor<DeviceArrays> executor(*arrays_, problem);
+        return run(executor, problem, images, context, along);
+    }
+
+    DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
+                         index_t limit, const WorkspaceOf& workspace_of) const {
+        DeviceOptions on_device;
+        on_device.device = device_;
+        on_device.max_gpu_bytes = limit;
+        on_device.workspace_of = workspace_of;
+        return DeviceConvolver(problem.object, taps.view(), problem.blur(operation), on_device);
+    }
+
+    std::optional<DeviceArrays> arrays_;
+    std::optional<DeviceConvolver> blur_;
+    std::optional<DeviceConvolver> back_;
+    std::optional<DeviceConvolver> unmatched_;
+};
+
+const DeviceChoice& chosen(const GpuChoice& gpus) {
+    return static_cast<const DeviceChoice&>(gpus);
+}
+
+std::unique_ptr<GpuChoice> choose_gpus(const EngineChoice& choice,
+                                       std::shared_ptr<DeviceWorkspace> workspace) {
+    return std::make_unique<DeviceChoice>(choice, std::move(workspace));
+}
+
+std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const GpuChoice& gpus) {
+    const DeviceChoice& choice = chosen(gpus);
+    const gpu::DeviceScope scope(choice.devices.front());
+    const auto axes = whole_plane_axes(problem, choice.devices.front());
+    if (!axes) return nullptr;
+    return in_slabs<SlabExecutor>(problem, choice, *axes, choice.wanted_slabs(problem));
+}
+
+std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const GpuChoice& gpus) {
+    const DeviceChoice& choice = chosen(gpus);
+    if (!gpu::SpreadMemory::possible(choice.devices)) return nullptr;
+    const gpu::DeviceScope scope(choice.devices.front());
+    const auto axes = whole_plane_axes(problem, choice.devices.front());
+    if (!axes) return nullptr;
+    const index_t parts = std::max<index_t>(2, choice.wanted_slabs(problem));
+    return in_slabs<SlabArrays>(problem, choice, *axes, parts);
+}
+
+std::unique_ptr<Runner> make_array_runner(const Problem& problem, const GpuChoice& gpus) {
+    return std::make_unique<ArrayRunner>(problem, chosen(gpus));
+}
+
+}  // namespace
+
+}  // namespace convolume::deconvolve
+
+constexpr convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve = {
+    convolume::deconvolve::choose_gpus,
+    convolume::deconvolve::make_pass_runner,
+    convolume::deconvolve::make_array_slab_runner,
+    convolume::deconvolve::make_array_runner,
+    convolume::deconvolve::make_walk_runner,
+    convolume::deconvolve::make_device_images};

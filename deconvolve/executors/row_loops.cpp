@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/executors/row_loops.hpp"
+
+// The loops are the compiler's to turn into vectors. Targets left out lie between others.
+#define HWY_DISABLED_TARGETS \
+    (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "deconvolve/executors/row_loops.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target must come first
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace convolume::deconvolve::HWY_NAMESPACE {
+
+void fill_point(const PointRow& row, float* point, index_t count) {
+    const float* const newest = row.newest;
+    const float* const before = row.before;
+    const richardson_lucy::Ahead ahead = row.ahead;
+    if (before == nullptr || row.restart) {
+#pragma omp simd
+        for (index_t i = 0; i < count; ++i) point[i] = newest[i];
+    } else {
+#pragma omp simd
+        for (index_t i = 0; i < count; ++i) point[i] = ahead(newest[i], before[i]);
+    }
+}
+
+SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
+    const float* const data = row.data;
+    const float* const held = row.held;
+    const richardson_lucy::Model rule = row.rule;
+    const float share = row.held_share;
+    double misfits = 0, errors = 0;
+    if (held != nullptr) {
+#pragma omp simd reduction(+ : errors)
+        for (index_t i = 0; i < count; ++i) {
+            const float apart = held[i] - share * rule.expected(model[i]);
+            const double away =
+                static_cast<double>(richardson_lucy::is_compared(held[i]) ? apart : 0);
+            errors += away * away;
+        }
+    }
+    if (!row.misfit) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (index_t i = 0; i < count; ++i) {
+            const float blurred = model[i];
+            const float ratio = data[i] / rule.expected(blurred);
+            const bool compared = richardson_lucy::is_compared(data[i]);
+            model[i] = compared ? ratio : 0;
+            sum += compared ? richardson_lucy::trace_of(blurred) : 0;
+        }
+        return {static_cast<double>(sum), errors};
+    }
+#pragma omp simd reduction(+ : misfits)
+    for (index_t i = 0; i < count; ++i) {
+        const float m = rule.expected(model[i]);
+        const float y = data[i];
+        const float ratio = y / m;
+        const bool compared = richardson_lucy::is_compared(y);
+        const float misfit = richardson_lucy::misfit(y, m, ratio);
+        model[i] = compared ? ratio : 0;
+        misfits += static_cast<double>(compared ? misfit : 0);
+    }
+    return {misfits, errors};
+}
+
+SumPair fill_step(const StepRow& row, float* next, index_t count) {
+    const float* const newest = row.point.newest;
+    const float* const correction = row.correction;
+    const float* const weight = row.weight;
+    const float least_weight = row.least_weight;
+    const float* const before = row.point.before;
+    float* const change = row.change;
+    const richardson_lucy::Ahead ahead = row.point.ahead;
+    if (before == nullptr) {
+#pragma omp simd
+        for (index_t i = 0; i < count; ++i)
+            next[i] = richardson_lucy::step(newest[i], correction[i], weight[i], least_weight);
+        return {};
+    }
+    // Without an estimate before, the point is the newest one.
+    const bool restart = row.point.restart;
+    const float* const other = restart ? newest : before;
+    if (change == nullptr) {
+#pragma omp simd
+        for (index_t i = 0; i < count; ++i) {
+            const float point = ahead(newest[i], other[i]);
+            next[i] = richardson_lucy::step(point, correction[i], weight[i], least_weight);
+        }
+        return {};
+    }
+    double products = 0, squares = 0;
+#pragma omp simd reduction(+ : products, squares)
+    for (index_t i = 0; i < count; ++i) {
+        const float point = ahead(newest[i], other[i]);
+        const float stepped = richardson_lucy::step(point, correction[i], weight[i], least_weight);
+        const double old = restart ? 0 : static_cast<double>(change[i]);
+        const float added = stepped - point;
+        next[i] = stepped;
+        change[i] = added;
+        products += static_cast<double>(added) * old;
+        squares += old * old;
+    }
+    return {products, squares};
+}
+
+}  // namespace convolume::deconvolve::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace convolume::deconvolve {
+
+HWY_EXPORT(fill_point);
+HWY_EXPORT(fill_ratio);
+HWY_EXPORT(fill_step);
+
+void fill_point(const PointRow& row, float* point, index_t count) {
+    HWY_DYNAMIC_DISPATCH(fill_point)(row, point, count);
+}
+SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
+    return HWY_DYNAMIC_DISPATCH(fill_ratio)(row, model, count);
+}
+SumPair fill_step(const StepRow& row, float* next, index_t count) {
+    return HWY_DYNAMIC_DISPATCH(fill_step)(row, next, count);
+}
+
+}  // namespace convolume::deconvolve
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
+#include "deconvolve/problem.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/spread_memory.hpp"
+#include "gpu/runtime/stream.hpp"
+
+// A slab's share of a convolution and of its adjoint: passes over its planes and those of its
+// neighbors that it needs (plane_geometry.hpp), on one GPU.
+namespace convolume::deconvolve {
+
+class SlabPasses : public PlanePasses {
+  public:
+    SlabPasses(int device, const gpu::PairAxes& axes, const PlanePart& part,
+               const std::vector<ConstImageView>& kernels, index_t limit_bytes,
+               std::shared_ptr<gpu::Workspace> shared = nullptr)
+        : PlanePasses(device, axes, part.slots(), kernels, limit_bytes, 1, std::move(shared)),
+          z_(axes[0]),
+          part_(part) {}
+
+    const PlanePart& planes() const { return part_; }
+
+    // Its own planes: of the object before blur(), of the image after it and before back(), of the
+    // object after that.
+    Slots object_slots() const {
+        return {part_.object.begin - part_.seen.begin, part_.object.count()};
+    }
+    Slots image_slots() const {
+        return {part_.image.begin - part_.light.begin, part_.image.count()};
+    }
+    Slots back_slots() const { return {0, part_.object.count()}; }
+
+    /// Spectra of the object's planes become those of its image planes, of which there is one.
+    void blur(cudaStream_t stream) const {
+        const gpu::Range from = z_.seen_by(part_.image);
+        along_z(z_.object_map(from, from.begin - part_.seen.begin, slots()),
+                z_.image_map(part_.image, image_slots().first, slots()), false, stream);
+    }
+    /// Spectra of the image's planes become those of its object planes, by the adjoint.
+    void back(cudaStream_t stream, std::size_t kernel = 0) const {
+        const gpu::Range from = z_.lit_by(part_.object);
+        along_z(z_.image_map(from, from.begin - part_.light.begin, slots()),
+                z_.object_map(part_.object, 0, slots()), true, stream, kernel);
+    }
+
+  private:
+    gpu::PairAxis z_;
+    PlanePart part_;
+};
+
+// Halo exchange between slabs on several GPUs: from GPU to GPU where these reach one another,
+// else through the host. A slab has device(), stream(), passes() (SlabPasses) and the events
+// `ready` and `fetched`.
+
+/// The GPU of a slab, how much it may take there, and the workspace that it shares with others;
+/// null: one of its own.
+struct SlabPlace {
+    int device = 0;
+    index_t limit_bytes = 0;
+    std::shared_ptr<gpu::Workspace> workspace = nullptr;
+};
+
+/// Bytes that slabs take of each GPU, which may hold several.
+class GpuBytes {
+  public:
+    void add(int device, index_t bytes) { of_devices_[device] += bytes; }
+    index_t most() const {
+        index_t most = 0;
+        for (const auto& [device, bytes] : of_devices_) most = std::max(most, bytes);
+        return most;
+    }
+
+  private:
+    std::map<int, index_t> of_devices_;
+};
+
+/// Calls work(slab) with each slab's device current.
+template <class Slab, class Work>
+void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) {
+    for (const auto& slab : slabs) {
+        const gpu::DeviceScope scope(slab->device());
+        work(*slab);
+    }
+}
+
+inline std::vector<int> devices_of(const std::vector<SlabPlace>& places) {
+    std::vector<int> devices;
+    for (const SlabPlace& place : places) devices.push_back(place.device);
+    return devices;
+}
+
+/// Copies between GPUs then take the shortest way. Where these do not reach one another, copies go
+/// through the host all the same.
+inline void let_reach(const std::vector<int>& devices) {
+    static std::mutex mutex;
+    static std::set<std::pair<int, int>> seen;  // asked once in a process
+    const std::lock_guard lock(mutex);
+    for (const int from : devices)
+        for (const int to : devices) {
+            if (from == to || !seen.insert({from, to}).second) continue;
+            int possible = 0;
+            gpu::check(cudaDeviceCanAccessPeer(&possible, from, to),
+                       "asking whether GPUs reach another");
+            if (possible == 0) continue;
+            const gpu::DeviceScope scope(from);
+            const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+            if (status == cudaErrorPeerAccessAlreadyEnabled)  // by the program around the library
+                static_cast<void>(cudaGetLastError());
+            else
+                gpu::check(status, "letting GPUs reach another");
+        }
+}
+
+/// All later work of any slab waits for all that was enqueued so far.
+template <class Slab>
+void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
+    if (slabs.size() == 1) return;
+    on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
+    on_each(slabs, [&](Slab& slab) {
+        for (const auto& other : slabs)
+            if (other.get() != &slab) other->ready.hold_back(slab.stream());
+    });
+}
+
+/// The slots that `needed` takes in a slab's memory get what other slabs have of it.
+template <class Slab>
+void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, gpu::Range PlanePart::*own,
+              gpu::Range PlanePart::*needed) {
+    if (slabs.size() == 1) return;
+    on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
+    on_each(slabs, [&](Slab& slab) {
+        const SlabPasses& to = slab.passes();
+        const gpu::Range mine = to.planes().*needed;
+        for (const auto& other : slabs) {
+            const SlabPasses& from = other->passes();
+            const gpu::Range theirs = mine.within(from.planes().*own);
+            if (other.get() == &slab || theirs.count() == 0) continue;
+            other->ready.hold_back(slab.stream());
+            gpu::check(
+                cudaMemcpyPeerAsync(
+                    to.slot(theirs.begin - mine.begin), slab.device(),
+                    from.slot(theirs.begin - (from.planes().*needed).begin), other->device(),
+                    static_cast<std::size_t>(theirs.count() * to.slot_bytes()), slab.stream()),
+                "copying from GPU to GPU");
+        }
+        slab.fetched.record(slab.stream());
+    });
+    // No slab overwrites planes that another one still fetches.
+    on_each(slabs, [&](Slab& slab) {
+        for (const auto& other : slabs)
+            if (other.get() != &slab) other->fetched.hold_back(slab.stream());
+    });
+}
+
+// The loop's arrays in slabs on several GPUs, for methods that have no passes of their own
+// (array_steps.hpp). Each array has one address; every GPU works on its planes of it, and reads
+// those next to them where it needs them.
+
+class SlabArrays {
+  public:
+    static constexpr HostMemory staging = HostMemory::page_locked;
+
+    /// `kernels`: the PSF and, where there is one, the taps of the unmatched back projector.
+    /// `places`: one for each part.
+    SlabArrays(const Problem& problem, const gpu::PairAxes& axes,
+               const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
+               const std::vector<SlabPlace>& places, int threads);
+
+    /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
+    index_t array_bytes() const { return array_bytes_; }
+    index_t most_bytes() const { return most_bytes_; }
+
+    /// None for others to share: there are several.
+    std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
+
+    int threads() const { return threads_; }
+    float* object(int i) const { return objects_[static_cast<std::size_t>(i)].as<float>(); }
+    float* image(int i) const { return images_[static_cast<std::size_t>(i)].as<float>(); }
+
+    void blur(const float* object, float* image);
+    void blur_back(const float* image, float* object) { project(image, object, 0); }
+    void back_project_unmatched(const float* image, float* object) { project(image, object, 1); }
+
+    template <class Extent, class Functor>
+    void for_each(const Extent& extent, const Functor& functor) const {
+        on_each(slabs_, [&](Slab& slab) { slab.for_each(share(extent, slab), functor); });
+        join(slabs_);
+    }
+
+    // Slabs are added up one after another.
+    template <class Extent, class Functor>
+    auto sum(const Extent& extent, const Functor& functor) const {
+        using Sum = decltype(result_of(functor, extent));
+        std::vector<unsigned> started;
+        on_each(slabs_, [&](Slab& slab) {
+            started.push_back(slab.start_sum(share(extent, slab), functor));
+        });
+        join(slabs_);
+        Sum total{};
+        auto used = started.begin();
+        on_each(slabs_, [&](Slab& slab) { total += slab.template finish_sum<Sum>(*used++); });
+        return total;
+    }
+
+    void write(const float* values, float* array, index_t first, index_t count) const {
+        const gpu::DeviceScope scope(slabs_.front()->device());
+        slabs_.front()->write(values, array, first, count);
+    }
+    void read(float* values, const float* array, index_t first, index_t count) const {
+        const gpu::DeviceScope scope(slabs_.front()->device());
+        slabs_.front()->read(values, array, first, count);
+    }
+
+  private:
+    class Slab : public DeviceLoops {
+      public:
+        Slab(const SlabPlace& place, const gpu::PairAxes& axes, const PlanePart& part,
+             const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
+            : DeviceLoops(place.device, threads),
+              device_(place.device),
+              passes_(place.device, axes, part, kernels, place.limit_bytes - array_bytes,
+                      place.workspace) {}
+
+        int device() const { return device_; }
+        using DeviceLoops::stream;
+        const SlabPasses& passes() const { return passes_; }
+
+        gpu::Event ready, fetched;
+
+      private:
+        int device_;
+        SlabPasses passes_;
+    };
+
+    // A slab's share of an array's elements, or of a grid's rows.
+    IndexRange share(index_t count, const Slab& slab) const;
+    GridRows share(const Grid& grid, const Slab& slab) const {
+        const gpu::Range own = slab.passes().planes().object;
+        return {grid, {own.begin * grid.extent[1], own.end * grid.extent[1]}};
+    }
+    void project(const float* image, float* object, std::size_t kernel);
+
+    index_t object_plane_, image_plane_, voxels_, pixels_;
+    int threads_;
+    index_t array_bytes_ = 0, most_bytes_ = 0;
+    std::vector<std::unique_ptr<Slab>> slabs_;
+    std::vector<gpu::SpreadMemory> objects_, images_;
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "deconvolve/executors/executor.hpp"
+#include "deconvolve/executors/walk_arrays.cuh"
+
+namespace convolume::deconvolve {
+
+// A ring holds the planes of a step, those of the next, which are on their way, and, where planes
+// go back, those of the last: of changes, which go both ways, all three. What waits for a
+// later step, waits for as many planes as the PSF reaches, and so does what iterations use that are
+// taken together; what no transfer touches, is a step's.
+WalkerRings::WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth,
+                         index_t together, const PlaneSamples& most, bool in_tiles) {
+    const SampleBytes bytes(problem);
+    const index_t reach = z.taps - 1;
+    const bool remembers = bytes.before > 0;  // points are made of two estimates
+    const index_t last = together - 1;
+    const auto ring = [](index_t places, index_t sample_bytes) {
+        PlaneRing made;
+        if (sample_bytes == 0) return made;
+        made.places = places;
+        made.sample_bytes = sample_bytes;
+        return made;
+    };
+    const auto if_any = [&](bool any) { return any ? bytes.object : 0; };
+    newest = ring(2 * depth + (remembers && last > 0 ? reach : 0), bytes.object);
+    before = ring(2 * depth, bytes.before);
+    // Any of them may be the last one, which goes back.
+    for (index_t i = 0; i <= last; ++i) {
+        const bool makes_second_next = remembers && i + 2 <= last;
+        points[static_cast<std::size_t>(i)] = ring(
+            depth + reach + (makes_second_next ? std::max(depth, reach) : depth), bytes.object);
+    }
+    changes = ring(3 * depth, bytes.change);
+    data = ring(2 * depth + last * reach, bytes.data);
+    held = ring(2 * depth, bytes.held);
+    const auto planes_alike = alike_planes(problem, z, z.whole_object());
+    const bool differ = planes_alike.first > 0 || planes_alike.last + 1 < z.object;
+    weights = ring(2 * depth + last * reach, differ ? bytes.weights : 0);
+    alike = ring(1, bytes.weights);
+    const bool smooth = problem.tv_weight() > 0;
+    divisors = ring(depth, if_any(smooth));
+    neighborhood = ring(depth + 2, if_any(smooth));
+    residuals = ring(2 * depth, bytes.residual);
+    products = ring(2 * depth, bytes.residual);
+    if (bytes.residual == 0 && (in_tiles || !problem.traits.fits_passes)) {
+        ratios = ring(depth, bytes.image);
+        corrections = ring(2 * depth, bytes.object);
+    }
+    if (problem.traits.projections > 1) {
+        points.front().places = depth + std::max(depth, 2 * reach);
+        if (differ) weights.places += reach;
+        ratios = ring(depth, bytes.image);
+        other_ratios = ring(depth, bytes.image);
+        corrections = ring(2 * depth + reach, bytes.object);
+        agreements = ring(depth, bytes.object);
+    }
+    for (PlaneRing* of : {&data, &held, &ratios, &other_ratios}) of->of_image = true;
+    set_planes(most);
+}
+
+void WalkerRings::set_planes(const PlaneSamples& samples) {
+    for (PlaneRing* ring : all(*this))
+        ring->plane = ring->of_image ? samples.image : samples.object;
+}
+
+index_t WalkerRings::bytes() const {
+    index_t sum = 0;
+    for (const PlaneRing* ring : all(*this)) sum = checked_add(sum, ring->bytes());
+    return sum;
+}
+
+void WalkerRings::allocate(int device) {
+    for (PlaneRing* ring : all(*this)) ring->allocate(device);
+}
+
+}  // namespace convolume::deconvolve

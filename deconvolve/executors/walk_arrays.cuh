@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+#include "convolume/volume.hpp"
+#include "core/short_float.hpp"
+#include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/methods/element_wise.hpp"
+#include "deconvolve/problem.hpp"
+#include "gpu/runtime/device_memory.hpp"
+
+// The arrays of a walk, in host memory that GPUs transfer from and to.
+namespace convolume::deconvolve {
+
+/// Rows of a plane, and samples of a row.
+struct PlaneShape {
+    index_t rows = 0, row = 0;
+    index_t samples() const { return checked_multiply(rows, row); }
+};
+
+/// Planes of samples of so many bytes.
+class PlaneArray {
+  public:
+    PlaneArray() = default;
+    PlaneArray(index_t planes, const PlaneShape& shape, index_t sample_bytes, int threads)
+        : shape_(shape),
+          sample_bytes_(sample_bytes),
+          buffer_(checked_multiply(planes, plane_bytes()), "the arrays of a deconvolution") {
+        buffer_.touch(threads);
+        buffer_.lock_pages();
+        bytes_ = buffer_.as<char>();
+    }
+    /// Others in the memory of an array that outlives this one.
+    static PlaneArray within(const PlaneArray& array, const PlaneShape& shape,
+                             index_t sample_bytes) {
+        PlaneArray other;
+        other.shape_ = shape;
+        other.sample_bytes_ = sample_bytes;
+        other.bytes_ = array.bytes_;
+        return other;
+    }
+    explicit operator bool() const { return bytes_ != nullptr; }
+    const PlaneShape& shape() const { return shape_; }
+    index_t sample_bytes() const { return sample_bytes_; }
+    index_t row_bytes() const { return shape_.row * sample_bytes_; }
+    index_t plane_bytes() const { return checked_multiply(shape_.samples(), sample_bytes_); }
+    char* bytes_of(index_t z) const { return bytes_ + z * plane_bytes(); }
+    float* plane(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
+    float* data() const { return plane(0); }
+
+  private:
+    PlaneShape shape_;
+    index_t sample_bytes_ = 0;
+    Buffer buffer_;
+    char* bytes_ = nullptr;
+};
+
+/// Bytes of a sample of each array; 0: there is no such array.
+struct SampleBytes {
+    explicit SampleBytes(const Problem& problem) {
+        if (problem.keeps_uint16()) data = sizeof(std::uint16_t);
+        if (problem.options.hold_out) held = sizeof(float);
+        if (problem.traits.solves_system) {
+            residual = object;
+            return;
+        }
+        weights = object;
+        if (problem.traits.keeps_previous) before = object;
+        if (problem.traits.keeps_change) change = sizeof(ShortFloat);
+    }
+
+    index_t object = sizeof(float), image = sizeof(float), data = sizeof(float), held = 0;
+    index_t weights = 0, before = 0, change = 0;
+    index_t residual = 0;  ///< and the other arrays of wiener
+};
+
+struct WalkArrays {
+    /// `in_tiles`: what a walk reads is not overwritten before the next.
+    WalkArrays(const Problem& problem, const gpu::PairAxis& z, bool in_tiles, int threads)
+        : narrow_data(problem.keeps_uint16()),
+          object{problem.object.y, problem.object.x},
+          image{problem.image.y, problem.image.x},
+          alike(alike_planes(problem, z, z.whole_object())) {
+        const SampleBytes bytes(problem);
+        const index_t planes = problem.object.z;
+        const auto make = [&](PlaneArray& array, index_t count, const PlaneShape& shape,
+                              index_t sample_bytes) {
+            if (sample_bytes > 0) array = PlaneArray(count, shape, sample_bytes, threads);
+        };
+        make(newest, planes, object, bytes.object);
+        make(before, planes, object, bytes.before);
+        make(next, planes, object, next_bytes(bytes, in_tiles));
+        make(change, planes, object, bytes.change);
+        make(held, problem.image.z, image, bytes.held);
+        make(weights, planes - (alike.last - alike.first), object, bytes.weights);
+        make(direction, planes, object, bytes.residual);
+        make(residual, planes, object, bytes.residual);
+        make(product, planes, object, bytes.residual);
+        if (product)
+            data = PlaneArray::within(product, image, bytes.data);
+        else
+            make(data, problem.image.z, image, bytes.data);
+    }
+
+    static index_t bytes(const Problem& problem, const gpu::PairAxis& z, bool in_tiles) {
+        const SampleBytes bytes(problem);
+        const auto alike = alike_planes(problem, z, z.whole_object());
+        const index_t data = bytes.residual > 0 ? 0 : bytes.data;
+        const index_t of_object = bytes.object + bytes.before + bytes.change +
+                                  next_bytes(bytes, in_tiles) + 3 * bytes.residual;
+        const index_t weights =
+            checked_multiply(problem.object.z - (alike.last - alike.first),
+                             checked_multiply(bytes.weights, problem.object.y * problem.object.x));
+        return checked_add(
+            checked_multiply(element_count(problem.object), of_object),
+            checked_add(checked_multiply(element_count(problem.image), data + bytes.held),
+                        weights));
+    }
+
+    /// The array that steps overwrite: of whole planes the previous estimate, if there is one.
+    PlaneArray& target() { return product ? product : next ? next : before ? before : newest; }
+    /// Makes the array that steps have written the newest estimate.
+    void advance() {
+        if (before) std::swap(newest, before);
+        if (next) std::swap(newest, next);
+    }
+
+    bool narrow_data;  ///< the image is uint16
+    PlaneShape object, image;
+    PlaneArray newest, before, next, change, held, weights;
+    PlaneArray direction, residual, product;  ///< of wiener, whose solution is `newest`
+    PlaneArray data;                          ///< of wiener: in the memory of the product
+    AlikePlanes alike;                        ///< of the weights
+
+  private:
+    static index_t next_bytes(const SampleBytes& bytes, bool in_tiles) {
+        return in_tiles && bytes.residual == 0 ? bytes.object : 0;
+    }
+};
+
+// Planes of arrays on the device while a walk needs them.
+
+/// Planes of an array on the device: plane z is in place z mod `places`.
+struct PlaneRing {
+    index_t places = 0;  ///< 0: there is no such array
+    index_t sample_bytes = 0;
+    bool of_image = false;  ///< or of the object
+    index_t plane = 0;      ///< samples
+    gpu::DeviceMemory memory;
+
+    index_t plane_bytes() const { return checked_multiply(plane, sample_bytes); }
+    index_t bytes() const { return checked_multiply(places, plane_bytes()); }
+    void allocate(int device) {
+        memory = gpu::DeviceMemory(device, bytes(), "the arrays of a deconvolution");
+    }
+    char* bytes_of(index_t z) const { return memory.data() + z % places * plane_bytes(); }
+    float* at(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
+    ShortFloat* short_at(index_t z) const { return reinterpret_cast<ShortFloat*>(bytes_of(z)); }
+};
+
+/// Calls work(first plane, how many) for runs of planes that lie one after another in all rings.
+template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
+void for_runs(const gpu::Range& planes, const Rings& rings, const Work& work) {
+    for (index_t z = planes.begin; z < planes.end;) {
+        index_t count = planes.end - z;
+        for (const PlaneRing* ring : rings)
+            if (ring->places > 0) count = std::min(count, ring->places - z % ring->places);
+        work(z, count);
+        z += count;
+    }
+}
+
+/// Rings on the device for a walk with steps of `depth` planes.
+struct WalkerRings {
+    static constexpr index_t most_together = 4;
+
+    /// For so many iterations together, and planes of at most so many samples, whole or in tiles.
+    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, index_t together,
+                const PlaneSamples& most, bool in_tiles);
+    index_t bytes() const;
+    void allocate(int device);
+    /// Planes that follow have so many samples.
+    void set_planes(const PlaneSamples& samples);
+
+    /// Rings of spectra.
+    static index_t spectra(const Problem& problem, index_t together) {
+        return problem.traits.projections > 1 ? 3 : together;
+    }
+
+    /// Estimates that points are made from; the last changes; image planes; weights, and the plane
+    /// of those that are alike. Of wiener: directions, and blurred ones for an image.
+    PlaneRing newest, before, changes, data, held, weights, alike;
+    /// Points of each iteration that wait for their update, and become estimates.
+    std::array<PlaneRing, most_together> points;
+    /// For a total variation: a step's divisors; its points between those of the planes beside it.
+    PlaneRing divisors, neighborhood;
+    /// For operations between passes: what is projected back, of one image or two; corrections,
+    /// which become estimates; the further object array.
+    PlaneRing ratios, other_ratios, corrections, agreements;
+    /// For linear systems.
+    PlaneRing residuals, products;
+
+  private:
+    template <class Rings>
+    static auto all(Rings& of) {
+        return std::array{&of.points[0],    &of.points[1], &of.points[2],    &of.points[3],
+                          &of.newest,       &of.before,    &of.changes,      &of.data,
+                          &of.held,         &of.weights,   &of.alike,        &of.divisors,
+                          &of.neighborhood, &of.ratios,    &of.other_ratios, &of.corrections,
+                          &of.agreements,   &of.residuals, &of.products};
+    }
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <utility>
+
+#include "core/thread_team.hpp"
+#include "deconvolve/executors/walk_executor.cuh"
+#include "deconvolve/methods/wiener.hpp"
+#include "deconvolve/photons.hpp"
+
+namespace convolume::deconvolve {
+
+WalkExecutor::WalkExecutor(const Problem& problem, const gpu::PairAxes& axes,
+                           const std::vector<ConstImageView>& kernels,
+                           const std::vector<Walker::Place>& places, int threads)
+    : problem_(problem),
+      voxels_(element_count(problem.object)),
+      pixels_(element_count(problem.image)),
+      threads_(threads),
+      arrays_(problem, axes[0], !places.front().tiles.empty(), threads),
+      together_(static_cast<int>(places.front().together)) {
+    for (const Walker::Place& place : places) {
+        const gpu::DeviceScope scope(place.device);
+        walkers_.push_back(Walker::make(place, problem, axes, kernels, arrays_));
+    }
+}
+
+WalkExecutor::~WalkExecutor() = default;
+
+index_t WalkExecutor::most_bytes() const {
+    index_t most = 0;
+    for (const auto& walker : walkers_) most = std::max(most, walker->bytes());
+    return most;
+}
+
+void WalkExecutor::write_image(const float* values, index_t first, index_t count) {
+    if (arrays_.narrow_data)
+        std::transform(values, values + count,
+                       reinterpret_cast<std::uint16_t*>(arrays_.data.bytes_of(0)) + first,
+                       [](float value) { return static_cast<std::uint16_t>(value); });
+    else
+        std::copy_n(values, count, arrays_.data.data() + first);
+}
+void WalkExecutor::write_estimate(const float* values, index_t first, index_t count) {
+    std::copy_n(values, count, arrays_.newest.data() + first);
+}
+void WalkExecutor::read_estimate(float* values, index_t first, index_t count) const {
+    std::copy_n(arrays_.newest.data() + first, count, values);
+}
+
+void WalkExecutor::hold_out(const PhotonScale& photons, int halvings) {
+    for_each(pixels_, SetApart{arrays_.data.data(), arrays_.held.data(), halvings,
+                               static_cast<float>(photons.gain), static_cast<float>(photons.offset),
+                               1, Thinning::hold_out});
+}
+void WalkExecutor::put_back() {
+    for_each(pixels_, AddScaled{arrays_.data.data(), arrays_.held.data(), 1});
+}
+
+void WalkExecutor::begin(const LoadedImage& image, float held_share) {
+    settings_ = settings_of(problem_, image, held_share);
+    is_complete_ = true;
+    WalkTask task;
+    task.compares_all = problem_.compares_all();
+    if (problem_.traits.solves_system) {
+        task.kind = WalkTask::Kind::right_hand_side;
+        for_each(pixels_, Shift{arrays_.data.data(), -static_cast<float>(image.background)});
+        walk(task, nullptr);
+        for_each(voxels_, Fill{arrays_.newest.data(), 0});
+        for_each(voxels_, Copy{arrays_.residual.data(), arrays_.direction.data()});
+        return;
+    }
+    if (!has_weights_) {
+        task.kind = WalkTask::Kind::weights;
+        walk(task, nullptr);
+        has_weights_ = task.compares_all;
+    }
+    const Weights weights{arrays_.weights.data(), arrays_.object.samples(), arrays_.alike};
+    if (write_start(image))
+        for_each(voxels_, begin_functor(image, arrays_.newest.data(), weights));
+    else
+        for_each(voxels_, Fill{arrays_.newest.data(), mean_at_start(image)});
+}
+
+std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationProgress* progress,
+                                         const std::function<void(const gpu::Range&)>& prepare) {
+    index_t steps = 0, tiles = 1;
+    for (const auto& walker : walkers_) {
+        if (walkers_.size() > 1) walker->keep_borders(threads_);
+        steps = std::max(steps, walker->steps(task));
+        tiles = std::max(tiles, walker->tiles());
+    }
+    // All transfers must have ended when an error leaves here.
+    struct Drain {
+        const std::vector<std::unique_ptr<Walker>>& walkers;
+        ~Drain() {
+            for (const auto& walker : walkers) walker->drain();
+        }
+    };
+    const Drain drain{walkers_};
+    std::vector<StepSums> sums(std::max<std::size_t>(1, task.starts.size()));
+    for (index_t tile = 0; tile < tiles; ++tile) {
+        for (const auto& walker : walkers_)
+            if (tile < walker->tiles()) walker->choose_tile(tile);
+        for (index_t k = 0; k < steps; ++k) {
+            for (const auto& walker : walkers_) {
+                if (tile >= walker->tiles() || k >= walker->steps(task)) continue;
+                if (prepare) prepare(walker->loads(k));
+                const gpu::DeviceScope scope(walker->device());
+                walker->enqueue(k, task);
+            }
+            if (progress != nullptr)
+                progress->at(static_cast<double>(tile * steps + k) /
+                             static_cast<double>(tiles * steps) * static_cast<double>(sums.size()));
+        }
+        for (const auto& walker : walkers_) {
+            if (tile >= walker->tiles()) continue;
+            const gpu::DeviceScope scope(walker->device());
+            const std::vector<StepSums> of_one = walker->finish();
+            for (std::size_t i = 0; i < sums.size(); ++i)
+                for (std::size_t which = 0; which < sums[i].size(); ++which)
+                    sums[i][which] += of_one[i][which];
+        }
+    }
+    return sums;
+}
+
+StepResult WalkExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
+    StepResult result = iterate_together({start}, progress).front();
+    result.refused = result.objective() > start.most;
+    if (!result.refused) arrays_.advance();
+    return result;
+}
+
+std::vector<StepResult> WalkExecutor::iterate_together(const std::vector<StepStart>& starts,
+                                                       const IterationProgress& progress) {
+    WalkTask task;
+    task.starts = starts;
+    task.settings = settings_;
+    std::vector<bool> complete(static_cast<std::size_t>(problem_.object.z),
+                               is_complete_ || !problem_.traits.solves_system);
+    // Several walks load the planes at their borders.
+    const auto prepare = [&](const gpu::Range& planes) {
+        for (index_t z = planes.begin, end = z; z < planes.end; z = end + 1) {
+            for (end = z; end < planes.end && !complete[static_cast<std::size_t>(end)]; ++end)
+                complete[static_cast<std::size_t>(end)] = true;
+            advance({z, end}, starts.front());
+        }
+    };
+    std::vector<StepResult> results;
+    for (const StepSums& sums : walk(task, &progress, prepare)) results.emplace_back().sums = sums;
+    is_complete_ = false;
+    return results;
+}
+
+void WalkExecutor::complete(const StepStart& start) {
+    if (std::exchange(is_complete_, true) || !problem_.traits.solves_system) return;
+    advance({0, problem_.object.z}, start);
+}
+
+void WalkExecutor::advance(const gpu::Range& planes, const StepStart& start) {
+    struct At {
+        WalkArrays& arrays;
+        index_t z;
+        float* object(Slot slot) const {
+            return (slot == Slot::solution    ? arrays.newest
+                    : slot == Slot::residual  ? arrays.residual
+                    : slot == Slot::direction ? arrays.direction
+                                              : arrays.product)
+                .plane(z);
+        }
+    };
+    if (planes.count() > 0)
+        for_each(planes.count() * arrays_.object.samples(),
+                 Wiener::advance(At{arrays_, planes.begin}, start));
+}
+
+}  // namespace convolume::deconvolve

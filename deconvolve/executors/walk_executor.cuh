@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Iterations of objects larger than the GPUs' memory: the arrays are in host memory, and each
+// iteration is one walk along z, on one GPU or shared by several.
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/thread_team.hpp"
+#include "deconvolve/executors/walker.cuh"
+
+namespace convolume::deconvolve {
+
+class WalkExecutor final : public Executor {
+  public:
+    /// `problem` is kept by reference. `places`: one for each GPU, with planes of the object and of
+    /// the image one after another.
+    WalkExecutor(const Problem& problem, const gpu::PairAxes& axes,
+                 const std::vector<ConstImageView>& kernels,
+                 const std::vector<Walker::Place>& places, int threads);
+    ~WalkExecutor() override;
+
+    /// Bytes on the GPU that holds most.
+    index_t most_bytes() const;
+
+    HostMemory staging() const override { return HostMemory::ordinary; }
+    int threads() const override { return threads_; }
+    void write_image(const float* values, index_t first, index_t count) override;
+    void write_estimate(const float* values, index_t first, index_t count) override;
+    void read_estimate(float* values, index_t first, index_t count) const override;
+    void hold_out(const PhotonScale& photons, int halvings) override;
+    void put_back() override;
+    void begin(const LoadedImage& image, float held_share) override;
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
+    int most_together() const override { return together_; }
+    std::vector<StepResult> iterate_together(const std::vector<StepStart>& starts,
+                                             const IterationProgress& progress) override;
+    void complete(const StepStart& start) override;
+
+  private:
+    /// Calls prepare(planes) before object planes are loaded; several walks may load the same.
+    std::vector<StepSums> walk(const WalkTask& task, const IterationProgress* progress,
+                               const std::function<void(const gpu::Range&)>& prepare = {});
+    /// functor(i) for every i below `count`. Every thread has a functor of its own, which the
+    /// arrays cannot be aliases of.
+    template <class Functor>
+    void for_each(index_t count, const Functor& functor) const {
+        parallel_ranges(count, threads_, [&](index_t first, index_t last, int) {
+            const Functor own = functor;
+            for (index_t i = first; i < last; ++i) own(i);
+        });
+    }
+
+    /// Applies the step that a linear system has left waiting to these planes.
+    void advance(const gpu::Range& planes, const StepStart& start);
+
+    const Problem& problem_;
+    index_t voxels_, pixels_;
+    int threads_;
+    WalkArrays arrays_;
+    std::vector<std::unique_ptr<Walker>> walkers_;
+    StepSettings settings_;
+    int together_;
+    bool has_weights_ = false;
+    bool is_complete_ = true;  ///< no step waits
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/host_memory.hpp"
+#include "deconvolve/executors/gpu_runner.cuh"
+#include "deconvolve/executors/pass_problem.hpp"
+#include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/walk_arrays.cuh"
+#include "deconvolve/executors/walk_executor.cuh"
+#include "gpu/runtime/bandwidth.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+/// A way to walk.
+struct WalkPlan {
+    gpu::PairAxes axes;    ///< of whole planes, with the grids of a step and of a tile
+    index_t depth = 0;     ///< 0: nothing fits
+    index_t together = 1;  ///< iterations
+    std::vector<PlaneTile> tiles;
+    double seconds = 0;  ///< an iteration, about
+
+    bool in_tiles() const { return tiles.size() > 1; }
+};
+
+index_t pass_bytes(const Problem& problem, const WalkPlan& walk) {
+    return PlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
+                                    problem.traits.has_unmatched ? 2 : 1,
+                                    WalkerRings::spectra(problem, walk.together));
+}
+index_t device_bytes(const Problem& problem, const WalkPlan& walk) {
+    const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.together,
+                            most_samples(walk.tiles), walk.in_tiles());
+    return checked_add(rings.bytes(), pass_bytes(problem, walk));
+}
+
+double predicted_seconds(const Problem& problem, const WalkPlan& walk, const DeviceChoice& choice) {
+    const SampleBytes bytes(problem);
+    const gpu::PairAxis& z = walk.axes[0];
+    const auto alike = alike_planes(problem, z, z.whole_object());
+    const auto objects = static_cast<double>(z.object), images = static_cast<double>(z.image);
+    const auto weights = static_cast<double>(z.object - (alike.last - alike.first));
+    const auto own = static_cast<double>(problem.object.y * problem.object.x);
+    const auto of_object = static_cast<double>(bytes.object);
+    const auto of_before = static_cast<double>(bytes.before);
+    double loaded = 0, compared = 0;  // samples of a plane, of all tiles
+    for (const PlaneTile& tile : walk.tiles) {
+        loaded += static_cast<double>(tile.samples().object);
+        compared += static_cast<double>(tile.samples().image);
+    }
+    const double of_data = compared * static_cast<double>(bytes.data);
+    WalkTraffic traffic;
+    traffic.up =
+        loaded * (objects * (of_object + of_before) + weights * of_object) + images * of_data;
+    traffic.down = own * objects * (of_object + (walk.together > 1 ? of_before : 0));
+    traffic.arrays = loaded * objects * (4 * of_object + of_before) + images * of_data;
+    // Samples between passes of tiles are written and read once more.
+    if (walk.in_tiles()) traffic.arrays += 4 * of_object * (loaded * objects + compared * images);
+    const int device = choice.devices.front();
+    const gpu::TransferRates transfers = gpu::transfer_rates(device);
+    const double memory = gpu::device_facts(device).memory_bytes_per_s;
+    const auto tiles = static_cast<double>(walk.tiles.size());
+    const double spectrum =
+        tiles * static_cast<double>(PlanePasses::least_bytes(walk.axes, 1, 0, 1));
+    const double seconds =
+        iteration_seconds(z, spectrum, walk.depth, walk.together, traffic,
+                          {transfers.to_device, transfers.to_host, memory > 0 ? memory : 1e12});
+    const auto devices = static_cast<double>(choice.devices.size());
+    return walk.in_tiles() ? seconds * std::ceil(tiles / devices) / tiles : seconds / devices;
+}
+
+// Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
+// transfers nothing hides, are few of them.
+index_t wanted_depth(const gpu::PairAxis& z) {
+    constexpr index_t wanted_steps = 8;
+    return std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object),
+                               z.object);
+}
+void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceChoice& choice) {
+    gpu::PairAxis& z = walk.axes[0];
+    walk.depth = wanted_depth(z);
+    for (; walk.depth > 0; walk.depth -= std::max<index_t>(1, walk.depth / 8)) {
+        z.grid = pair_grid_z(choice.devices.front(), PlaneWalk::least_grid(z, walk.depth));
+        if (z.grid > 0 && device_bytes(problem, walk) <= limit) break;
+    }
+    if (walk.depth > 0) walk.seconds = predicted_seconds(problem, walk, choice);
+}
+
+// Number of consecutive iterations that can be fused into one walk of one GPU: of methods whose
+// steps need nothing of each other but estimates.
+index_t most_together(const Problem& problem, const DeviceChoice& choice) {
+    const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
+    return alone && fits_slab_passes(problem) && !problem.traits.keeps_change
+               ? std::min<index_t>(WalkerRings::most_together, problem.options.iterations)
+               : 1;
+}
+
+// The fastest of those that fit.
+WalkPlan walk_whole_planes(const Problem& problem, const gpu::PairAxes& axes, index_t limit,
+                           const DeviceChoice& choice) {
+    const PlaneTile whole = whole_planes(axes[1], axes[2]);
+    WalkPlan best{axes, 0, 1, {whole}};
+    deepen(best, problem, limit, choice);
+    if (best.depth == 0) return best;
+    const index_t most = most_together(problem, choice);
+    for (index_t together = 2; together <= most; ++together) {
+        WalkPlan walk{axes, 0, together, {whole}};
+        deepen(walk, problem, limit, choice);
+        if (walk.depth == 0) break;
+        if (walk.seconds < 0.9 * best.seconds) best = walk;
+    }
+    return best;
+}
+
+WalkPlan walk_in_tiles(const Problem& problem, const gpu::PairAxes& axes, index_t limit,
+                       const DeviceChoice& choice) {
+    constexpr index_t most_along_axis = 16;
+    const int device = choice.devices.front();
+    const index_t chained = problem.traits.projections;
+    // A total variation looks at the voxels beside each.
+    const index_t least_taps = problem.tv_weight() > 0 ? 2 : 1;
+    const auto most = [&](const gpu::PairAxis& axis) {
+        return axis.taps < least_taps ? 1 : std::min(axis.object, most_along_axis);
+    };
+    WalkPlan best{axes};
+    for (index_t columns = 1; columns <= most(axes[2]); ++columns) {
+        WalkPlan walk{axes};
+        auto& [z, y, x] = walk.axes;
+        const auto along_x = divide_axis(x, columns, chained);
+        x.grid = pair_grid_x(device, least_grid(x, along_x));
+        if (x.grid == 0) continue;
+        for (index_t rows = columns == 1 ? 2 : 1; rows <= most(y); ++rows) {
+            const auto along_y = divide_axis(y, rows, chained);
+            y.grid = pair_grid_y(device, least_grid(y, along_y));
+            if (y.grid == 0) continue;
+            walk.tiles = tiles_of(along_y, along_x);
+            deepen(walk, problem, limit, choice);
+            if (walk.depth > 0 && (best.depth == 0 || walk.seconds < best.seconds)) best = walk;
+            // Smaller ones would do no more than load more around them.
+            if (walk.depth == wanted_depth(z) && walk.tiles.size() >= choice.devices.size()) break;
+        }
+        if (walk.depth == wanted_depth(walk.axes[0]) && walk.tiles.size() == along_x.size()) break;
+    }
+    return best;
+}
+
+WalkPlan choose_walk(const Problem& problem, index_t limit, const DeviceChoice& choice) {
+    // A total variation looks at the plane behind each.
+    const index_t least_taps_z = problem.tv_weight() > 0 ? 2 : 1;
+    WalkPlan whole;
+    if (const auto axes = whole_plane_axes(problem, choice.devices.front(), least_taps_z)) {
+        whole = walk_whole_planes(problem, *axes, limit, choice);
+        // Deep steps leave tiles nothing to gain.
+        const gpu::PairAxis& z = whole.axes[0];
+        if (whole.depth >= std::min(z.taps, z.object)) return whole;
+    }
+    const auto axes = pass_axes(problem, least_taps_z);
+    if (!axes) return whole;
+    const WalkPlan tiled = walk_in_tiles(problem, *axes, limit, choice);
+    return tiled.depth > 0 && (whole.depth == 0 || tiled.seconds < 0.8 * whole.seconds) ? tiled
+                                                                                        : whole;
+}
+
+class WalkRunner final : public GpuRunner {
+  public:
+    WalkRunner(const Problem& problem, const DeviceChoice& choice, const WalkPlan& walk,
+               const std::vector<index_t>& limits, const std::string& why_not_resident)
+        : GpuRunner(problem, choice.devices.front()),
+          axes_(walk.axes),
+          kernels_(problem, walk.axes),
+          threads_(choice.threads) {
+        const gpu::PairAxis& z = axes_[0];
+        const auto devices = static_cast<index_t>(choice.devices.size());
+        const auto tiles = static_cast<index_t>(walk.tiles.size());
+        Walker::Place place{0, z.whole_object(), z.whole_image(), walk.depth, walk.together, 0, {}};
+        if (walk.in_tiles()) {
+            places_.assign(static_cast<std::size_t>(std::min(devices, tiles)), place);
+            for (std::size_t i = 0; i < walk.tiles.size(); ++i)
+                places_[i % places_.size()].tiles.push_back(walk.tiles[i]);
+        } else {
+            for (const PlanePart& part :
+                 divide_planes(z, choice.speeds(std::min(devices, z.object)))) {
+                place.object = part.object;
+                place.image = part.image;
+                places_.push_back(place);
+            }
+        }
+        plan_.on_device = false;
+        plan_.by_walks = true;
+        plan_.iterations_a_walk = static_cast<int>(walk.together);
+        plan_.tiles = static_cast<int>(tiles);
+        plan_.why_not_on_device = why_not_resident;
+        plan_.engines.clear();
+        for (std::size_t g = 0; g < places_.size(); ++g) {
+            places_[g].device = choice.devices[g];
+            places_[g].limit_bytes = limits[g];
+            plan_.engines += message(g == 0 ? "" : " ", "gpu:", places_[g].device);
+        }
+        plan_.grid = {z.grid, axes_[1].grid, axes_[2].grid};
+        plan_.array_bytes = WalkArrays::bytes(problem, z, walk.in_tiles());
+        plan_.device_bytes = device_bytes(problem, walk);
+        plan_.host_bytes += plan_.array_bytes;
+    }
+    ~WalkRunner() override { free_on_device(executor_); }
+
+  private:
+    DeconvolveReport execute_there(const Problem& problem, const Images& images,
+                                   const ExecutionContext& context,
+                                   const DeconvolveRun& along) override {
+        if (!executor_)
+            executor_ =
+                std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), places_, threads_);
+        return run(*executor_, problem, images, context, along);
+    }
+
+    gpu::PairAxes axes_;
+    PassKernels kernels_;
+    int threads_;
+    std::vector<Walker::Place> places_;
+    std::unique_ptr<WalkExecutor> executor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
+                                         const std::string& why_not_resident) {
+    const auto& choice = static_cast<const DeviceChoice&>(gpus);
+    const gpu::DeviceScope scope(choice.devices.front());
+    std::vector<index_t> limits;
+    for (const int each : choice.devices) {
+        const gpu::DeviceScope there(each);
+        limits.push_back(choice.limit_bytes(each));
+    }
+    const WalkPlan walk =
+        choose_walk(problem, *std::min_element(limits.begin(), limits.end()), choice);
+    if (walk.depth == 0) return nullptr;
+    const index_t host_limit =
+        problem.options.max_host_bytes.value_or(available_host_bytes() / 4 * 3);
+    const index_t host = checked_add(
+        WalkArrays::bytes(problem, walk.axes[0], walk.in_tiles()),
+        checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image)));
+    if (host > host_limit) return nullptr;
+    return std::make_unique<WalkRunner>(problem, choice, walk, limits, why_not_resident);
+}
+
+}  // namespace convolume::deconvolve

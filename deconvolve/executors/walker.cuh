@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "deconvolve/executors/executor.hpp"
+#include "deconvolve/executors/plane_geometry.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
+#include "deconvolve/executors/walk_arrays.cuh"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/stream.hpp"
+
+// A GPU on its walk along z (plane_geometry.hpp): planes of the arrays come from the host while
+// others are worked on and others go back. What all methods have in common; an iteration is each
+// one's own.
+namespace convolume::deconvolve {
+
+/// The work of a walk.
+struct WalkTask {
+    enum class Kind {
+        iteration,
+        weights,         ///< an image of ones is projected back
+        right_hand_side  ///< the image is projected back, into the residual of a linear system
+    };
+    Kind kind = Kind::iteration;
+    std::vector<StepStart> starts;  ///< of consecutive iterations
+    StepSettings settings;
+    bool compares_all = true;  ///< no pixel is left out
+};
+
+class Walker {
+  public:
+    struct Place {
+        int device = 0;            ///< current
+        gpu::Range object, image;  ///< planes that it updates, and whose misfit it counts
+        index_t depth = 1;         ///< planes a step
+        index_t together = 1;      ///< iterations, at most: above 1 of a single walker
+        index_t limit_bytes = 0;
+        std::vector<PlaneTile> tiles;  ///< that it walks through; none: whole planes
+    };
+    /// For the problem's method. `axes`: with a grid along z for the depth.
+    static std::unique_ptr<Walker> make(const Place& place, const Problem& problem,
+                                        const gpu::PairAxes& axes,
+                                        const std::vector<ConstImageView>& kernels,
+                                        WalkArrays& arrays);
+    virtual ~Walker() = default;
+
+    int device() const { return place_.device; }
+    index_t tiles() const { return static_cast<index_t>(tiles_.size()); }
+    /// Walks that follow, once it is finished with the last, go through this one.
+    void choose_tile(index_t tile);
+    index_t bytes() const { return rings_.bytes() + passes_->bytes(); }
+
+    index_t steps(const WalkTask& task) const;
+    /// Object planes that step k of an iteration loads.
+    gpu::Range loads(index_t k) const { return walks_.front().step(k).load; }
+
+    /// Copies planes that this walk reads and another's overwrites, for an iteration.
+    void keep_borders(int threads);
+    /// Enqueues step k; waits for one that is long enough ago.
+    void enqueue(index_t k, const WalkTask& task);
+    /// Waits for the walk's end. Of each iteration.
+    std::vector<StepSums> finish();
+    /// Waits, whatever has happened.
+    void drain() noexcept;
+
+  protected:
+    using Side = PlanePasses::Side;
+
+    /// An iteration, or several, are a chain of up to so many walks. `axes`: of whole planes.
+    Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+           const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
+
+    /// The walks of a task.
+    virtual std::size_t chained(const WalkTask& task) const = 0;
+    // Step k of an iteration.
+    virtual void upload(index_t k, const WalkTask& task) = 0;
+    virtual void work(index_t k, const WalkTask& task) = 0;
+    virtual void download(index_t k, const WalkTask& task) = 0;
+
+    void copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
+    void copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
+    void upload_image(const gpu::Range& planes, const WalkTask& task);
+    void upload_weights(index_t k, const gpu::Range& planes);
+    /// The newest estimates and those before become points, which are kept, and their spectra.
+    void load_points(const gpu::Range& planes, const StepStart& start = {});
+    /// Models of step.image, from what they see; the share of step.update in its light.
+    void blur(const PlaneWalk& walk, const WalkStep& step, index_t ring = 0);
+    void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
+                   index_t ring = 0);
+    /// Samples become spectra as they are.
+    void transform(Side side, const float* samples, const PlanePasses::Slots& slots);
+    /// Makes the divisors of penalized steps over these planes.
+    void find_divisors(const gpu::Range& planes, const WalkTask& task);
+    /// Calls work(planes, whether they are counted): planes that another walk counts, too, are
+    /// compared for their ratios alone.
+    template <class Work>
+    void for_counted(const gpu::Range& image, const Work& work) const {
+        for (const gpu::Range& part :
+             {image.within({0, place_.image.begin}), image.within(place_.image),
+              image.within({place_.image.end, image.end})})
+            if (part.count() > 0)
+                work(part, part.begin >= place_.image.begin && part.end <= place_.image.end);
+    }
+    /// Calls work(first plane, how many, whether their weights are alike) for runs of planes that
+    /// lie one after another in all rings.
+    template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
+    void for_updates(const gpu::Range& planes, const Rings& rings, const Work& work) const {
+        const auto [first, last] = arrays_.alike;
+        const PlaneRing none;
+        const auto for_part = [&](const gpu::Range& part, bool alike) {
+            for_runs(part, rings, [&](index_t z, index_t count) {
+                for_runs({z, z + count}, {alike ? &none : &rings_.weights},
+                         [&](index_t begin, index_t some) { work(begin, some, alike); });
+            });
+        };
+        for_part(planes.within({0, first}), false);
+        for_part(planes.within({first, last + 1}), true);
+        for_part(planes.within({last + 1, planes.end}), false);
+    }
+    /// Blocks of a launch have written their sums to place_for_sums(), of one of StepSums.
+    SumPair* place_for_sums(std::size_t which, std::size_t iteration = 0) const {
+        return sums_.as<SumPair>() + index_of(iteration, which) * most_blocks_ +
+               blocks_[iteration][which];
+    }
+    void add_blocks(std::size_t which, index_t count, std::size_t iteration = 0) {
+        blocks_[iteration][which] += count;
+    }
+    const PlaneWalk& walk(std::size_t i = 0) const { return walks_[i]; }
+    const gpu::Range& own() const { return place_.object; }
+    // Planes that are on the device, whole or of a tile.
+    const PlaneTile& tile() const { return *tile_; }
+    index_t object_plane() const { return tile_->samples().object; }
+    index_t image_plane() const { return tile_->samples().image; }
+    Pixels pixels(index_t z) const;
+    PixelNumbers pixel_numbers(index_t z) const;
+    Weights weights(index_t z, index_t count, bool alike) const;
+
+    gpu::PairAxis z_;
+    WalkArrays& arrays_;
+    WalkerRings rings_;
+    std::optional<PlanePasses> passes_;
+    gpu::Stream uploads_, work_, downloads_;
+
+  private:
+    void upload_back(const WalkStep& step, const WalkTask& task);
+    void work_back(const WalkStep& step, const WalkTask& task);
+    void download_back(const WalkStep& step, const WalkTask& task);
+    /// The sums of a step, whose blocks make room for those of the next.
+    void add_up_sums(index_t k);
+    static index_t index_of(std::size_t iteration, std::size_t which) {
+        return static_cast<index_t>(iteration * std::tuple_size_v<StepSums> + which);
+    }
+    const char* source(const PlaneArray& array, index_t z) const;
+    // Of planes one after another in a ring and in an array: all that is on the device goes up,
+    // what is updated comes down.
+    void upload_planes(const PlaneRing& ring, char* to, const PlaneArray& array, const char* from,
+                       index_t count) const;
+    void download_planes(const PlaneRing& ring, const char* from, const PlaneArray& array, char* to,
+                         index_t count) const;
+
+    Place place_;
+    gpu::PairAxes axes_;
+    std::vector<PlaneTile> tiles_;
+    const PlaneTile* tile_;
+    std::vector<PlaneWalk> walks_;  ///< of an iteration
+    PlaneWalk back_;                ///< projects an image back
+    gpu::DeviceMemory sums_;        ///< of the blocks of a step, each iteration's
+    gpu::DeviceMemory step_sums_;   ///< of each step: StepSums of each iteration
+    std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
+    PlaneArray borders_;
+    gpu::Range lower_, upper_;                    ///< planes of the borders
+    std::vector<std::array<index_t, 3>> blocks_;  ///< of the step, with sums, of each iteration
+    index_t done_steps_ = 0;
+    index_t most_blocks_ = 0;
+};
+
+// A walk whose ratios and steps are taken in passes along x, of whole planes and methods that fit
+// them (MethodTraits::fits_passes). Iterations that need no results of the one before may be a
+// chain of walks, each on what the one before updates: arrays cross the bus once for all of them.
+
+class FusedWalker final : public Walker {
+  public:
+    FusedWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+                const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
+        : Walker(place, problem, axes, kernels, arrays, place.together) {}
+
+  private:
+    std::size_t chained(const WalkTask& task) const override { return task.starts.size(); }
+    void upload(index_t k, const WalkTask& task) override;
+    void work(index_t k, const WalkTask& task) override;
+    void download(index_t k, const WalkTask& task) override;
+
+    // Of iteration i.
+    void load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i);
+    void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
+    void update(const WalkStep& step, const WalkTask& task, std::size_t i);
+};
+
+// A walk that carries out the operations of any method, over whole planes or tiles: functors run
+// between passes, on planes of samples. An iteration with two projections is a chain of two walks.
+//
+// Tiles update more than their own samples, but only these are counted and go back.
+
+class OperationWalker final : public Walker {
+  public:
+    OperationWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+                    const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
+        : Walker(place, problem, axes, kernels, arrays, problem.traits.projections),
+          method_(problem.options.method),
+          traits_(problem.traits) {}
+
+  private:
+    struct At;
+    struct Run;
+
+    std::size_t chained(const WalkTask&) const override {
+        return static_cast<std::size_t>(traits_.projections);
+    }
+    void upload(index_t k, const WalkTask& task) override;
+    void work(index_t k, const WalkTask& task) override;
+    void download(index_t k, const WalkTask& task) override;
+
+    const PlaneRing& ring(Slot slot) const;
+
+    DeconvolveMethod method_;
+    MethodTraits traits_;
+};
+
+}  // namespace convolume::deconvolve

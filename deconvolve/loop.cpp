@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/loop.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "deconvolve/coarse_start.hpp"
+#include "deconvolve/methods/registry.hpp"
+#include "deconvolve/photons.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+/// One loop of iterations: where they start and when they end.
+class Loop {
+  public:
+    Loop(Executor& executor, const Problem& problem, const LoadedImage& image, float held_share,
+         IterationProgress& progress, int iterations)
+        : executor_(executor),
+          pixels_(static_cast<double>(element_count(problem.image))),
+          held_share_(held_share),
+          progress_(progress),
+          iterations_(iterations),
+          state_(
+              visit_method(problem.options.method,
+                           [&](auto method) { return decltype(method)::state(problem, image); })),
+          may_end_(held_share > 0 || state_->needs_results()),
+          needs_misfit_(may_end_ || progress.reports()) {}
+
+    IterationOutcome run() {
+        for (int k = 1; k <= iterations_;) {
+            const int most = may_end_ ? 1 : executor_.most_together();
+            const int together = std::min({iterations_ - k + 1, most, progress_.unread(k)});
+            if (together > 1) {
+                std::vector<StepStart> starts;
+                for (int i = 0; i < together; ++i) starts.push_back(state_->start(k + i));
+                for (const StepResult& result : executor_.iterate_together(starts, progress_))
+                    ends(k++, result);
+            } else {
+                const bool is_last = ends(k, step(k));
+                ++k;
+                if (is_last) break;
+            }
+        }
+        executor_.complete(state_->pending());
+        return outcome_;
+    }
+
+  private:
+    StepStart start_of(int k) {
+        StepStart start = state_->start(k);
+        start.without_misfit = !needs_misfit_ && k < iterations_;
+        return start;
+    }
+    StepResult step(int k) {
+        StepResult result = executor_.iterate(start_of(k), progress_);
+        if (!result.refused) return result;
+        state_->refused();
+        ++outcome_.report.restarts;
+        return executor_.iterate(start_of(k), progress_);
+    }
+
+    /// Reports iteration `k`; returns whether it is the last.
+    bool ends(int k, const StepResult& result) {
+        if (!std::isfinite(result.objective()))
+            throw BadData("the estimate overflowed float32: scale the image to smaller numbers");
+        Iteration told;
+        told.number = k;
+        told.of = iterations_;
+        told.searching = held_share_ > 0;
+        if (held_share_ > 0) told.held_out = std::sqrt(result.held_out() / pixels_);
+        const MethodState::Verdict verdict = state_->finished(result, told);
+        if (verdict == MethodState::Verdict::discard) return true;
+        outcome_.report.iterations = k;
+        outcome_.report.last = told;
+        if (progress_.may_read(k)) executor_.complete(state_->pending());
+        progress_.finished(told);
+        if (held_share_ > 0) {
+            if (result.held_out() < (1 - least_gain) * least_held_) {
+                least_held_ = result.held_out();
+                outcome_.best = k - 1;
+            }
+            if (k - 1 - outcome_.best >= patience) return true;
+        }
+        return verdict == MethodState::Verdict::converged;
+    }
+
+    Executor& executor_;
+    double pixels_;
+    float held_share_;
+    IterationProgress& progress_;
+    int iterations_;
+    std::unique_ptr<MethodState> state_;
+    bool may_end_, needs_misfit_;
+    IterationOutcome outcome_;
+    double least_held_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+IterationOutcome iterate(Executor& executor, const Problem& problem, const LoadedImage& image,
+                         float held_share, IterationProgress& progress, int iterations) {
+    executor.begin(image, held_share);
+    return Loop(executor, problem, image, held_share, progress, iterations).run();
+}
+
+namespace {
+
+// One photon in 2³ is held out.
+constexpr int held_out_halvings = 3;
+
+// Begins iterations on coarser images where there are some, within their part of the progress.
+class Beginning {
+  public:
+    Beginning(Executor& executor, const Images& images, const ExecutionContext& context,
+              const DeconvolveRun& along)
+        : executor_(executor), context_(context) {
+        if (along.start.data == nullptr) coarse_ = images.coarse();
+    }
+
+    /// `iterations` follow, which are this part of the whole with what comes before them. `image`
+    /// loses the photons that are held out already.
+    LoadedImage prepare(const LoadedImage& image, int halvings, IterationProgress& progress,
+                        double from, double to, int iterations) {
+        const double share =
+            coarse_.start != nullptr ? coarse_.start->share_of_time(iterations) : 0;
+        const double fine_from = from + share * (to - from);
+        progress.begin(fine_from, to, iterations);
+        LoadedImage prepared = image;
+        if (coarse_.start == nullptr) return prepared;
+        prepared.start_scale = 1;  // it is of what is left of the photons
+        prepared.load_start = [=, this, background = image.background,
+                               held = Held{photons_, halvings}](float level) {
+            ExecutionContext own;
+            own.stop = context_.stop;
+            if (context_.progress)
+                own.progress = [&](double fraction) {
+                    context_.progress(from + (fine_from - from) * fraction);
+                };
+            iterations_ +=
+                coarse_.start->begin(coarse_.image, background, held, executor_, level, own);
+        };
+        return prepared;
+    }
+    void draw(const PhotonScale& photons) { photons_ = photons; }
+    int iterations() const { return iterations_; }
+
+  private:
+    Executor& executor_;
+    const ExecutionContext& context_;
+    CoarseImages coarse_;
+    PhotonScale photons_;
+    int iterations_ = 0;
+};
+
+// Finds the number of iterations with some photons held out, then takes as many with all.
+IterationOutcome iterate_held_out(Executor& executor, const Problem& problem,
+                                  const LoadedImage& image, Beginning& beginning,
+                                  IterationProgress& progress) {
+    constexpr float share = 1.0F / (1 << held_out_halvings);
+    executor.hold_out(image.photons, held_out_halvings);
+    beginning.draw(image.photons);
+    const int most = problem.options.iterations;
+    const LoadedImage rest = beginning.prepare(without_held_out(image, share), held_out_halvings,
+                                               progress, 0, 0.5, most);
+    const IterationOutcome search =
+        iterate(executor, problem, rest, share / (1 - share), progress, most);
+    executor.put_back();
+    const int best = std::max(1, search.best);
+    const LoadedImage all = beginning.prepare(image, 0, progress, 0.5, 1, best);
+    IterationOutcome outcome = iterate(executor, problem, all, 0, progress, best);
+    outcome.report.searched = search.report.iterations;
+    return outcome;
+}
+
+LoadedImage load(Executor& executor, const Problem& problem, const Images& images,
+                 const DeconvolveRun& along) {
+    const bool poisson = problem.traits.counts_photons;
+    LoadedImage loaded = images.load(executor, poisson, problem.options.saturation);
+    loaded.background =
+        problem.options.background ? *problem.options.background : images.background();
+    if (poisson) loaded.background = std::max(loaded.background, 0.0);
+    if (along.start.data != nullptr) {
+        check_estimate(along.start, executor.threads());
+        loaded.load_start = [&](float outside) {
+            load_start(along.start, problem.object, problem.image_at, outside, executor.staging(),
+                       [&](const float* values, index_t first, index_t count) {
+                           executor.write_estimate(values, first, count);
+                       });
+        };
+    }
+    if (problem.draws_photons()) {
+        if (problem.options.photons)
+            loaded.photons = *problem.options.photons;
+        else if (const auto seen = images.photon_scale(executor.threads()))
+            loaded.photons = *seen;
+    }
+    return loaded;
+}
+
+// `target` has the extents of the image or of the object.
+ExecutionReport store_estimate(const Executor& executor, const Problem& problem,
+                               const ImageView& target) {
+    if (target.shape != problem.object && target.shape != problem.image)
+        throw InvalidArgument(message("an estimate is read in the image's shape ",
+                                      to_string(problem.image), " or the object's ",
+                                      to_string(problem.object), ", not in ",
+                                      to_string(target.shape), " (z×y×x)"));
+    const Index3 at = target.shape == problem.object ? Index3{} : problem.image_at;
+    ExecutionReport clamped;
+    store_result(target, problem.object, at, executor.staging(), executor.threads(), clamped,
+                 [&](float* values, index_t first, index_t count) {
+                     executor.read_estimate(values, first, count);
+                 });
+    return clamped;
+}
+
+}  // namespace
+
+LoadedImage HostImages::load(Executor& executor, bool clip,
+                             std::optional<double> saturation) const {
+    check_image(image_, executor.threads());
+    return load_image(image_, clip, saturation, executor.staging(), executor.threads(),
+                      [&](const float* values, index_t first, index_t count) {
+                          executor.write_image(values, first, count);
+                      });
+}
+
+double HostImages::background() const {
+    return estimate_background(image_);
+}
+
+std::optional<PhotonScale> HostImages::photon_scale(int threads) const {
+    return estimate_photon_scale(image_, threads);
+}
+
+ExecutionReport HostImages::store(const Executor& executor, const Problem& problem) const {
+    return store_estimate(executor, problem, result_);
+}
+
+DeconvolveReport run(Executor& executor, const Problem& problem, const Images& images,
+                     const ExecutionContext& context, const DeconvolveRun& along) {
+    const auto begin = std::chrono::steady_clock::now();
+    const LoadedImage loaded = load(executor, problem, images, along);
+    IterationProgress progress(
+        context, along, problem.options.iterations,
+        [&](const ImageView& target) { store_estimate(executor, problem, target); });
+    Beginning beginning(executor, images, context, along);
+    IterationOutcome outcome;
+    if (problem.options.hold_out)
+        outcome = iterate_held_out(executor, problem, loaded, beginning, progress);
+    else
+        outcome = iterate(executor, problem,
+                          beginning.prepare(loaded, 0, progress, 0, 1, problem.options.iterations),
+                          0, progress, problem.options.iterations);
+    DeconvolveReport& report = outcome.report;
+    report.coarse_iterations = beginning.iterations();
+    report.background = loaded.background;
+    report.photons = loaded.photons;
+    report.negative_pixels = loaded.negative_pixels;
+    report.saturated_pixels = loaded.saturated_pixels;
+    report.executed = images.store(executor, problem);
+    report.executed.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return report;
+}
+
+}  // namespace convolume::deconvolve

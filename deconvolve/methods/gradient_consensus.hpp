@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Richardson-Lucy gradient consensus: in each iteration the photons are divided at random into two
+// halves, each with a correction cᵢ of its own, and only voxels take the step where AᵀA((c₁ - 1)
+// (c₂ - 1)) is not negative: where the halves agree nearby. J. Manton and A. York, doi
+// 10.5281/zenodo.10278919 (2023).
+
+#include "deconvolve/methods/richardson_lucy.hpp"
+#include "deconvolve/photons.hpp"
+
+namespace convolume::deconvolve {
+
+/// The data are divided into halves, drawn anew for every `seed`. Each is divided by half of the
+/// model: the first in the model's place, the second in `other`. The sum is the misfit of the data.
+template <class AnyRatio>
+struct HalfRatios {
+    AnyRatio ratio;
+    float* other;
+    float gain;
+    float offset;
+    std::uint32_t seed;
+    PixelNumbers numbers{};  ///< of the arrays' pixels in the image
+    CONVOLUME_DEVICE double operator()(index_t i) const { return divided(i, ratio.expected(i)); }
+    CONVOLUME_DEVICE double divided(index_t i, float m) const {
+        const float y = ratio.data[i];
+        if (!richardson_lucy::is_compared(y)) {
+            ratio.model[i] = other[i] = 0;
+            return 0;
+        }
+        PixelBits bits(seed, Thinning::halves, numbers[i]);
+        const float part = taken_value(y, 1, gain, offset, bits);
+        ratio.model[i] = 2 * part / m;
+        other[i] = 2 * (y - part) / m;
+        return static_cast<double>(richardson_lucy::misfit(y, m, y / m));
+    }
+};
+template <class AnyRatio>
+HalfRatios(AnyRatio, float*, float, float, std::uint32_t, PixelNumbers) -> HalfRatios<AnyRatio>;
+
+/// The same, and the squared difference of data that were set apart from `share` of the model.
+template <class AnyRatio>
+struct HalfRatiosHeldOut {
+    HalfRatios<AnyRatio> halves;
+    const float* held;  ///< null: none
+    float share;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const float m = halves.ratio.expected(i);
+        const double misfit = halves.divided(i, m);
+        if (held == nullptr || !richardson_lucy::is_compared(held[i])) return {misfit, 0};
+        const double away = static_cast<double>(held[i] - share * m);
+        return {misfit, away * away};
+    }
+};
+template <class AnyRatio>
+HalfRatiosHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosHeldOut<AnyRatio>;
+
+/// first <- the correction of all data; second <- (c1 - 1)(c2 - 1) of the halves' corrections.
+template <class AnyWeights>
+struct Agreement {
+    float* first;
+    float* second;
+    AnyWeights weight;
+    float least_weight;
+    CONVOLUME_DEVICE void operator()(index_t i) const {
+        const float a = first[i];
+        const float b = second[i];
+        const float w = weight[i];
+        first[i] = 0.5F * (a + b);
+        second[i] = w < least_weight ? 0 : (a / w - 1) * (b / w - 1);
+    }
+};
+template <class AnyWeights>
+Agreement(float*, float*, AnyWeights, float) -> Agreement<AnyWeights>;
+
+/// The step where the halves agree; elsewhere the point stays.
+template <class AnyStep>
+struct ConsensusStep {
+    AnyStep step;
+    const float* agreement;
+    CONVOLUME_DEVICE float operator()(index_t i) const {
+        if (!(agreement[i] < 0)) return step(i);
+        step.correction[i] = step.point[i];
+        return 0;
+    }
+};
+template <class AnyStep>
+ConsensusStep(AnyStep, const float*) -> ConsensusStep<AnyStep>;
+
+/// Its second sum is the number of voxels that agree.
+struct Consenting {
+    const float* agreement;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        return {0, agreement[i] < 0 ? 0.0 : 1.0};
+    }
+};
+
+struct GradientConsensus {
+    static constexpr DeconvolveMethod method = DeconvolveMethod::gradient_consensus;
+
+    static MethodTraits traits(const DeconvolveOptions& options) {
+        MethodTraits traits;
+        traits.draws_halves = true;
+        traits.projections = 2;
+        return accelerated(traits, options);
+    }
+
+    /// Ends after five steps in a row that less than the share DeconvolveOptions::consensus took.
+    class State final : public MethodState {
+      public:
+        State(const Problem& problem, float mean)
+            : consensus_(problem.options.consensus),
+              voxels_(static_cast<double>(element_count(problem.object))),
+              steps_(state_with_acceleration(problem, mean)) {}
+        StepStart start(int iteration) override { return steps_->start(iteration); }
+        void refused() override { steps_->refused(); }
+        Verdict finished(const StepResult& result, Iteration& told) override {
+            constexpr int long_dispute = 5;
+            const Verdict verdict = steps_->finished(result, told);
+            told.consenting = result.sums[further].second / voxels_;
+            disputed_ = told.consenting < consensus_ ? disputed_ + 1 : 0;
+            return disputed_ == long_dispute ? Verdict::converged : verdict;
+        }
+        bool needs_results() const override { return true; }
+
+      private:
+        double consensus_, voxels_;
+        std::unique_ptr<MethodState> steps_;
+        int disputed_ = 0;
+    };
+    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+        return std::make_unique<State>(problem, mean_at_start(image));
+    }
+
+    template <class Run>
+    static void iterate(Run& run) {
+        const StepSettings& settings = run.settings();
+        run.load_point();
+        run.blur(Slot::point, Slot::model);
+        run.sum_pixels(of_pixels, {Slot::data, Slot::held, Slot::model, Slot::other_image},
+                       [&](const auto& at) {
+                           const RatioWith ratio{at.data(), at.image(Slot::model), settings.model};
+                           const HalfRatios halves{
+                               ratio,
+                               at.image(Slot::other_image),
+                               static_cast<float>(settings.photons.gain),
+                               static_cast<float>(settings.photons.offset),
+                               static_cast<std::uint32_t>(run.start().iteration),
+                               at.pixel_numbers()};
+                           return HalfRatiosHeldOut{halves, at.held(), settings.held_share};
+                       });
+        run.blur_back(Slot::model, Slot::correction);
+        run.blur_back(Slot::other_image, Slot::other_object);
+        run.each_voxel({Slot::correction, Slot::other_object, Slot::weights}, [](const auto& at) {
+            return Agreement{at.object(Slot::correction), at.object(Slot::other_object),
+                             at.weights(), least_weight};
+        });
+        run.blur(Slot::other_object, Slot::model);
+        run.blur_back(Slot::model, Slot::other_object);
+        run.step({Slot::point, Slot::correction, Slot::other_object, Slot::weights},
+                 [](const auto& at) {
+                     const StepWith step{at.object(Slot::point), at.object(Slot::correction),
+                                         at.weights(), least_weight};
+                     return ConsensusStep{step, at.object(Slot::other_object)};
+                 });
+        run.sum_voxels(further, {Slot::other_object},
+                       [](const auto& at) { return Consenting{at.object(Slot::other_object)}; });
+    }
+};
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The scaled heavy ball: Richardson and Lucy from the point p = xₖ + αₖ (xₖ - xₖ₋₁), with
+// αₖ = (k - 1) / (k + 2), but at least a tenth of xₖ. H. Wang and P. C. Miller, IEEE Trans. Image
+// Process. 23:848 (2014), eq. 7 and 10.
+
+#include "deconvolve/methods/richardson_lucy.hpp"
+
+namespace convolume::deconvolve {
+
+struct HeavyBall {
+    static constexpr DeconvolveMethod method = DeconvolveMethod::scaled_heavy_ball;
+
+    static MethodTraits traits(const DeconvolveOptions&) {
+        MethodTraits traits;
+        traits.fits_passes = true;
+        traits.starts_coarsely = true;
+        traits.keeps_previous = true;
+        return traits;
+    }
+
+    class State final : public PlainState {
+      public:
+        using PlainState::PlainState;
+        StepStart start(int iteration) override {
+            StepStart start = PlainState::start(iteration);
+            const auto factor =
+                static_cast<float>(iteration - 1) / static_cast<float>(iteration + 2);
+            start.ahead = {factor, 0.1F};
+            return start;
+        }
+    };
+    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+        return std::make_unique<State>(problem);
+    }
+
+    template <class Run>
+    static void iterate(Run& run) {
+        RichardsonLucy::iterate(run);
+    }
+};
+
+}  // namespace convolume::deconvolve

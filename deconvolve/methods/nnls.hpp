@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Non-negative least squares: min ½ |A x + b - y|² over x >= 0, by accelerated projected gradients,
+// for bright images whose noise is additive. A. Beck and M. Teboulle, SIAM J. Imaging Sci. 2:183
+// (2009), eq. 4.1 to 4.3:
+//
+//     xₖ₊₁ = max(0, pₖ - Aᵀ(A pₖ + b - y) / w),  pₖ = xₖ + (tₖ₋₁ - 1) / tₖ (xₖ - xₖ₋₁),
+//     tₖ₊₁ = (1 + √(1 + 4 tₖ²)) / 2
+//
+// pₖ is kept from going below 0. w = Aᵀ1 takes the place of one step length for all voxels: A and
+// its samples are not negative and A1 is at most 1, so diag(w) - AᵀA is positive semidefinite (A.
+// R. De Pierro, IEEE Trans. Med. Imaging 14:132 (1995)). Where the objective has grown, t begins
+// anew from 1: B. O'Donoghue and E. Candès, Found. Comput. Math. 15:715 (2015), section 3.2.
+
+#include <cmath>
+
+#include "deconvolve/methods/richardson_lucy.hpp"
+
+namespace convolume::deconvolve {
+
+/// model <- model + background - data; sums: half its square, and (data - background)².
+template <class Data>
+struct Difference {
+    Data data;
+    float* model;
+    float background;
+    CONVOLUME_DEVICE SumPair operator()(index_t i) const {
+        const float recorded = data[i] - background;
+        const float difference = model[i] - recorded;
+        model[i] = difference;
+        const double r = difference, y = recorded;
+        return {0.5 * r * r, y * y};
+    }
+};
+template <class Data>
+Difference(Data, float*, float) -> Difference<Data>;
+
+/// gradient <- max(0, point - gradient / weight). The result is what the step adds.
+template <class AnyWeights>
+struct ProjectedStep {
+    const float* point;
+    float* gradient;
+    AnyWeights weight;
+    CONVOLUME_DEVICE float operator()(index_t i) const {
+        const float w = weight[i];
+        const float moved = point[i] - gradient[i] / (w < least_weight ? 1 : w);
+        const float next = w < least_weight || !(moved > 0) ? 0 : moved;
+        gradient[i] = next;
+        return next - point[i];
+    }
+};
+template <class AnyWeights>
+ProjectedStep(const float*, float*, AnyWeights) -> ProjectedStep<AnyWeights>;
+
+struct NonNegativeLeastSquares {
+    static constexpr DeconvolveMethod method = DeconvolveMethod::non_negative_least_squares;
+
+    static MethodTraits traits(const DeconvolveOptions&) {
+        MethodTraits traits;
+        traits.counts_photons = false;
+        traits.keeps_previous = true;
+        return traits;
+    }
+
+    class State final : public MethodState {
+      public:
+        explicit State(const Problem& problem) : stop_(problem.options.stop) {}
+        StepStart start(int iteration) override {
+            StepStart start;
+            start.iteration = iteration;
+            start.restart = iteration == 1;
+            const double next = (1 + std::sqrt(1 + 4 * t_ * t_)) / 2;
+            start.ahead = {iteration == 1 ? 0 : static_cast<float>((t_ - 1) / next), 0};
+            if (iteration > 1) t_ = next;
+            return start;
+        }
+        Verdict finished(const StepResult& result, Iteration& told) override {
+            const auto [misfit, recorded] = result.sums[of_pixels];
+            told.residual = recorded > 0 ? std::sqrt(2 * misfit / recorded) : 0;
+            const double gain = misfit_ - misfit;
+            const bool converged = stop_ && told.number > 1 && gain >= 0 && gain < *stop_ * misfit_;
+            if (told.number > 1 && gain < 0) t_ = 1;
+            misfit_ = misfit;
+            return converged ? Verdict::converged : Verdict::go_on;
+        }
+        bool needs_results() const override { return true; }
+
+      private:
+        std::optional<double> stop_;
+        double misfit_ = 0;  ///< of the last starting point
+        double t_ = 1;
+    };
+    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+        return std::make_unique<State>(problem);
+    }
+
+    template <class Run>
+    static void iterate(Run& run) {
+        run.load_point();
+        run.blur(Slot::point, Slot::model);
+        run.sum_pixels(of_pixels, {Slot::data, Slot::model}, [&](const auto& at) {
+            return Difference{at.data(), at.image(Slot::model), run.settings().model.background};
+        });
+        run.blur_back(Slot::model, Slot::correction);
+        run.step({Slot::point, Slot::correction, Slot::weights}, [](const auto& at) {
+            return ProjectedStep{at.object(Slot::point), at.object(Slot::correction), at.weights()};
+        });
+    }
+};
+
+}  // namespace convolume::deconvolve

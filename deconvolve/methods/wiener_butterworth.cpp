@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "deconvolve/methods/wiener_butterworth.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <vector>
+
+#include "convolume/convolver.hpp"
+#include "core/thread_team.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+using Spectrum = std::vector<std::complex<double>>;
+
+index_t stride_of(const Shape3& shape, int axis) {
+    return axis == 2 ? 1 : axis == 1 ? shape.x : shape.y * shape.x;
+}
+
+// The transform along one axis by its definition: kernels are small. Sample n stands at n - center;
+// sign -1 is the transform, 1 its inverse without the factor.
+void transform_axis(Spectrum& data, const Shape3& shape, int axis, index_t center, int sign,
+                    int threads) {
+    const index_t length = shape[axis];
+    if (length == 1) return;
+    const index_t stride = stride_of(shape, axis);
+    std::vector<std::complex<double>> turn(static_cast<std::size_t>(length));
+    for (index_t k = 0; k < length; ++k)
+        turn[static_cast<std::size_t>(k)] =
+            std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(k) /
+                                static_cast<double>(length));
+    parallel_for(element_count(shape) / length, threads, [&](index_t line, int) {
+        const index_t first = line / stride * stride * length + line % stride;
+        Spectrum values(static_cast<std::size_t>(length));
+        for (index_t out = 0; out < length; ++out) {
+            std::complex<double> sum = 0;
+            for (index_t in = 0; in < length; ++in) {
+                // Of a transform `in` is a sample, of its inverse a frequency.
+                const index_t product = sign < 0 ? out * (in - center) : in * (out - center);
+                const index_t at = (product % length + length) % length;
+                sum += data[static_cast<std::size_t>(first + in * stride)] *
+                       turn[static_cast<std::size_t>(at)];
+            }
+            values[static_cast<std::size_t>(out)] = sum;
+        }
+        for (index_t out = 0; out < length; ++out)
+            data[static_cast<std::size_t>(first + out * stride)] =
+                values[static_cast<std::size_t>(out)];
+    });
+}
+
+// From one side of the peak to where the line has fallen to half of it.
+double half_width(const double* peak, index_t stride, index_t samples) {
+    for (index_t i = 1; i <= samples; ++i) {
+        const double here = peak[i * stride];
+        const double last = peak[(i - 1) * stride];
+        if (here <= *peak / 2)
+            return static_cast<double>(i - 1) + (last - *peak / 2) / (last - here);
+    }
+    return static_cast<double>(samples) + 0.5;
+}
+
+// Frequency of index k in cycles a sample, from -1/2 to 1/2.
+double frequency(index_t k, index_t length) {
+    return static_cast<double>(2 * k > length ? k - length : k) / static_cast<double>(length);
+}
+
+// The largest magnitude over all frequencies of that index along the axis, between two indices.
+double largest_at(const Spectrum& spectrum, const Shape3& shape, int axis, double cycles) {
+    std::vector<double> largest(static_cast<std::size_t>(shape[axis] / 2 + 2));
+    const index_t stride = stride_of(shape, axis);
+    for (index_t i = 0; i < element_count(shape); ++i) {
+        const index_t k = i / stride % shape[axis];
+        if (2 * k > shape[axis]) continue;
+        double& so_far = largest[static_cast<std::size_t>(k)];
+        so_far = std::max(so_far, std::abs(spectrum[static_cast<std::size_t>(i)]));
+    }
+    const index_t last = shape[axis] / 2;
+    const double at =
+        std::min(cycles * static_cast<double>(shape[axis]), static_cast<double>(last));
+    const auto below = static_cast<std::size_t>(at);
+    const double part = at - static_cast<double>(below);
+    return (1 - part) * largest[below] + part * largest[below + 1];
+}
+
+}  // namespace
+
+Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double alpha, int threads) {
+    constexpr int order = 10;
+    const Shape3 shape = psf.shape();
+    const double* const samples = psf.elements<double>();
+    const auto count = static_cast<std::size_t>(element_count(shape));
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += samples[i];
+    Spectrum spectrum(count);
+    for (std::size_t i = 0; i < count; ++i) spectrum[i] = samples[i] / sum;
+    for (int a = 0; a < 3; ++a) transform_axis(spectrum, shape, a, center[a], -1, threads);
+
+    const Index3 peak = kernel_peak(psf.view());
+    const double* const highest = samples + (peak.z * shape.y + peak.y) * shape.x + peak.x;
+    std::array<double, 3> width{};
+    double beta = 0;
+    int axes = 0;
+    for (int a = 0; a < 3; ++a) {
+        if (shape[a] == 1) continue;
+        const index_t stride = stride_of(shape, a);
+        const double full = half_width(highest, stride, shape[a] - 1 - peak[a]) +
+                            half_width(highest, -stride, peak[a]);
+        width[static_cast<std::size_t>(a)] = full;
+        beta += largest_at(spectrum, shape, a, 1 / full);
+        ++axes;
+    }
+    beta = axes > 0 ? beta / axes : 1;
+    const double epsilon = std::max(0.0, 1 / std::pow(beta * beta + alpha, 2) - 1);
+    for (index_t z = 0, i = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x, ++i) {
+                const double w = std::pow(frequency(z, shape.z) * width[0], 2) +
+                                 std::pow(frequency(y, shape.y) * width[1], 2) +
+                                 std::pow(frequency(x, shape.x) * width[2], 2);
+                auto& value = spectrum[static_cast<std::size_t>(i)];
+                value /= (std::norm(value) + alpha) * std::sqrt(1 + epsilon * std::pow(w, order));
+            }
+    const double middle = spectrum[0].real() * static_cast<double>(count);
+    for (int a = 0; a < 3; ++a) transform_axis(spectrum, shape, a, center[a], 1, threads);
+    Volume taps(shape, PixelType::float64);
+    double* const out = taps.elements<double>();
+    for (std::size_t i = 0; i < count; ++i) out[i] = spectrum[i].real() / middle;
+    return taps;
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/placement.hpp"
+
+#include <utility>
+
+#include "convolume/error.hpp"
+
+#if CONVOLUME_HAVE_CUDA
+// Weak: null where the linker has left the CUDA part out.
+extern "C" [[gnu::weak]] const convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve;
+#endif
+
+namespace convolume::deconvolve {
+
+const DeviceDeconvolution* device_deconvolution() {
+#if CONVOLUME_HAVE_CUDA
+    return &convolume_cuda_deconvolve;
+#else
+    return nullptr;
+#endif
+}
+
+std::unique_ptr<Runner> place_on_gpus(const Problem& problem, const EngineChoice& choice,
+                                      std::shared_ptr<DeviceWorkspace> workspace) {
+    const DeviceDeconvolution& device = *device_deconvolution();
+    const auto gpus = device.choose(choice, std::move(workspace));
+    try {
+        // Passes hold fewest arrays: where these do not fit, no other arrays do.
+        if (fits_slab_passes(problem))
+            if (auto runner = device.passes_in_slabs(problem, *gpus)) return runner;
+        if (gpus->has_several() && gpus->wanted_slabs(problem) > 1)
+            if (auto runner = device.arrays_in_slabs(problem, *gpus)) return runner;
+        try {
+            return device.arrays_on_one(problem, *gpus);
+        } catch (const OutOfMemory&) {
+            if (gpus->has_several())
+                if (auto runner = device.arrays_in_slabs(problem, *gpus)) return runner;
+            throw;
+        }
+    } catch (const OutOfMemory& error) {
+        if (auto runner = device.walks(problem, *gpus, error.what())) return runner;
+        throw;
+    }
+}
+
+std::unique_ptr<Runner> place(const Problem& problem, const EngineChoice& choice,
+                              std::string& why_not_on_device) {
+    if (device_deconvolution() != nullptr && choice.device != EngineChoice::Device::cpu &&
+        gpu_unavailable().empty()) {
+        try {
+            return place_on_gpus(problem, choice, nullptr);
+        } catch (const OutOfMemory& error) {
+            why_not_on_device = error.what();
+        }
+    }
+    const bool fits_host_passes = fits_slab_passes(problem) && !problem.traits.has_unmatched;
+    if (fits_host_passes)
+        if (auto runner = make_host_pass_runner(problem, choice)) return runner;
+    return make_host_array_runner(problem, choice);
+}
+
+}  // namespace convolume::deconvolve

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The blocks of element passes: how their threads share rows, what shared memory they take, and the
+// samples that each thread copies to registers or to shared memory ahead of their use. A thread
+// copies samples for itself alone, so that it waits for no other.
+
+#include <cstring>
+#include <type_traits>
+
+#include "gpu/fft/element_job.hpp"
+#include "gpu/fft/row_kernel.hpp"
+#include "gpu/fft/row_pairs.hpp"
+
+namespace convolume::gpu {
+
+/// The cheapest paired plan for rows of n complex samples, of two or three stages; stages = 0 when
+/// there is none: n is then no multiple of 4. Fewer samples a thread let more threads be resident;
+/// threads that have nothing to do in a stage are in the way.
+CONVOLUME_CONSTEXPR Plan make_element_plan(int n) {
+    constexpr int most_threads = 224, most_elements = 20, ideal_elements = 12;
+    Plan best;
+    double best_cost = 1e30;
+    const auto consider = [&](int stages, int a, int b, int c) {
+        const int pairs = n / a / 2;
+        for (int threads = pairs; threads <= most_threads && threads <= n; ++threads) {
+            Plan plan{n, stages, {a, b, c}, threads, 0, 16, true};
+            double work = 0;
+            for (int s = 0; s < stages; ++s) {
+                const int elements = plan.butterflies_per_thread(s) * plan.radix[s];
+                if (elements > plan.elements) plan.elements = elements;
+                work += static_cast<double>(elements) * threads / n;
+            }
+            if (plan.elements > most_elements) continue;
+            const int off = plan.elements - ideal_elements;
+            const int samples = plan.butterflies_per_thread(plan.last()) * plan.radix[plan.last()];
+            const double cost = work + 0.5 * stages + 0.05 * (off < 0 ? -off : off) +
+                                (plan.butterflies_per_thread(1) > 1 ? 0.4 : 0) + 0.02 * samples +
+                                (samples > 10 ? 0.08 * (samples - 10) : 0);
+            if (cost < best_cost) {
+                best_cost = cost;
+                best = plan;
+            }
+        }
+    };
+    if (!is_smooth(n)) return best;
+    for (int a = 2; a <= 16; a += 2) {
+        if (n % (2 * a) != 0) continue;
+        for (int b = 2; b <= 16; ++b) {
+            if (n % (a * b) != 0) continue;
+            const int c = n / (a * b);
+            if (c == 1) consider(2, a, b, 1);
+            if (c >= 2 && c <= 16) consider(3, a, b, c);
+        }
+    }
+    return best;
+}
+
+/// Plans that took less time, measured on an H200 (528: on an H100): what is cheapest above is so
+/// by a rule of thumb.
+inline constexpr Plan measured_element_plans[] = {
+    {144, 3, {4, 6, 6}, 24, 8, 16, true},   {160, 3, {4, 10, 4}, 20, 10, 16, true},
+    {512, 3, {8, 8, 8}, 64, 16, 16, true},  {528, 3, {6, 8, 11}, 48, 16, 16, true},
+    {560, 3, {8, 5, 14}, 40, 16, 16, true}, {576, 3, {6, 8, 12}, 48, 16, 16, true},
+};
+
+template <int N>
+struct ElementPlan {
+    static constexpr Plan value = [] {
+        for (const Plan& plan : measured_element_plans)
+            if (plan.n == N) return plan;
+        return make_element_plan(N);
+    }();
+    static_assert(value.stages > 1);
+};
+
+/// The number of rows of a block: those that fill their warps best in few threads, since all wait
+/// for one another often. Measured on an H200, over lengths from 150 to 2048.
+CONVOLUME_CONSTEXPR int element_rows_of_block(int threads_of_row) {
+    int best = 1;
+    double best_score = -1;
+    for (int count = 1; count * threads_of_row <= 224; ++count) {
+        const int block = count * threads_of_row;
+        const double score = filled(block) - 0.002 * block;
+        if (block >= 86 && score > best_score) {
+            best = count;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/// The arrays of each kind of pass: those that there always are come first (used_arrays).
+enum LoadArray { newest_of_load = 0, before_of_load = 1 };
+enum CompareArray { data_of_compare = 0, held_of_compare = 1 };
+enum UpdateArray {
+    newest_of_update = 0,
+    weight_of_update = 1,
+    before_of_update = 2,
+    change_of_update = 3
+};
+
+/// How a block of an element pass is shaped. Its shared memory: for each row a memory for
+/// exchanges, the twiddle factors and those of pairs, two sums a thread, and the places for copies.
+template <int N, ElementKind Kind>
+struct ElementShape {
+    using Rows = ElementPlan<N>;
+    static constexpr Plan value = Rows::value;
+    static constexpr int rows = element_rows_of_block(value.threads);
+    static constexpr int threads = value.threads * rows;
+    static constexpr index_t sample_bytes = sizeof(Complex<float>);
+    /// Shared samples of a row for an exchange: neighboring rows of a warp start in different
+    /// banks.
+    static constexpr int row_size = [] {
+        int size = value.exchange_size();
+        while (size % value.lanes != value.threads % value.lanes) ++size;
+        return size;
+    }();
+    static constexpr int exchange_size = row_size * rows;
+    static constexpr int tables = value.twiddle_count() + N / 2 + 1;
+    static constexpr index_t sums_at = (exchange_size + tables) * sample_bytes;
+    static constexpr index_t copies_at = sums_at + threads * index_t{2 * sizeof(double)};
+
+    /// Places of a thread: of its spectrum's samples, the center last, and of those of an array.
+    static constexpr int spectrum_places =
+        Kind == ElementKind::load ? 0 : 2 * RowPairs<Rows>::count + 1;
+    static constexpr int array_places = value.elements;
+    /// The first arrays are copied to registers, as far as there are enough: threads wait for
+    /// shared memory most of all. Not those of a load, which belong to the next row.
+    static constexpr int array_registers =
+        2 * value.butterflies_per_thread(value.last()) * value.radix[value.last()];
+    static constexpr int in_registers = [] {
+        constexpr int most = 40;
+        const int always = Kind == ElementKind::load ? 0 : Kind == ElementKind::compare ? 1 : 2;
+        return always * array_registers <= most ? always : most / array_registers;
+    }();
+    /// Twiddle factors are kept in registers, too, where these are enough.
+    static constexpr bool keeps_twiddles =
+        Stages<float, Rows>::has_second &&
+        2 * value.elements + 2 * value.radix[1] + in_registers * array_registers <= 80;
+    /// Shared memory without the places of arrays, and what those of the first arrays take: changes
+    /// have 16 bits.
+    static constexpr index_t least_shared_bytes =
+        copies_at + spectrum_places * threads * sample_bytes;
+    static constexpr index_t bytes_of_arrays(int count) {
+        const index_t each = array_places * threads * sample_bytes;
+        const bool changes = Kind == ElementKind::update && count > change_of_update;
+        return count <= in_registers ? 0 : (count - in_registers) * each - (changes ? each / 2 : 0);
+    }
+    /// Arrays that are copied ahead: all that there may be, or as many as leave the CUDA kernel
+    /// to devices with 99 KiB of shared memory. Others are read when they are needed.
+    static constexpr int arrays = [] {
+        int count = most_arrays(Kind);
+        while (count > in_registers &&
+               least_shared_bytes + bytes_of_arrays(count) > index_t{99} * 1024)
+            --count;
+        return count;
+    }();
+    static constexpr index_t shared_bytes = least_shared_bytes + bytes_of_arrays(arrays);
+
+    static constexpr int blocks_per_unit = [] {
+        constexpr int registers = 128;
+        constexpr int always = Kind == ElementKind::update || Kind == ElementKind::advance ? 2 : 1;
+        const index_t bytes =
+            least_shared_bytes + bytes_of_arrays(arrays < always ? arrays : always);
+        const auto by_memory = static_cast<int>(232448 / (bytes + 1024));
+        const int by_registers = 65536 / ((threads + 31) / 32 * 32 * registers);
+        const int blocks = by_memory < by_registers ? by_memory : by_registers;
+        const int most = 2048 / threads;
+        return blocks < 1 ? 1 : blocks > most ? most : blocks;
+    }();
+};
+
+/// A row of an array as a thread sees it, from its own first sample on, so that all others are at
+/// distances that the compiler knows. Samples lie in pairs where they can be loaded and stored two
+/// at a time.
+struct ElementRow {
+    index_t plane;
+    int thread, first;  ///< sample of the row; may be outside, as all others may
+    int count;
+    index_t offset;  ///< of the first sample
+    bool in_pairs;
+
+    /// `index`: of the row among those of all planes.
+    template <class Elements>
+    CONVOLUME_DEVICE ElementRow(const ElementWork<Elements>& work, index_t plane_of_row,
+                                index_t index, int thread_of_row)
+        : plane(plane_of_row),
+          thread(thread_of_row),
+          first(2 * thread_of_row - work.begin),
+          count(work.count),
+          offset(index * work.count + first),
+          in_pairs((work.begin & 1) == 0 && (work.count & 1) == 0) {}
+    /// How far a pair's first sample is from the thread's.
+    CONVOLUME_DEVICE int distance(int position) const { return 2 * (position - thread); }
+    CONVOLUME_DEVICE bool holds(int x) const {
+        return static_cast<unsigned>(first + x) < static_cast<unsigned>(count);
+    }
+    /// The second sample of the pair of x.
+    template <bool InPairs>
+    CONVOLUME_DEVICE bool holds_second(int x) const {
+        return holds(InPairs ? x : x + 1);
+    }
+};
+
+/// How the samples of an array become numbers.
+struct AsNumbers {
+    template <class T>
+    CONVOLUME_DEVICE float operator()(T value) const {
+        return static_cast<float>(value);
+    }
+};
+struct AsChanges {
+    ShortFormat format;
+    CONVOLUME_DEVICE float operator()(ShortFloat value) const { return format.lengthened(value); }
+};
+
+/// Returns the pair from sample x of `values` on, both as the thread of the row sees them; 0 where
+/// there is none.
+template <bool InPairs, class T>
+CONVOLUME_DEVICE Complex<T> load_pair(const T* values, const ElementRow& row, int x) {
+    Complex<T> pair{};
+    if constexpr (InPairs) {
+        if (row.holds(x)) pair = *reinterpret_cast<const Complex<T>*>(values + x);
+    } else {
+        if (row.holds(x)) pair.re = values[x];
+        if (row.holds(x + 1)) pair.im = values[x + 1];
+    }
+    return pair;
+}
+
+template <bool InPairs, class T>
+CONVOLUME_DEVICE void store_pair(T* values, const ElementRow& row, int x, Complex<T> pair) {
+    if constexpr (InPairs) {
+        if (row.holds(x)) *reinterpret_cast<Complex<T>*>(values + x) = pair;
+    } else {
+        if (row.holds(x)) values[x] = pair.re;
+        if (row.holds(x + 1)) values[x + 1] = pair.im;
+    }
+}
+
+/// Returns a pair as the bits of one of float.
+template <class T>
+CONVOLUME_DEVICE Complex<float> packed(Complex<T> pair) {
+    if constexpr (std::is_same_v<T, float>) {
+        return pair;
+    } else {
+        static_assert(sizeof(pair) == sizeof(float));
+        Complex<float> bits{0, 0};
+        std::memcpy(&bits.re, &pair, sizeof(pair));
+        return bits;
+    }
+}
+template <class T>
+CONVOLUME_DEVICE Complex<T> unpacked(Complex<float> bits) {
+    if constexpr (std::is_same_v<T, float>) {
+        return bits;
+    } else {
+        Complex<T> pair;
+        std::memcpy(&pair, &bits.re, sizeof(pair));
+        return pair;
+    }
+}
+
+/// The copies of one thread.
+template <int N, ElementKind Kind, class Context>
+struct ElementCopies {
+    using Shape = ElementShape<N, Kind>;
+    using Fft = Stages<float, typename Shape::Rows>;
+
+    const Context& context;
+    Complex<float>* places;  ///< of the block
+    int thread;              ///< of its row
+    Samples<float, Shape::array_places> kept[Shape::in_registers > 0 ? Shape::in_registers : 1];
+
+    /// A thread's places are next to those of other threads.
+    template <class T>
+    CONVOLUME_DEVICE T& place(Complex<float>* first, int i) const {
+        return reinterpret_cast<T*>(first)[i * Shape::threads + context.thread()];
+    }
+    CONVOLUME_DEVICE Complex<float>& spectrum(int i) const {
+        return place<Complex<float>>(places, i);
+    }
+    /// A pair of an array of T, which has 16 or 32 bits.
+    template <class T>
+    CONVOLUME_DEVICE Complex<T>& of_array(int array, int sample) const {
+        const int before =
+            Shape::spectrum_places + (array - Shape::in_registers) * Shape::array_places;
+        return place<Complex<T>>(places + before * Shape::threads, sample);
+    }
+
+    CONVOLUME_DEVICE Complex<float>& center() const { return spectrum(Shape::spectrum_places - 1); }
+
+    CONVOLUME_DEVICE void copy_spectrum(const Complex<float>* row) const {
+        const RowPairs<typename Shape::Rows> pairs{thread};
+        if (!pairs.has_any()) return;
+        const auto samples = pairs.of_row(row);
+        CONVOLUME_UNROLL
+        for (int j = 0; j < pairs.count; ++j) {
+            context.template copy_few_async<8>(&spectrum(2 * j), samples.of(j));
+            context.template copy_few_async<8>(&spectrum(2 * j + 1), samples.opposite_of(j));
+        }
+        if (pairs.has_center()) context.template copy_few_async<8>(&center(), row + N / 2);
+    }
+
+    /// Makes of the copied spectrum the samples before the inverse transform.
+    CONVOLUME_DEVICE void merge_spectrum(const RowPairs<typename Shape::Rows>& pairs,
+                                         const Complex<float>* pair_twiddles,
+                                         typename Fft::Held& v) const {
+        if (!pairs.has_any()) return;
+        pairs.merge(v, pair_twiddles, center(), [&](int j, Complex<float>& a, Complex<float>& b) {
+            a = spectrum(2 * j);
+            b = spectrum(2 * j + 1);
+        });
+    }
+
+    /// `Stage`: where the samples of a transform are then wanted.
+    template <int Stage, bool InPairs, class T>
+    CONVOLUME_DEVICE void copy_array(int array, const T* values, const ElementRow& row) {
+        if (array >= Shape::arrays) return;
+        Fft::template for_each<Stage>(thread, [&](int sample, int position) {
+            const int x = row.distance(position);
+            if (array < Shape::in_registers) {
+                kept[array][sample] = packed(load_pair<InPairs>(values, row, x));
+                return;
+            }
+            Complex<T>& place = of_array<T>(array, sample);
+            if constexpr (InPairs) {
+                context.template copy_few_or_zeros_async<2 * sizeof(T)>(&place, values + x,
+                                                                        row.holds(x));
+            } else if constexpr (sizeof(T) != sizeof(float)) {
+                place = load_pair<InPairs>(values, row, x);
+            } else {
+                context.template copy_few_or_zeros_async<4>(&place.re, values + x, row.holds(x));
+                context.template copy_few_or_zeros_async<4>(&place.im, values + x + 1,
+                                                            row.holds(x + 1));
+            }
+        });
+    }
+
+    /// Returns a pair that was copied, or reads it from memory where it was not.
+    template <bool InPairs, class T, class As = AsNumbers>
+    CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const ElementRow& row,
+                                         int sample, int x, const As& as = {}) const {
+        const Complex<T> pair = array < Shape::in_registers ? unpacked<T>(kept[array][sample])
+                                : array < Shape::arrays     ? of_array<T>(array, sample)
+                                                            : load_pair<InPairs>(values, row, x);
+        return {as(pair.re), as(pair.im)};
+    }
+};
+
+}  // namespace convolume::gpu

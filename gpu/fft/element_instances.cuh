@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Compiles the element passes of one chunk of lengths.
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "convolume/cuda/detail/device_block.cuh"
+#include "gpu/fft/element_kernel.hpp"
+#include "gpu/fft/element_passes.hpp"
+
+namespace convolume::gpu {
+
+template <int N, ElementKind Kind, class Elements>
+__global__ void __launch_bounds__(ElementShape<N, Kind>::threads,
+                                  ElementShape<N, Kind>::blocks_per_unit)
+    element_kernel(const __grid_constant__ ElementJob<Elements> job) {
+    CONVOLUME_PASS((element_pass<N, Kind>(DeviceBlock{}, job)));
+}
+
+template <int N, ElementKind Kind, class Elements>
+void add_kernel(ElementPass<Elements>& pass) {
+    using Shape = ElementShape<N, Kind>;
+    constexpr int kind = static_cast<int>(Kind);
+    pass.kernels[kind] = element_kernel<N, Kind, Elements>;
+    for (int count = 0; count <= most_element_arrays; ++count)
+        pass.shared_bytes[kind][count] =
+            Shape::least_shared_bytes + Shape::bytes_of_arrays(std::min(count, Shape::arrays));
+}
+
+template <int N, class Elements>
+ElementPass<Elements> element_pass_of() {
+    using Shape = ElementShape<N, ElementKind::load>;
+    ElementPass<Elements> pass;
+    pass.n = N;
+    pass.plan = Shape::value;
+    pass.threads = Shape::threads;
+    pass.rows = Shape::rows;
+    add_kernel<N, ElementKind::load>(pass);
+    add_kernel<N, ElementKind::compare>(pass);
+    add_kernel<N, ElementKind::update>(pass);
+    add_kernel<N, ElementKind::advance>(pass);
+    return pass;
+}
+
+/// The passes over rows of Lengths[i].n complex samples, multiples of 4, for each i of the chunk:
+/// length i is in chunk i mod Chunks.
+template <class Elements, const auto& Lengths, int Chunk, int Chunks>
+std::vector<ElementPass<Elements>> element_passes_of_chunk() {
+    constexpr std::size_t count = (std::size(Lengths) + Chunks - 1 - Chunk) / Chunks;
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+        return std::vector{element_pass_of<Lengths[I * Chunks + Chunk].n, Elements>()...};
+    }
+    (std::make_index_sequence<count>{});
+}
+
+}  // namespace convolume::gpu
