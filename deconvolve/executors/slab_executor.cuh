@@ -81,16 +81,16 @@ class PassPart : public DeviceLoops {
             at += bytes;
             return array;
         };
-        const auto place = [&](bool wanted, index_t samples) {
+        const auto place_floats = [&](bool wanted, index_t samples) {
             return reinterpret_cast<float*>(place_bytes(wanted, PartLayout::array_bytes(samples)));
         };
-        newest_ = place(true, layout_.voxels());
-        before_ = place(layout_.has_before, layout_.voxels());
+        newest_ = place_floats(true, layout_.voxels());
+        before_ = place_floats(layout_.has_before, layout_.voxels());
         change_ =
             reinterpret_cast<ShortFloat*>(place_bytes(layout_.has_change, layout_.change_bytes()));
         data_ = place_bytes(true, layout_.image_bytes());
-        held_ = place(layout_.has_held, layout_.pixels());
-        weights_ = place(true, layout_.weight_samples());
+        held_ = place_floats(layout_.has_held, layout_.pixels());
+        weights_ = place_floats(true, layout_.weight_samples());
         most_sums_ = passes_->most_sums();
         const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
         sums_ = gpu::DeviceMemory(device_, bytes, "sums of a deconvolution");
