@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which charts a report has.
+// The charts of a report: bars, one for each way, and curves over the size of a sweep.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/compare/comparison.hpp"
-#include "cli/compare/plot/chart.hpp"
+#include "cli/picture/canvas.hpp"
 
 namespace convolume::cli {
 
@@ -19,5 +20,8 @@ struct NamedDrawing {
 /// Of one problem: time, rate and phases. Of a sweep: time, rate and error over the size, and the
 /// phases at the largest size.
 std::vector<NamedDrawing> charts_of(const Comparison& comparison);
+
+/// Ends of a logarithmic axis: powers of ten around [least, most], least > 0.
+std::pair<double, double> decades(double least, double most);
 
 }  // namespace convolume::cli

@@ -9,10 +9,25 @@
 #include <utility>
 #include <vector>
 
-#include "cli/compare/errors.hpp"
 #include "cli/compare/way.hpp"
+#include "convolume/image_view.hpp"
 
 namespace convolume::cli {
+
+/// How far a result A is from another, B, that is taken to be right.
+struct Errors {
+    /// δ = max |A − B|, after Karas and Svoboda, EURASIP J. Adv. Signal Process. 2011:120.
+    double largest = 0;
+    double relative_largest = 0;  ///< relative L∞: max |A − B| / max |B|
+    double relative_l2 = 0;       ///< ‖A − B‖₂ / ‖B‖₂
+    double psnr_db = 0;           ///< 20 log₁₀(max |B| / RMS(A − B)); infinite where A = B
+    Index3 worst;                 ///< where |A − B| is largest; the first of several
+    index_t nonfinite = 0;        ///< samples whose difference is infinite or NaN
+};
+
+/// Relative figures are infinite where B is zero and A is not; all but PSNR where samples are not
+/// finite. Images of any types and strides. Throws InvalidArgument for different shapes.
+Errors errors_of(const ConstImageView& a, const ConstImageView& b);
 
 /// One measured execution, after one that was not measured.
 struct Turn {
@@ -81,6 +96,10 @@ struct ComparedProblem {
     std::string pairs_note;  ///< which pairs are missing and why; empty when none is
 
     Measurement* find(const Way& way);
+    /// Work a second of a way; nothing if it took no time.
+    std::optional<double> rate(const Measurement& measurement) const;
+    /// Names of the phases of all ways, each once.
+    std::vector<std::string> phase_names() const;
     std::optional<double> difference(const std::string& a, const std::string& b) const;
 };
 
@@ -97,8 +116,6 @@ struct Comparison {
 
     /// Ways of all problems that have all their turns.
     int finished_ways() const;
-    /// Largest relative L∞ of all ways; nothing where no error was measured.
-    std::optional<double> largest_error() const;
 };
 
 double median(std::vector<double> values);

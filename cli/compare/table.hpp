@@ -19,13 +19,6 @@ struct Table {
 
 /// What counts most of every way, one row each.
 Table summary_table(const ComparedProblem& problem, const std::string& unit, int repeats);
-Table plan_table(const ComparedProblem& problem);
-Table phase_table(const ComparedProblem& problem);
-Table memory_table(const ComparedProblem& problem);
-Table traffic_table(const ComparedProblem& problem);
-Table error_table(const ComparedProblem& problem);
-Table pair_table(const ComparedProblem& problem);
-Table left_out_table(const ComparedProblem& problem);
 
 /// All of a problem that have rows.
 std::vector<Table> tables_of(const ComparedProblem& problem, const std::string& unit, int repeats);

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/picture/real_or_magnitude.hpp"
-
 namespace convolume::cli {
 
 namespace {

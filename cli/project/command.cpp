@@ -125,8 +125,10 @@ void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction,
 }
 
 void ProjectSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = is_png(request_.output) ? create_gray_png(request_.output, output_)
-                                      : io::create_image(request_.output, output_, request_.create);
+    if (is_png(request_.output))
+        writer_ = std::make_unique<GrayPng>(request_.output, output_);
+    else
+        writer_ = io::create_image(request_.output, output_, request_.create);
     Reduction reduction(request_.by, request_.axis, region_, input_.type);
     Volume samples(box_, input_.type);
     for (index_t frame = 0; frame < input_.frames; ++frame)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/picture/preview_picture.hpp"
+#include "cli/preview/picture.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/picture/font.hpp"
+#include "cli/picture/canvas.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What `convolume preview` was asked to do.
+// `convolume preview` from the request to the picture.
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/picture/preview_picture.hpp"
 #include "cli/preview/channel_colors.hpp"
+#include "cli/preview/picture.hpp"
 
 namespace convolume::cli {
 

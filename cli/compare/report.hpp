@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The folder of a report: when it may be written, what is in it, and what a comparison that goes
-// on takes from it.
+// The report of a comparison: its folder, and its pages as Markdown beside PNG files, and as HTML
+// that holds its charts.
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cli/compare/charts.hpp"
 #include "cli/compare/comparison.hpp"
 
 namespace convolume::cli {
 
 class ReportFolder {
   public:
-    /// Throws OutputExists where `path` exists and neither replacing nor resuming was asked for,
-    /// CannotCreate where it is a file or its parent does not exist.
+    /// Throws OutputExists if `path` exists and neither replacing nor resuming was asked for,
+    /// CannotCreate if it is a file or its parent does not exist.
     ReportFolder(std::string path, bool overwrite, bool resume);
 
     /// The comparison in it that is to be resumed; nothing where there is no folder yet. Throws
@@ -34,5 +36,8 @@ class ReportFolder {
     std::string path_;
     bool resume_;
 };
+
+std::string markdown_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts);
+std::string html_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts);
 
 }  // namespace convolume::cli
