@@ -9,9 +9,9 @@
 #include <iterator>
 
 #include "cli/app.hpp"
+#include "cli/compare/machine_context.hpp"
 #include "cli/compare/report.hpp"
-#include "cli/compare/report_json.hpp"
-#include "cli/compare/table.hpp"
+#include "cli/compare/subject.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/filter/files.hpp"
 #include "cli/run/exit_code.hpp"
@@ -190,7 +190,7 @@ Json options_json(const CompareRequest& request, const WayLists& lists) {
             {"max-host-mem", request.max_host_bytes.value_or(0)}};
 }
 
-/// Facts of how far it is: a line that updates on a terminal, else a line for each problem.
+/// Progress: a line that updates on a terminal, else a line for each problem.
 RunnerEvents events_of(const Console& console, const CompareRequest& request,
                        const ReportFolder& folder, const Comparison& comparison) {
     const bool updating = stderr_is_terminal() && !console.quiet();
@@ -209,8 +209,7 @@ RunnerEvents events_of(const Console& console, const CompareRequest& request,
     };
     events.round_ends = [&console, &folder, &comparison, updating, clear] {
         if (updating) console.out() << clear << std::flush;
-        for (const ComparedProblem& problem : comparison.problems)
-            if (!problem.measured.empty()) return folder.save_data(comparison);
+        if (comparison.has_measurements()) folder.save_data(comparison);
     };
     return events;
 }
@@ -230,10 +229,7 @@ void print(const CompareRequest& request, const Comparison& comparison) {
 }
 
 [[noreturn]] void end_interrupted(const ReportFolder& folder, const Comparison& comparison) {
-    const bool any =
-        std::any_of(comparison.problems.begin(), comparison.problems.end(),
-                    [](const ComparedProblem& problem) { return !problem.measured.empty(); });
-    if (!any) throw Cancelled("interrupted; nothing was written");
+    if (!comparison.has_measurements()) throw Cancelled("interrupted; nothing was written");
     folder.save_all(comparison);
     const int finished = comparison.finished_ways();
     throw Cancelled(message(
@@ -241,15 +237,16 @@ void print(const CompareRequest& request, const Comparison& comparison) {
         finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
 }
 
-/// Throws where the comparison is none, or not as precise as was asked for.
+/// Throws if nothing was measured, or not as precisely as requested.
 void judge(const CompareRequest& request, const ReportFolder& folder,
            const Comparison& comparison) {
+    if (!comparison.has_measurements())
+        throw Unavailable(message("no way could be measured; \"", folder.path(),
+                                  "\" has the reasons, and --devices and --methods choose others"));
+    if (!request.most_error) return;
     const Measurement* worst = nullptr;
-    bool any = false;
     for (const ComparedProblem& problem : comparison.problems)
         for (const Measurement& way : problem.measured) {
-            any = true;
-            if (!request.most_error) continue;
             if (!way.errors)
                 throw OutOfMemory(message("errors of ", problem.name,
                                           " are unknown (reference: ", problem.reference,
@@ -257,10 +254,7 @@ void judge(const CompareRequest& request, const ReportFolder& folder,
             if (worst == nullptr || way.errors->relative_largest > worst->errors->relative_largest)
                 worst = &way;
         }
-    if (!any)
-        throw Unavailable(message("no way could be measured; \"", folder.path(),
-                                  "\" has the reasons, and --devices and --methods choose others"));
-    if (worst != nullptr && worst->errors->relative_largest > *request.most_error)
+    if (worst->errors->relative_largest > *request.most_error)
         throw ErrorTooLarge(message("the relative L∞ error of ", worst->way.name(), " is ",
                                     format_number(worst->errors->relative_largest, 3),
                                     ", above the ", format_number(*request.most_error),

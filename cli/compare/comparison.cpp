@@ -33,7 +33,6 @@ struct Sums {
     Errors errors;
     double squares = 0;            ///< of |A − B|
     double reference_squares = 0;  ///< of |B|
-    double reference_largest = 0;  ///< of |B|
 
     template <class Sample>
     void add_row(const Sample* a, const Sample* b, index_t count, Index3 place) {
@@ -52,7 +51,7 @@ struct Sums {
             }
             row_squares += error * error;
             row_reference += magnitude * magnitude;
-            if (magnitude > reference_largest) reference_largest = magnitude;
+            if (magnitude > errors.reference_largest) errors.reference_largest = magnitude;
         }
         squares += row_squares;
         reference_squares += row_reference;
@@ -66,7 +65,8 @@ struct Sums {
         }
         squares += later.squares;
         reference_squares += later.reference_squares;
-        reference_largest = std::max(reference_largest, later.reference_largest);
+        errors.reference_largest =
+            std::max(errors.reference_largest, later.errors.reference_largest);
     }
 };
 
@@ -158,6 +158,11 @@ std::optional<double> ComparedProblem::difference(const std::string& a,
     return std::nullopt;
 }
 
+bool Comparison::has_measurements() const {
+    return std::any_of(problems.begin(), problems.end(),
+                       [](const ComparedProblem& problem) { return !problem.measured.empty(); });
+}
+
 int Comparison::finished_ways() const {
     int count = 0;
     for (const ComparedProblem& problem : problems)
@@ -196,10 +201,10 @@ Errors errors_of(const ConstImageView& a, const ConstImageView& b) {
     for (const Sums& next : bands) sums.add(next);
     Errors errors = sums.errors;
     const auto samples = static_cast<double>(std::max<index_t>(1, element_count(a.shape)));
-    errors.relative_largest = ratio(errors.largest, sums.reference_largest);
+    errors.relative_largest = ratio(errors.largest, errors.reference_largest);
     errors.relative_l2 = ratio(std::sqrt(sums.squares), std::sqrt(sums.reference_squares));
     const double rms = std::sqrt(sums.squares / samples);
-    errors.psnr_db = rms == 0 ? infinite : 20 * std::log10(sums.reference_largest / rms);
+    errors.psnr_db = rms == 0 ? infinite : 20 * std::log10(errors.reference_largest / rms);
     return errors;
 }
 

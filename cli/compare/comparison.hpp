@@ -18,11 +18,12 @@ namespace convolume::cli {
 struct Errors {
     /// δ = max |A − B|, after Karas and Svoboda, EURASIP J. Adv. Signal Process. 2011:120.
     double largest = 0;
-    double relative_largest = 0;  ///< relative L∞: max |A − B| / max |B|
-    double relative_l2 = 0;       ///< ‖A − B‖₂ / ‖B‖₂
-    double psnr_db = 0;           ///< 20 log₁₀(max |B| / RMS(A − B)); infinite where A = B
-    Index3 worst;                 ///< where |A − B| is largest; the first of several
-    index_t nonfinite = 0;        ///< samples whose difference is infinite or NaN
+    double relative_largest = 0;   ///< relative L∞: max |A − B| / max |B|
+    double relative_l2 = 0;        ///< ‖A − B‖₂ / ‖B‖₂
+    double psnr_db = 0;            ///< 20 log₁₀(max |B| / RMS(A − B)); infinite where A = B
+    Index3 worst;                  ///< where |A − B| is largest; the first of several
+    index_t nonfinite = 0;         ///< samples whose difference is infinite or NaN
+    double reference_largest = 0;  ///< max |B|
 };
 
 /// Relative figures are infinite where B is zero and A is not; all but PSNR where samples are not
@@ -114,6 +115,8 @@ struct Comparison {
     nlohmann::ordered_json identity;  ///< what must agree for --resume
     std::vector<ComparedProblem> problems;
 
+    /// Whether any way was measured.
+    bool has_measurements() const;
     /// Ways of all problems that have all their turns.
     int finished_ways() const;
 };

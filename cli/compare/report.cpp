@@ -7,9 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "cli/compare/charts.hpp"
-#include "cli/compare/report_json.hpp"
-#include "cli/compare/table.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -37,7 +34,7 @@ std::string difference(const UnorderedJson& a, const UnorderedJson& b) {
     return {};
 }
 
-constexpr const char* title = "Comparison by convolume";
+constexpr const char* page_title = "Comparison by convolume";
 
 std::string markdown_cell(const std::string& text) {
     std::string cell;
@@ -169,7 +166,7 @@ void ReportFolder::save_all(const Comparison& comparison) const {
 }
 
 std::string markdown_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts) {
-    std::string text = message("# ", title, "\n\n");
+    std::string text = message("# ", page_title, "\n\n");
     for (const std::string& line : introduction(comparison)) text += line + "\n\n";
     for (const NamedDrawing& chart : charts)
         text += message("![", markdown_cell(chart.title), "](", chart.name, ".png)\n\n");
@@ -187,8 +184,8 @@ std::string html_page(const Comparison& comparison, const std::vector<NamedDrawi
     std::string text = message(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
         "\n<title>",
-        title, "</title>\n<style>\n", page_style, "</style>\n</head>\n<body>\n<h1>", title,
-        "</h1>\n");
+        page_title, "</title>\n<style>\n", page_style, "</style>\n</head>\n<body>\n<h1>",
+        page_title, "</h1>\n");
     for (const std::string& line : introduction(comparison))
         text += "<p>" + escaped_xml(line) + "</p>\n";
     for (const NamedDrawing& chart : charts) text += "<p>" + chart.drawing.svg() + "</p>\n";

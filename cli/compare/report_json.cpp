@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/report_json.hpp"
+// A comparison as report.json, and back.
 
 #include <cmath>
 #include <limits>
 
+#include "cli/compare/report.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

@@ -33,11 +33,6 @@ std::string simd_targets() {
     return names;
 }
 
-Feature cuda() {
-    const std::string why_not = gpu_unavailable();
-    return {"CUDA", why_not.empty() ? "yes" : why_not, why_not.empty()};
-}
-
 // As the engines decide: uploads side by side that bring less than this share a link.
 constexpr double worthwhile_gain = 1.15;
 
@@ -95,6 +90,7 @@ void choose_gate(GpuDiagnosis& diagnosis) {
 }  // namespace
 
 std::vector<Feature> built_features() {
+    const std::string without_cuda = gpu_unavailable();
     return {
         {"TIFF", CONVOLUME_HAVE_TIFF ? "yes" : "no; install libtiff-dev and build again",
          CONVOLUME_HAVE_TIFF},
@@ -105,7 +101,7 @@ std::vector<Feature> built_features() {
         {"NPY", "yes", true},
         {"FFT", std::string(fftwf_version), true},
         {"SIMD", simd_targets(), true},
-        cuda(),
+        {"CUDA", without_cuda.empty() ? "yes" : without_cuda, without_cuda.empty()},
     };
 }
 

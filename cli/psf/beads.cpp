@@ -185,12 +185,6 @@ void BeadPsfSteps::report_plan(const Console& console) const {
     if (!request_.voxel_doubt.empty()) console.warning(request_.voxel_doubt);
 }
 
-void BeadPsfSteps::refine_model(const ExecutionContext& context) {
-    refined_ = refine_psf(psf_->values.view(), *model_,
-                          {request_.refine, std::max(0.0, psf_->background / psf_->flux)}, context);
-    model_ = refined_->model;
-}
-
 void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     writer_ = create_psf_file(request_, size_, input_.voxel_size_um);
     Volume read(input_.shape, input_.type);
@@ -199,7 +193,12 @@ void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     const Volume stack = as_float32(read.view());
     read = Volume();
     psf_ = psf_from_beads(stack.view(), {size_, saturation_of(input_.type, stack.view())}, context);
-    if (!request_.refine.empty()) refine_model(context);
+    if (!request_.refine.empty()) {
+        refined_ =
+            refine_psf(psf_->values.view(), *model_,
+                       {request_.refine, std::max(0.0, psf_->background / psf_->flux)}, context);
+        model_ = refined_->model;
+    }
     if (model_) residual_ = subtract_background(*psf_, *model_, silenced(context));
     if (request_.write_model)
         writer_->write(0, 0, make_psf(*model_, silenced(context)).values.view());

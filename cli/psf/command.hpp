@@ -103,7 +103,6 @@ class BeadPsfSteps : public RunSteps {
 
   private:
     void check_refinement() const;
-    void refine_model(const ExecutionContext& context);
 
     const PsfRequest& request_;
     io::ImageMetadata input_;

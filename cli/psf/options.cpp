@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/psf/beads.cpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"

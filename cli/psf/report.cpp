@@ -55,30 +55,12 @@ void warn_of_axis(const Console& console, const char* direction, double voxel_um
                                 um(most_um), "; use smaller voxels if the camera allows"));
 }
 
-// One photon of a longer wavelength has too little energy to excite.
-void warn_of_exchanged_wavelengths(const Console& console, const PsfOptions& options) {
-    const bool one_photon =
-        options.modality == Modality::confocal || options.modality == Modality::spinning_disc;
-    if (one_photon && *options.excitation_um > options.wavelength_um)
-        console.warning(message("the excitation wavelength, ", um(*options.excitation_um),
-                                ", is longer than the emission wavelength, ",
-                                um(options.wavelength_um),
-                                "; swap --excitation and --wavelength if they are mixed up"));
-}
-
 // Microscopes use light from the near ultraviolet to the near infrared.
 void warn_of_odd_wavelength(const Console& console, const char* option, double wavelength_um) {
     if (wavelength_um >= 0.3 && wavelength_um <= 1.5) return;
     console.warning(message(option, " is ", um(wavelength_um),
                             ", but microscopes use light of 0.3 to 1.5 µm; check the number and "
                             "its unit"));
-}
-
-void warn_of_coarse_voxels(const Console& console, const PsfOptions& options,
-                           const PsfFacts& facts) {
-    warn_of_axis(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);
-    warn_of_axis(console, "along y", options.voxel.y_um, facts.nyquist_lateral_um);
-    warn_of_axis(console, "along x", options.voxel.x_um, facts.nyquist_lateral_um);
 }
 
 std::string wavelength_text(const PsfOptions& options) {
@@ -144,8 +126,17 @@ void warn_of_psf(const Console& console, const PsfOptions& options, const PsfFac
         warn_of_odd_wavelength(console, "--wavelength", options.wavelength_um);
     if (options.excitation_um)
         warn_of_odd_wavelength(console, "--excitation", *options.excitation_um);
-    warn_of_exchanged_wavelengths(console, options);
-    warn_of_coarse_voxels(console, options, facts);
+    // One photon of a longer wavelength has too little energy to excite.
+    const bool one_photon =
+        options.modality == Modality::confocal || options.modality == Modality::spinning_disc;
+    if (one_photon && *options.excitation_um > options.wavelength_um)
+        console.warning(message("the excitation wavelength, ", um(*options.excitation_um),
+                                ", is longer than the emission wavelength, ",
+                                um(options.wavelength_um),
+                                "; swap --excitation and --wavelength if they are mixed up"));
+    warn_of_axis(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);
+    warn_of_axis(console, "along y", options.voxel.y_um, facts.nyquist_lateral_um);
+    warn_of_axis(console, "along x", options.voxel.x_um, facts.nyquist_lateral_um);
 }
 
 }  // namespace convolume::cli

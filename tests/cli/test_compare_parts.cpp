@@ -6,12 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "cli/compare/charts.hpp"
 #include "cli/compare/command.hpp"
 #include "cli/compare/comparison.hpp"
 #include "cli/compare/report.hpp"
-#include "cli/compare/report_json.hpp"
-#include "cli/compare/table.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

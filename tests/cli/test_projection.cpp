@@ -6,7 +6,7 @@
 
 #include "cli/info/command.hpp"
 #include "cli/picture/projection.hpp"
-#include "cli/preview/picture.hpp"
+#include "cli/preview/command.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/table.hpp"
+// The tables of a report.
 
 #include <algorithm>
 #include <cmath>
 
+#include "cli/compare/report.hpp"
 #include "cli/picture/canvas.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/charts.hpp"
+// The charts of a report.
 
 #include <algorithm>
 #include <array>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cli/compare/report.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 
@@ -188,23 +189,22 @@ Drawing draw(const CurveChart& chart) {
     return drawing;
 }
 
-double million_a_second(const ComparedProblem& problem, const Measurement& way) {
+using Figure = std::function<double(const ComparedProblem&, const Measurement&)>;
+
+double seconds_of(const ComparedProblem&, const Measurement& way) {
+    return way.median_s();
+}
+
+double millions_a_second(const ComparedProblem& problem, const Measurement& way) {
     return problem.rate(way).value_or(0) / 1e6;
 }
 
-BarChart time_bars(const ComparedProblem& problem) {
-    BarChart chart{"Time: " + problem.name, {}, {}};
-    for (const Measurement& way : problem.measured)
-        chart.bars.push_back(
-            {way.way.name(), {way.median_s()}, format_number(way.median_s(), 3) + " s"});
-    return chart;
-}
-
-BarChart rate_bars(const ComparedProblem& problem, const std::string& unit) {
-    BarChart chart{message("Millions of ", unit, "s a second: ", problem.name), {}, {}};
+BarChart bars(const ComparedProblem& problem, const std::string& title, const Figure& figure,
+              const char* unit) {
+    BarChart chart{message(title, ": ", problem.name), {}, {}};
     for (const Measurement& way : problem.measured) {
-        const double rate = million_a_second(problem, way);
-        chart.bars.push_back({way.way.name(), {rate}, format_number(rate, 3)});
+        const double value = figure(problem, way);
+        chart.bars.push_back({way.way.name(), {value}, format_number(value, 3) + unit});
     }
     return chart;
 }
@@ -225,8 +225,6 @@ BarChart phase_bars(const ComparedProblem& problem) {
     }
     return chart;
 }
-
-using Figure = std::function<double(const ComparedProblem&, const Measurement&)>;
 
 CurveChart curves(const Comparison& comparison, const std::string& title, const Figure& figure) {
     CurveChart chart{
@@ -263,15 +261,13 @@ std::vector<NamedDrawing> charts_of(const Comparison& comparison) {
     for (const ComparedProblem& problem : comparison.problems)
         if (!problem.measured.empty()) last = &problem;
     if (last == nullptr) return charts;
+    const std::string rate = message("Millions of ", comparison.unit, "s a second");
     if (comparison.problems.size() == 1) {
-        add("time", time_bars(*last));
-        add("rate", rate_bars(*last, comparison.unit));
+        add("time", bars(*last, "Time", seconds_of, " s"));
+        add("rate", bars(*last, rate, millions_a_second, ""));
     } else {
-        add("time",
-            curves(comparison, "Time in seconds",
-                   [](const ComparedProblem&, const Measurement& way) { return way.median_s(); }));
-        add("rate", curves(comparison, message("Millions of ", comparison.unit, "s a second"),
-                           million_a_second));
+        add("time", curves(comparison, "Time in seconds", seconds_of));
+        add("rate", curves(comparison, rate, millions_a_second));
         add("error",
             curves(comparison, "Relative L2 error (ways that equal the reference are not drawn)",
                    [](const ComparedProblem&, const Measurement& way) {
