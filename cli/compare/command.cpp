@@ -158,7 +158,7 @@ std::string command_line() {
     std::string text(std::istreambuf_iterator<char>(in), {});
     if (text.ends_with('\0')) text.pop_back();
     std::replace(text.begin(), text.end(), '\0', ' ');
-    // Where the program lies is nothing that a report needs.
+    // The report does not need the folder of the program.
     const std::size_t end = text.find(' ');
     return end == std::string::npos ? "convolume" : "convolume" + text.substr(end);
 }

@@ -17,7 +17,7 @@
 
 namespace convolume::cli {
 
-/// What both commands have.
+/// Members that both commands have.
 struct CompareRequest {
     std::string output;          ///< a folder
     WayLists lists;              ///< no devices: CPU and GPUs

@@ -70,7 +70,7 @@ struct Sums {
     }
 };
 
-/// Of rows [first, end), which are numbered through all planes.
+/// Sums over rows [first, end), which are numbered through all planes.
 template <class Sample>
 Sums sums_of_rows(const ConstImageView& a, const ConstImageView& b, index_t first, index_t end) {
     // Rows of signals may have any length: they are converted a few samples at a time.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a comparison has found: for every problem the measurements of every way. Owns all that the
-// report shows; knows neither how it is measured nor how it is written.
+// Results of a comparison: for every problem the measurements of every way. They hold all that the
+// report shows; how they are measured is in runner.hpp, how they are written in report.hpp.
 
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -29,7 +29,7 @@ struct Table {
     bool words = false;  ///< cells hold words rather than figures
 };
 
-/// What counts most of every way, one row each.
+/// The most important figures of every way, one row each.
 Table summary_table(const ComparedProblem& problem, const std::string& unit, int repeats);
 
 /// All of a problem that have rows.
@@ -48,8 +48,8 @@ struct NamedDrawing {
     Drawing drawing;
 };
 
-/// Of one problem: time, rate and phases. Of a sweep: time, rate and error over the size, and the
-/// phases at the largest size.
+/// The charts of one problem: time, rate and phases. Those of a sweep: time, rate and error over
+/// the size, and the phases at the largest size.
 std::vector<NamedDrawing> charts_of(const Comparison& comparison);
 
 /// Ends of a logarithmic axis: powers of ten around [least, most], least > 0.
@@ -61,7 +61,7 @@ class ReportFolder {
     /// CannotCreate if it is a file or its parent does not exist.
     ReportFolder(std::string path, bool overwrite, bool resume);
 
-    /// The comparison in it that is to be resumed; nothing where there is no folder yet. Throws
+    /// The comparison in it that is to be resumed; nothing if there is no folder yet. Throws
     /// InputNotFound or BadData for folders without a report, and InvalidArgument, naming what
     /// differs, for a comparison of other inputs, options, or of another version or machine.
     std::optional<Comparison> to_resume(const nlohmann::ordered_json& identity) const;

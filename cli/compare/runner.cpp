@@ -223,7 +223,7 @@ class ProblemRun {
 
         read_timeline(timeline, turn, measurement.traffic);
         measurement.traffic.least_s = least_transfer_s(measurement.traffic, gpus, links_);
-        // Of the plan in the end: a GPU that ran out of memory has made another.
+        // Read after the executions: a GPU that ran out of memory has made another plan.
         measurement.plan = planned->plan();
         measurement.predicted_s = planned->predicted_s();
         MemoryFigures& memory = measurement.memory;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is compared: a problem of images or of signals that can be solved in several ways.
+// Subjects of a comparison: problems of images or of signals that can be solved in several ways.
 
 #include <cstdint>
 #include <memory>

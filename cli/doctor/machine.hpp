@@ -25,7 +25,7 @@ std::vector<Feature> built_features();
 int processor_count();
 index_t total_memory_bytes();
 
-/// Where FFT plans are remembered; empty when neither XDG_CACHE_HOME nor HOME is set.
+/// The folder in which FFT plans are kept; empty if neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();
 
 /// Bytes read plus bytes written per second by all threads that copy memory at once.
@@ -43,7 +43,7 @@ struct GpuDiagnosis {
     std::string driver;       ///< versions; empty where there is none
     std::string runtime;
     std::vector<Device> devices;
-    /// Of several usable devices: bytes a second to one of them, and to all at once.
+    /// Bytes a second to one of several usable devices, and to all at once.
     double one_upload = 0;
     double all_uploads = 0;
     std::optional<TransferGate> gate;  ///< what `auto` stands for

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Color drawing_background{255, 255, 255};
 
-/// Of the canvas of a drawing.
+/// Pixels of a drawing's canvas for each unit.
 constexpr int drawing_scale = 2;
 
 int pixels(double units) {

@@ -15,7 +15,7 @@
 
 namespace convolume::cli {
 
-/// What a channel adds to the picture: `color` where its values are at the upper limit.
+/// A channel of the picture, drawn in `color` where its values are at the upper limit.
 struct PreviewChannel {
     OrthogonalViews views;
     GrayLimits limits{0, 1};

@@ -45,7 +45,7 @@ class Collector {
         optics_.assumed += (optics_.assumed.empty() ? "" : ", ") + text;
     }
     void warn(const std::string& text) { optics_.warnings.push_back(text); }
-    /// What holds, typed or of the file; null where neither says.
+    /// The value that is typed, else that of the file; null if neither has one.
     Json value(const char* key) const {
         const Json& from = typed_.contains(key) ? typed_ : optics_.parameters;
         return from.contains(key) ? from[key] : Json();

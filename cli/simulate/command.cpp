@@ -151,7 +151,7 @@ void SimulateSteps::plan(const ExecutionContext&) {
     light_.place = place_of_image(bytes_of(light_.format), left, kernels_.quarter_left());
 }
 
-/// Of planes of light and of the recording, where there are so many of each.
+/// Bytes of `slots` planes of light and of the recording.
 index_t SimulateSteps::camera_bytes(index_t slots) const {
     const auto bytes = [](const Shape3& shape, std::size_t each) {
         return checked_multiply(checked_multiply(shape.y, shape.x), static_cast<index_t>(each));

@@ -33,7 +33,7 @@ struct SimulateRequest : ImageRequest {
     RunFiles files() const { return {{run.timeline, truth, output}, inputs(), create.overwrite}; }
 };
 
-/// Where the light of all channels and times lies between the convolution and the camera, and how
+/// The place of the light of all channels and times between the convolution and the camera, and how
 /// much of it the camera takes at a time.
 struct LightPlan {
     StackFormat format;
