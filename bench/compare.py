@@ -9,7 +9,6 @@ docs/performance.md. Run it on a quiet machine, from anywhere:
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import tempfile
@@ -21,6 +20,7 @@ import scipy
 import scipy.fft
 import scipy.ndimage
 import scipy.signal
+from hardware import processor
 from report import report_text
 from worker import Worker
 
@@ -41,13 +41,7 @@ def in_turns(rounds, **contestants):
 
 
 def machine():
-    model = platform.processor()
-    with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
-        for line in cpuinfo:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    return {"cpu": model, "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"), "scipy": scipy.__version__,
+    return {"cpu": processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"), "scipy": scipy.__version__,
             "load_before": os.getloadavg()[0]}
 
 

@@ -12,7 +12,6 @@ fftconvolve where they are installed. The figures need matplotlib.
 """
 
 import argparse
-import csv
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from filter_figures import draw_all
 from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, quoted, read_reports
+from hardware import graphics
 from report import report_text
 
 MEASUREMENTS = ["table", "posts", "curves", "partitioned", "direct", "double"]
@@ -185,13 +185,8 @@ def run_program(program, what):
 
 def machine():
     fields = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "clocks.max.mem", "memory.total"]
-    try:
-        asked = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader"],
-                               capture_output=True, text=True, timeout=30, check=True)
-        values = next(csv.reader(asked.stdout.splitlines(), skipinitialspace=True))
-    except (OSError, subprocess.SubprocessError, StopIteration):
-        return {}
-    return dict(zip(fields, values))
+    gpus = graphics(fields)
+    return gpus[0] if gpus else {}
 
 
 def measure(build):

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from hardware import processor
 from report import report_text
 
 import convolume
@@ -41,9 +42,7 @@ class Record:
 
 
 def machine():
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    name = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
-    return {"cpu": name, "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
+    return {"cpu": processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
             "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
             "python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
 

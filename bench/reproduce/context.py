@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the parts of run.py share: the machine, the time left, and programs that are asked line by line."""
 
-import csv
 import json
 import os
 import platform
-import subprocess
+import statistics
 import sys
 import time
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from worker import Worker  # noqa: E402 (of bench/)
+from hardware import graphics, processor  # noqa: E402 (of bench/)
+from worker import Worker  # noqa: E402
 
 LONGEST_ROW_S = 60
 
@@ -40,26 +40,6 @@ def smooth(n):
         n += 1
 
 
-def processor():
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def graphics():
-    """[{name, driver_version, memory.total}] of nvidia-smi; empty where there is none."""
-    fields = ["name", "driver_version", "memory.total"]
-    try:
-        asked = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader"],
-                               capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return [dict(zip(fields, row)) for row in csv.reader(asked.stdout.splitlines(), skipinitialspace=True)]
-
-
 def versions():
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "torch"):
@@ -73,6 +53,29 @@ def versions():
 def machine():
     return {"cpu": processor(), "cores": len(os.sched_getaffinity(0)), "gpus": graphics(),
             "load_before": os.getloadavg()[0], "versions": versions()}
+
+
+class Program(Worker):
+    """A program of this build. What it cannot do is not measured."""
+
+    def ask(self, request):
+        answer = self.answer(request)
+        if "error" in answer:
+            raise NotMeasured(answer["error"])
+        return answer
+
+
+def repeated(run, repeats, enough_s):
+    """What run() returns, up to `repeats` times or until enough_s have passed, but at least once."""
+    began = time.monotonic()
+    answers = [run()]
+    while len(answers) < repeats and time.monotonic() - began <= enough_s:
+        answers.append(run())
+    return answers
+
+
+def median_of(answers, key):
+    return statistics.median(answer[key] for answer in answers)
 
 
 @dataclass
@@ -91,7 +94,7 @@ class Context:
 
     def worker(self, name):
         self.program(name)
-        return Worker(self.build, name)
+        return Program(self.build, name)
 
     def need_gpus(self, count=1):
         if len(self.gpus) < count:

@@ -6,10 +6,8 @@ large: M = Mf + Mg - 1 with Mf = M/2 + 1.
 """
 
 import math
-import statistics
-import time
 
-from context import NotMeasured, paper, smooth
+from context import NotMeasured, median_of, paper, repeated, smooth
 
 PAPER = paper("karas2011")
 PARTS = (1, 2, 4, 8, 16)
@@ -37,12 +35,7 @@ class Images:
     def __init__(self, context):
         self.context = context
         self.worker = context.worker("convolume_volumes_bench")
-
-    def ask(self, request):
-        answer = self.worker.answer(request)
-        if "error" in answer:
-            raise NotMeasured(answer["error"])
-        return answer
+        self.ask = self.worker.ask
 
     def prepare(self, xyz, keys):
         image, kernel = halves(xyz, self.context.scale)
@@ -53,16 +46,11 @@ class Images:
     def timed(self, planned, repeats=5, enough_s=1, once_from_s=4):
         """The first execution, with the plan, and the median of those after it, for some time. Long ones run once."""
         first = self.ask("run")
-        later = []
-        began = time.monotonic()
-        while first["seconds"] < once_from_s and len(later) < repeats:
-            if later and time.monotonic() - began > enough_s:
-                break
-            later.append(self.ask("run"))
-        median = statistics.median(run["seconds"] for run in later) if later else first["seconds"]
+        later = repeated(lambda: self.ask("run"), repeats, enough_s) if first["seconds"] < once_from_s else []
         last = later[-1] if later else first
         chosen = planned["plan"]["chosen"]
-        return {"first_s": planned["plan_seconds"] + first["seconds"], "seconds": median, "repeats": len(later),
+        return {"first_s": planned["plan_seconds"] + first["seconds"],
+                "seconds": median_of(later or [first], "seconds"), "repeats": len(later),
                 "method": chosen["method"], "used_parts": chosen["parts"], "grid_zyx": chosen["grid_zyx"],
                 "predicted_s": chosen["seconds"], "phases": last["phases"], "bytes": last["bytes"]}
 

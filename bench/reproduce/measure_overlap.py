@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overlap methods and convolution in parts, on the CPU, by convolume_filter_cpu_bench."""
 
-import statistics
-import time
-
-from context import NotMeasured, smooth
+from context import NotMeasured, median_of, repeated, smooth
 
 FILTERS = 8
 ROUNDS = 7
@@ -19,15 +16,11 @@ def measure(context):
     samples = (1 << 21) // context.scale
 
     def timed(request, enough_s=1.5):
-        planned = worker.answer(request)
-        if "error" in planned:
-            raise NotMeasured(planned["error"])
+        planned = worker.ask(request)
         context.check_time(planned["predicted_ms"] / 1e3)
-        times = []
-        began = time.monotonic()
-        while len(times) < ROUNDS + 1 and (len(times) < 2 or time.monotonic() - began < enough_s):
-            times.append(worker.ask("run")["ms"])
-        return planned | {"ms": statistics.median(times[1:]), "best_ms": min(times[1:])}
+        worker.ask("run")  # the first one also takes memory
+        runs = repeated(lambda: worker.ask("run"), ROUNDS, enough_s)
+        return planned | {"ms": median_of(runs, "ms"), "best_ms": min(run["ms"] for run in runs)}
 
     def row(names, n, filters, taps, keys=""):
         whole = names | {"samples": n, "filters": filters, "taps": taps}

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/compare/comparison.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
 #include "core/sample_type.hpp"
@@ -164,64 +165,20 @@ nlohmann::json run(Case& work) {
     return {{"seconds", report.seconds}, {"phases", phases}, {"bytes", bytes}};
 }
 
-// Calls act(values, count) with the result's numbers, float or double; complex ones are two each.
-template <class Act>
-void with_values(const Volume& volume, const Act& act) {
-    const index_t count = element_count(volume.shape()) * (is_complex(volume.type()) ? 2 : 1);
-    if (volume.bytes() == 4 * count)
-        act(static_cast<const float*>(volume.view().data), count);
-    else
-        act(static_cast<const double*>(volume.view().data), count);
+Volume copy_of(const Volume& volume) {
+    Volume copy(volume.shape(), volume.type());
+    convert_pixels(volume.view(), copy.view());
+    return copy;
 }
 
-std::vector<double> copy_of(const Volume& volume) {
-    std::vector<double> values;
-    with_values(volume,
-                [&](const auto* from, index_t count) { values.assign(from, from + count); });
-    return values;
-}
-
-// The larger one; not a number, once there, stays.
-double larger(double a, double b) {
-    return std::isnan(a) || a >= b ? a : b;
-}
-
-struct Differences {
-    double largest = 0, largest_difference = 0, squares = 0, squared_differences = 0;
-
-    void add(double kept, double found) {
-        const double difference = std::abs(found - kept);
-        largest_difference = larger(largest_difference, difference);
-        largest = std::max(largest, std::abs(kept));
-        squares += kept * kept;
-        squared_differences += difference * difference;
-    }
-    void add(const Differences& other) {
-        largest_difference = larger(largest_difference, other.largest_difference);
-        largest = std::max(largest, other.largest);
-        squares += other.squares;
-        squared_differences += other.squared_differences;
-    }
-};
-
-nlohmann::json compare(const std::vector<double>& kept, const Volume& output) {
-    constexpr index_t block = index_t{1} << 16;
-    Differences all;
-    with_values(output, [&](const auto* found, index_t count) {
-        if (count != static_cast<index_t>(kept.size()))
-            throw InvalidArgument("compare needs a kept result of the same shape: ask for keep");
-        std::vector<Differences> blocks(static_cast<std::size_t>(ceil_div(count, block)));
-        parallel_for(ceil_div(count, block), thread_count(0), [&](index_t b, int) {
-            for (index_t i = b * block; i < std::min(count, (b + 1) * block); ++i)
-                blocks[static_cast<std::size_t>(b)].add(kept[static_cast<std::size_t>(i)],
-                                                        static_cast<double>(found[i]));
-        });
-        for (const Differences& one : blocks) all.add(one);
-    });
-    if (!std::isfinite(all.squared_differences)) throw BadData("the result holds no numbers");
-    return {{"max_difference", all.largest_difference},
-            {"largest", all.largest},
-            {"relative_l2", std::sqrt(all.squared_differences / all.squares)}};
+nlohmann::json compare(const Volume& kept, const Volume& output) {
+    if (kept.shape() != output.shape())
+        throw InvalidArgument("compare needs a kept result of the same shape: ask for keep");
+    const cli::Errors errors = cli::errors_of(output.view(), kept.view());
+    if (errors.nonfinite > 0) throw BadData("the result holds no numbers");
+    return {{"max_difference", errors.largest},
+            {"largest", errors.reference_largest},
+            {"relative_l2", errors.relative_l2}};
 }
 
 double value_at(const Volume& volume, index_t i) {
@@ -287,7 +244,7 @@ nlohmann::json sample(const Case& work, int samples) {
 
 int main() {
     Case work;
-    std::vector<double> kept;
+    Volume kept;
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);

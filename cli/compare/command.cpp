@@ -2,18 +2,20 @@
 #include "cli/compare/command.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "cli/app.hpp"
-#include "cli/compare/inputs.hpp"
-#include "cli/compare/report_folder.hpp"
-#include "cli/compare/report_json.hpp"
-#include "cli/compare/runner.hpp"
-#include "cli/compare/table.hpp"
+#include "cli/compare/machine_context.hpp"
+#include "cli/compare/report.hpp"
+#include "cli/compare/subject.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/filter/files.hpp"
 #include "cli/run/exit_code.hpp"
+#include "cli/run/host_memory.hpp"
 #include "cli/run/interrupt.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/format.hpp"
@@ -22,13 +24,141 @@ namespace convolume::cli {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+/// Problems from files or of a sweep.
+struct CompareInputs {
+    std::vector<std::unique_ptr<Subject>> subjects;
+    Json identity;                      ///< of data and of what is computed
+    std::vector<std::string> warnings;  ///< of files
+};
+
+Json data_json(const Volume& volume) {
+    return {{"shape", to_string(volume.shape(), "x")},
+            {"type", to_string(volume.type())},
+            {"checksum", checksum(volume)}};
+}
+
+void check_memory(const std::string& file, index_t bytes, index_t limit_bytes) {
+    if (bytes > limit_bytes)
+        throw OutOfMemory(message("\"", file, "\" takes ", format_bytes(bytes),
+                                  " of memory, and the limit is ", format_bytes(limit_bytes),
+                                  "; set --max-host-mem, or compare a part of it"));
+}
+
+Volume read_image(const ImageCompareRequest& request, io::ImageReader& reader,
+                  index_t limit_bytes) {
+    const io::ImageMetadata& metadata = reader.metadata();
+    if (metadata.frames * metadata.channels > 1)
+        throw InvalidArgument(message("\"", request.image, "\" holds ", metadata.frames,
+                                      " frames and ", metadata.channels,
+                                      " channels; choose one by --frame and --channel"));
+    check_memory(request.image, metadata.bytes(), limit_bytes);
+    Volume image(metadata.shape, metadata.type);
+    reader.read(0, 0, image.view());
+    reader.check_unchanged();
+    return image;
+}
+
+void add_notes(const std::string& path, const io::ImageMetadata& image,
+               std::vector<std::string>& warnings) {
+    for (const std::string& note : image.notes)
+        warnings.push_back(message("\"", path, "\": ", note));
+}
+
+Json convolution_json(const Options& options) {
+    return {{"mode", to_string(options.mode)},
+            {"boundary", to_string(options.boundary)},
+            {"normalize", to_string(options.normalization)},
+            {"nan", to_string(options.nan)}};
+}
+
+Volume read_signals(const SignalCompareRequest& request, index_t limit_bytes) {
+    const auto reader = io::open_signal(request.signal, request.signal_options);
+    const io::SignalInfo& info = reader->info();
+    const Shape3 shape{1, info.signals(), info.samples()};
+    check_memory(request.signal, bytes_of({shape, info.type}), limit_bytes);
+    Volume signals(shape, info.type);
+    for (index_t row = 0; row < shape.y; ++row)
+        reader->read(row, 0, shape.x, signals.view().at(0, row, 0));
+    return signals;
+}
+
+/// Reads files or names the sizes of a sweep. Throws what reading does; OutOfMemory for an input
+/// beyond `limit_bytes`; InvalidArgument for files of several images.
+CompareInputs inputs_of(const ImageCompareRequest& request, index_t limit_bytes) {
+    CompareInputs inputs;
+    Options options = request.options;
+    if (!request.sizes.empty()) {
+        for (const index_t size : request.sizes) {
+            const index_t kernel =
+                request.kernel_size > 0 ? request.kernel_size : std::max<index_t>(1, size / 4);
+            inputs.subjects.push_back(image_subject(size, kernel, request.seed, options));
+        }
+        inputs.identity["sizes"] = request.sizes;
+        inputs.identity["kernel size"] = request.kernel_size;
+        inputs.identity["seed"] = request.seed;
+    } else {
+        const auto reader = open_selected(request.image, request.selection);
+        Volume image = read_image(request, *reader, limit_bytes);
+        Timeline unused;
+        KernelFile kernel =
+            load_kernel(request.kernel, reader->metadata(), request.kernel_options, unused);
+        options.center = kernel.explicit_center();
+        inputs.identity["image"] = data_json(image);
+        inputs.identity["kernel"] = data_json(kernel.values);
+        inputs.identity["kernel center"] = to_string(options.center);
+        add_notes(request.image, reader->metadata(), inputs.warnings);
+        add_notes(request.kernel, kernel.metadata, inputs.warnings);
+        for (const std::string& warning : kernel.warnings) inputs.warnings.push_back(warning);
+        inputs.subjects.push_back(image_subject(std::move(image), std::move(kernel.values), options,
+                                                reader->place_in_file({})));
+    }
+    inputs.identity["convolution"] = convolution_json(options);
+    return inputs;
+}
+
+CompareInputs inputs_of(const SignalCompareRequest& request, index_t limit_bytes) {
+    CompareInputs inputs;
+    const FilterOptions& options = request.options;
+    if (!request.sizes.empty()) {
+        const index_t taps = request.taps > 0 ? request.taps : 257;
+        for (const index_t size : request.sizes)
+            inputs.subjects.push_back(
+                signal_subject(size, request.filters, taps, request.seed, options));
+        inputs.identity["sizes"] = request.sizes;
+        inputs.identity["filters"] = request.filters;
+        inputs.identity["taps"] = taps;
+        inputs.identity["seed"] = request.seed;
+    } else {
+        Volume signals = read_signals(request, limit_bytes);
+        io::OpenSignalOptions filter_options;
+        filter_options.raw_type = request.signal_options.raw_type;
+        if (request.taps > 0) filter_options.raw_samples = request.taps;
+        Timeline unused;
+        std::vector<Volume> filters;
+        inputs.identity["signal"] = data_json(signals);
+        inputs.identity["filters"] = Json::array();
+        for (FilterFile& file : read_filters(request.filter_files, filter_options, unused)) {
+            inputs.identity["filters"].push_back(data_json(file.taps));
+            filters.push_back(std::move(file.taps));
+        }
+        inputs.subjects.push_back(signal_subject(std::move(signals), std::move(filters), options));
+    }
+    inputs.identity["filtering"] = {
+        {"mode", to_string(options.mode)},
+        {"origin", message(static_cast<int>(options.origin.kind), ':', options.origin.index)},
+        {"nan", to_string(options.nan)}};
+    return inputs;
+}
+
 /// The command line as it was typed, but for quotes.
 std::string command_line() {
     std::ifstream in("/proc/self/cmdline", std::ios::binary);
     std::string text(std::istreambuf_iterator<char>(in), {});
     if (text.ends_with('\0')) text.pop_back();
     std::replace(text.begin(), text.end(), '\0', ' ');
-    // Where the program lies is nothing that a report needs.
+    // The report does not need the folder of the program.
     const std::size_t end = text.find(' ');
     return end == std::string::npos ? "convolume" : "convolume" + text.substr(end);
 }
@@ -47,7 +177,7 @@ std::vector<std::string> devices_here() {
     return devices;
 }
 
-nlohmann::ordered_json options_json(const CompareRequest& request, const WayLists& lists) {
+Json options_json(const CompareRequest& request, const WayLists& lists) {
     return {{"devices", lists.devices},
             {"methods", lists.methods},
             {"parts", lists.parts},
@@ -60,7 +190,7 @@ nlohmann::ordered_json options_json(const CompareRequest& request, const WayList
             {"max-host-mem", request.max_host_bytes.value_or(0)}};
 }
 
-/// Facts of how far it is: a line that updates on a terminal, else a line for each problem.
+/// Progress: a line that updates on a terminal, else a line for each problem.
 RunnerEvents events_of(const Console& console, const CompareRequest& request,
                        const ReportFolder& folder, const Comparison& comparison) {
     const bool updating = stderr_is_terminal() && !console.quiet();
@@ -79,8 +209,7 @@ RunnerEvents events_of(const Console& console, const CompareRequest& request,
     };
     events.round_ends = [&console, &folder, &comparison, updating, clear] {
         if (updating) console.out() << clear << std::flush;
-        for (const ComparedProblem& problem : comparison.problems)
-            if (!problem.measured.empty()) return folder.save_data(comparison);
+        if (comparison.has_measurements()) folder.save_data(comparison);
     };
     return events;
 }
@@ -100,10 +229,7 @@ void print(const CompareRequest& request, const Comparison& comparison) {
 }
 
 [[noreturn]] void end_interrupted(const ReportFolder& folder, const Comparison& comparison) {
-    const bool any =
-        std::any_of(comparison.problems.begin(), comparison.problems.end(),
-                    [](const ComparedProblem& problem) { return !problem.measured.empty(); });
-    if (!any) throw Cancelled("interrupted; nothing was written");
+    if (!comparison.has_measurements()) throw Cancelled("interrupted; nothing was written");
     folder.save_all(comparison);
     const int finished = comparison.finished_ways();
     throw Cancelled(message(
@@ -111,15 +237,16 @@ void print(const CompareRequest& request, const Comparison& comparison) {
         finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
 }
 
-/// Throws where the comparison is none, or not as precise as was asked for.
+/// Throws if nothing was measured, or not as precisely as requested.
 void judge(const CompareRequest& request, const ReportFolder& folder,
            const Comparison& comparison) {
+    if (!comparison.has_measurements())
+        throw Unavailable(message("no way could be measured; \"", folder.path(),
+                                  "\" has the reasons, and --devices and --methods choose others"));
+    if (!request.most_error) return;
     const Measurement* worst = nullptr;
-    bool any = false;
     for (const ComparedProblem& problem : comparison.problems)
         for (const Measurement& way : problem.measured) {
-            any = true;
-            if (!request.most_error) continue;
             if (!way.errors)
                 throw OutOfMemory(message("errors of ", problem.name,
                                           " are unknown (reference: ", problem.reference,
@@ -127,10 +254,7 @@ void judge(const CompareRequest& request, const ReportFolder& folder,
             if (worst == nullptr || way.errors->relative_largest > worst->errors->relative_largest)
                 worst = &way;
         }
-    if (!any)
-        throw Unavailable(message("no way could be measured; \"", folder.path(),
-                                  "\" has the reasons, and --devices and --methods choose others"));
-    if (worst != nullptr && worst->errors->relative_largest > *request.most_error)
+    if (worst->errors->relative_largest > *request.most_error)
         throw ErrorTooLarge(message("the relative L∞ error of ", worst->way.name(), " is ",
                                     format_number(worst->errors->relative_largest, 3),
                                     ", above the ", format_number(*request.most_error),
@@ -143,8 +267,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
     const ReportFolder folder(request.output, request.overwrite, request.resume);
-    const index_t limit_bytes =
-        request.max_host_bytes.value_or(host_resources().available_bytes / 4 * 3);
+    const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
     CompareInputs inputs = inputs_of(request, limit_bytes);
     for (const std::string& warning : inputs.warnings) console.warning(warning);
     WayLists lists = request.lists;
@@ -188,6 +311,15 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
 }
 
 }  // namespace
+
+std::string checksum(const Volume& volume) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto* const bytes = static_cast<const unsigned char*>(volume.view().data);
+    for (index_t i = 0; i < volume.bytes(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
+    std::array<char, 17> text{};
+    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
+    return text.data();
+}
 
 void compare(const ImageCompareRequest& request) {
     compare_ways(request, "images", "voxel");

@@ -2,6 +2,12 @@
 #include "cli/compare/comparison.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <thread>
+#include <vector>
 
 namespace convolume::cli {
 
@@ -12,6 +18,79 @@ std::vector<double> of_turns(const std::vector<Turn>& turns, Value value) {
     std::vector<double> values;
     for (const Turn& turn : turns) values.push_back(value(turn));
     return values;
+}
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+double ratio(double error, double scale) {
+    if (error == 0) return 0;
+    if (!std::isfinite(error)) return infinite;
+    return scale > 0 ? error / scale : infinite;
+}
+
+/// Adds up rows; every row has sums of its own, so that rounding stays small in large images.
+struct Sums {
+    Errors errors;
+    double squares = 0;            ///< of |A − B|
+    double reference_squares = 0;  ///< of |B|
+
+    template <class Sample>
+    void add_row(const Sample* a, const Sample* b, index_t count, Index3 place) {
+        double row_squares = 0;
+        double row_reference = 0;
+        for (index_t x = 0; x < count; ++x) {
+            const double magnitude = std::abs(b[x]);
+            double error = std::abs(a[x] - b[x]);
+            if (!std::isfinite(error)) {
+                ++errors.nonfinite;
+                error = infinite;
+            }
+            if (error > errors.largest) {
+                errors.largest = error;
+                errors.worst = {place.z, place.y, place.x + x};
+            }
+            row_squares += error * error;
+            row_reference += magnitude * magnitude;
+            if (magnitude > errors.reference_largest) errors.reference_largest = magnitude;
+        }
+        squares += row_squares;
+        reference_squares += row_reference;
+    }
+
+    void add(const Sums& later) {
+        errors.nonfinite += later.errors.nonfinite;
+        if (later.errors.largest > errors.largest) {
+            errors.largest = later.errors.largest;
+            errors.worst = later.errors.worst;
+        }
+        squares += later.squares;
+        reference_squares += later.reference_squares;
+        errors.reference_largest =
+            std::max(errors.reference_largest, later.errors.reference_largest);
+    }
+};
+
+/// Sums over rows [first, end), which are numbered through all planes.
+template <class Sample>
+Sums sums_of_rows(const ConstImageView& a, const ConstImageView& b, index_t first, index_t end) {
+    // Rows of signals may have any length: they are converted a few samples at a time.
+    constexpr index_t piece = 16384;
+    const index_t width = std::min(piece, a.shape.x);
+    std::vector<Sample> row_a(static_cast<std::size_t>(width));
+    std::vector<Sample> row_b(row_a.size());
+    Sums sums;
+    for (index_t row = first; row < end; ++row) {
+        const index_t z = row / a.shape.y;
+        const index_t y = row % a.shape.y;
+        for (index_t x = 0; x < a.shape.x; x += width) {
+            const index_t count = std::min(width, a.shape.x - x);
+            const Box3 box{{z, y, x}, {z + 1, y + 1, x + count}};
+            convert_pixels(subview(a, box), view_of(row_a.data(), {1, 1, count}));
+            convert_pixels(subview(b, box), view_of(row_b.data(), {1, 1, count}));
+            sums.add_row(row_a.data(), row_b.data(), count, {z, y, x});
+        }
+    }
+    return sums;
 }
 
 }  // namespace
@@ -58,11 +137,30 @@ Measurement* ComparedProblem::find(const Way& way) {
     return nullptr;
 }
 
+std::optional<double> ComparedProblem::rate(const Measurement& measurement) const {
+    const double median_s = measurement.median_s();
+    if (!(median_s > 0)) return std::nullopt;
+    return static_cast<double>(work) / median_s;
+}
+
+std::vector<std::string> ComparedProblem::phase_names() const {
+    std::vector<std::string> names;
+    for (const Measurement& measurement : measured)
+        for (const auto& [phase, seconds] : measurement.phases())
+            if (std::find(names.begin(), names.end(), phase) == names.end()) names.push_back(phase);
+    return names;
+}
+
 std::optional<double> ComparedProblem::difference(const std::string& a,
                                                   const std::string& b) const {
     for (const PairDifference& pair : pairs)
         if ((pair.a == a && pair.b == b) || (pair.a == b && pair.b == a)) return pair.relative_l2;
     return std::nullopt;
+}
+
+bool Comparison::has_measurements() const {
+    return std::any_of(problems.begin(), problems.end(),
+                       [](const ComparedProblem& problem) { return !problem.measured.empty(); });
 }
 
 int Comparison::finished_ways() const {
@@ -73,13 +171,41 @@ int Comparison::finished_ways() const {
     return count;
 }
 
-std::optional<double> Comparison::largest_error() const {
-    std::optional<double> largest;
-    for (const ComparedProblem& problem : problems)
-        for (const Measurement& measurement : problem.measured)
-            if (measurement.errors)
-                largest = std::max(largest.value_or(0), measurement.errors->relative_largest);
-    return largest;
+Errors errors_of(const ConstImageView& a, const ConstImageView& b) {
+    if (a.shape != b.shape)
+        throw InvalidArgument(message("results of ", to_string(a.shape), " and ",
+                                      to_string(b.shape), " samples cannot be compared"));
+    const bool complex_data = is_complex(a.type) || is_complex(b.type);
+    // Threads take bands of rows; the bands are added up in their order, whoever took them.
+    constexpr index_t band = 64;
+    const index_t rows = a.shape.z * a.shape.y;
+    std::vector<Sums> bands(static_cast<std::size_t>(ceil_div(rows, band)));
+    std::atomic<std::size_t> next_band = 0;
+    const auto add_up = [&] {
+        for (std::size_t i; (i = next_band++) < bands.size();) {
+            const index_t begin = static_cast<index_t>(i) * band;
+            const index_t end = std::min(rows, begin + band);
+            bands[i] = complex_data ? sums_of_rows<std::complex<double>>(a, b, begin, end)
+                                    : sums_of_rows<double>(a, b, begin, end);
+        }
+    };
+    {
+        constexpr std::size_t worth = 64;  // bands of a thread, which takes long to start
+        std::vector<std::jthread> others;
+        const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+        while (others.size() + 1 < std::min(most, bands.size() / worth))
+            others.emplace_back(add_up);
+        add_up();
+    }
+    Sums sums;
+    for (const Sums& next : bands) sums.add(next);
+    Errors errors = sums.errors;
+    const auto samples = static_cast<double>(std::max<index_t>(1, element_count(a.shape)));
+    errors.relative_largest = ratio(errors.largest, errors.reference_largest);
+    errors.relative_l2 = ratio(std::sqrt(sums.squares), std::sqrt(sums.reference_squares));
+    const double rms = std::sqrt(sums.squares / samples);
+    errors.psnr_db = rms == 0 ? infinite : 20 * std::log10(errors.reference_largest / rms);
+    return errors;
 }
 
 }  // namespace convolume::cli

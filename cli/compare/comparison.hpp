@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a comparison has found: for every problem the measurements of every way. Owns all that the
-// report shows; knows neither how it is measured nor how it is written.
+// Results of a comparison: for every problem the measurements of every way. They hold all that the
+// report shows; how they are measured is in runner.hpp, how they are written in report.hpp.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,10 +9,26 @@
 #include <utility>
 #include <vector>
 
-#include "cli/compare/errors.hpp"
 #include "cli/compare/way.hpp"
+#include "convolume/image_view.hpp"
 
 namespace convolume::cli {
+
+/// How far a result A is from another, B, that is taken to be right.
+struct Errors {
+    /// δ = max |A − B|, after Karas and Svoboda, EURASIP J. Adv. Signal Process. 2011:120.
+    double largest = 0;
+    double relative_largest = 0;   ///< relative L∞: max |A − B| / max |B|
+    double relative_l2 = 0;        ///< ‖A − B‖₂ / ‖B‖₂
+    double psnr_db = 0;            ///< 20 log₁₀(max |B| / RMS(A − B)); infinite where A = B
+    Index3 worst;                  ///< where |A − B| is largest; the first of several
+    index_t nonfinite = 0;         ///< samples whose difference is infinite or NaN
+    double reference_largest = 0;  ///< max |B|
+};
+
+/// Relative figures are infinite where B is zero and A is not; all but PSNR where samples are not
+/// finite. Images of any types and strides. Throws InvalidArgument for different shapes.
+Errors errors_of(const ConstImageView& a, const ConstImageView& b);
 
 /// One measured execution, after one that was not measured.
 struct Turn {
@@ -81,6 +97,10 @@ struct ComparedProblem {
     std::string pairs_note;  ///< which pairs are missing and why; empty when none is
 
     Measurement* find(const Way& way);
+    /// Work a second of a way; nothing if it took no time.
+    std::optional<double> rate(const Measurement& measurement) const;
+    /// Names of the phases of all ways, each once.
+    std::vector<std::string> phase_names() const;
     std::optional<double> difference(const std::string& a, const std::string& b) const;
 };
 
@@ -95,10 +115,10 @@ struct Comparison {
     nlohmann::ordered_json identity;  ///< what must agree for --resume
     std::vector<ComparedProblem> problems;
 
+    /// Whether any way was measured.
+    bool has_measurements() const;
     /// Ways of all problems that have all their turns.
     int finished_ways() const;
-    /// Largest relative L∞ of all ways; nothing where no error was measured.
-    std::optional<double> largest_error() const;
 };
 
 double median(std::vector<double> values);

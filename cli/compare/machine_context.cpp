@@ -3,12 +3,44 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "cli/app.hpp"
-#include "cli/doctor/gpu_diagnosis.hpp"
 #include "cli/doctor/machine.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/volume.hpp"
 
 namespace convolume::cli {
+
+namespace {
+
+/// A line of /proc/self/status, in bytes.
+std::optional<index_t> status_bytes(std::string_view name) {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+        if (index_t kib = 0; word == name && status >> kib) return kib * 1024;
+    return std::nullopt;
+}
+
+/// Makes VmHWM start again from what is resident now. Whether the system did.
+bool reset_resident_peak() {
+    std::ofstream clear_refs("/proc/self/clear_refs");
+    clear_refs << "5" << std::flush;
+    return clear_refs.good();
+}
+
+std::vector<index_t> free_bytes(const std::vector<int>& gpus) {
+    std::vector<index_t> bytes;
+    if (gpus.empty()) return bytes;
+    for (const GpuDevice& device : gpu_devices())
+        if (std::find(gpus.begin(), gpus.end(), device.number) != gpus.end())
+            bytes.push_back(device.free_bytes);
+    return bytes;
+}
+
+}  // namespace
 
 MachineContext machine_context(bool use_gpus) {
     const HostResources host = host_resources();
@@ -20,9 +52,7 @@ MachineContext machine_context(bool use_gpus) {
     json["memory_bytes"] = total_memory_bytes();
     json["memory_available_bytes"] = host.available_bytes;
     json["memory_limited_by"] = host.memory_limited_by;
-    constexpr index_t most_bytes = index_t{256} << 20;
-    json["memory_copy_bytes_per_s"] = measure_copy_bandwidth(
-        std::clamp<index_t>(host.available_bytes / 8, 1 << 20, most_bytes), host.threads);
+    json["memory_copy_bytes_per_s"] = measure_copy_bandwidth(host);
     json["compiler"] = CONVOLUME_COMPILER;
     for (const Feature& feature : built_features())
         if (feature.name == "FFT" || feature.name == "SIMD" || feature.name == "CUDA")
@@ -67,6 +97,31 @@ std::string utc_now() {
     gmtime_r(&now, &utc);
     char text[32];
     return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+MemoryProbe::MemoryProbe(std::vector<int> gpus)
+    : gpus_(std::move(gpus)), gpu_free_(free_bytes(gpus_)) {
+    reset_memory_peak();
+    counted_before_ = memory_use().current_bytes;
+    if (reset_resident_peak()) resident_before_ = status_bytes("VmRSS:");
+}
+
+index_t MemoryProbe::counted_bytes() const {
+    return memory_use().peak_bytes - counted_before_;
+}
+
+std::optional<index_t> MemoryProbe::resident_bytes() const {
+    const auto peak = status_bytes("VmHWM:");
+    if (!resident_before_ || !peak) return std::nullopt;
+    return std::max<index_t>(0, *peak - *resident_before_);
+}
+
+std::optional<index_t> MemoryProbe::held_gpu_bytes() const {
+    std::optional<index_t> most;
+    const std::vector<index_t> now = free_bytes(gpus_);
+    for (std::size_t i = 0; i < std::min(now.size(), gpu_free_.size()); ++i)
+        most = std::max(most.value_or(0), gpu_free_[i] - now[i]);
+    return most;
 }
 
 }  // namespace convolume::cli

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The machine that a comparison runs on, as the report shows it.
+// The machine that a comparison runs on, as the report shows it, and the memory that a way takes
+// there.
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
 #include "cli/compare/comparison.hpp"
 #include "convolume/engines.hpp"
+#include "convolume/shape.hpp"
 
 namespace convolume::cli {
 
@@ -30,5 +34,27 @@ std::optional<double> least_transfer_s(const Traffic& traffic, const std::vector
 
 /// "2026-01-31T12:00:00Z"
 std::string utc_now();
+
+/// Measures the memory that is taken from its construction on. Only one may live at a time.
+class MemoryProbe {
+  public:
+    /// `gpus`: of which memory is watched.
+    explicit MemoryProbe(std::vector<int> gpus);
+
+    /// Most bytes of buffers (convolume::Buffer) since then, beyond those there were.
+    index_t counted_bytes() const;
+    /// The same of resident memory; nothing where the system cannot count anew (VmHWM and
+    /// /proc/self/clear_refs of Linux).
+    std::optional<index_t> resident_bytes() const;
+    /// Drop in free GPU memory since construction, maximum over GPUs; nothing without GPUs. Other
+    /// programs count too.
+    std::optional<index_t> held_gpu_bytes() const;
+
+  private:
+    std::vector<int> gpus_;
+    std::vector<index_t> gpu_free_;
+    index_t counted_before_;
+    std::optional<index_t> resident_before_;
+};
 
 }  // namespace convolume::cli

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/report_json.hpp"
+// A comparison as report.json, and back.
 
 #include <cmath>
 #include <limits>
 
+#include "cli/compare/report.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -89,16 +90,15 @@ MemoryFigures memory_of(const Json& json) {
             optional_of<index_t>(json.at("gpu_held"))};
 }
 
-Json measurement_json(const Measurement& measurement, index_t work, int repeats) {
-    const double median_s = measurement.median_s();
+Json measurement_json(const ComparedProblem& problem, const Measurement& measurement, int repeats) {
     Json phases = Json::object();
     for (const auto& [name, seconds] : measurement.phases()) phases[name] = seconds;
     Json json = way_json(measurement.way);
     json["plan"] = measurement.plan;
     json["finished"] = static_cast<int>(measurement.turns.size()) >= repeats;
-    json["median_s"] = median_s;
+    json["median_s"] = measurement.median_s();
     json["spread"] = measurement.spread();
-    json["per_s"] = median_s > 0 ? Json(static_cast<double>(work) / median_s) : Json();
+    json["per_s"] = or_null(problem.rate(measurement));
     json["predicted_s"] = or_null(measurement.predicted_s);
     json["first_s"] = measurement.first_s();
     json["phases_s"] = phases;
@@ -132,7 +132,7 @@ Json problem_json(const ComparedProblem& problem, int repeats) {
               {"ways", Json::array()},  {"left_out", Json::array()},
               {"pairs", Json::array()}, {"pairs_note", problem.pairs_note}};
     for (const Measurement& measurement : problem.measured)
-        json["ways"].push_back(measurement_json(measurement, problem.work, repeats));
+        json["ways"].push_back(measurement_json(problem, measurement, repeats));
     for (const LeftOut& entry : problem.left_out) {
         json["left_out"].push_back(way_json(entry.way));
         json["left_out"].back()["reason"] = entry.reason;

@@ -2,13 +2,121 @@
 #include "cli/compare/runner.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <thread>
 #include <utility>
 
-#include "cli/compare/turn.hpp"
+#include "cli/run/progress.hpp"
+#include "cli/text/format.hpp"
 
 namespace convolume::cli {
 
 namespace {
+
+constexpr std::array<std::pair<ReferenceKind, const char*>, 4> reference_names{
+    {{ReferenceKind::automatic, "auto"},
+     {ReferenceKind::direct, "direct"},
+     {ReferenceKind::fft, "fft"},
+     {ReferenceKind::none, "none"}}};
+
+/// Products up to which direct sums are the automatic reference: some seconds of a few cores.
+constexpr double most_direct_products = 4e9;
+
+struct Reference {
+    std::optional<Volume> result;
+    std::string description;  ///< what it is, or why there is none
+};
+
+/// Computes the reference on the CPU, in float64, within `limit_bytes`. There is none if it takes
+/// too much memory. Throws what the library does if the problem itself is wrong; Cancelled.
+Reference make_reference(const Subject& subject, ReferenceKind kind, index_t limit_bytes,
+                         const std::stop_token& stop) {
+    if (kind == ReferenceKind::none) return {{}, "none was asked for"};
+    const bool direct =
+        kind == ReferenceKind::direct ||
+        (kind == ReferenceKind::automatic && subject.products() <= most_direct_products);
+    try {
+        const auto planned =
+            subject.plan({"cpu", direct ? "direct" : "auto", 0, 0, "float64", 0}, limit_bytes);
+        Volume result = planned->make_result();
+        const std::string description = direct
+                                            ? "direct sums in float64 on the CPU"
+                                            : message("float64 on the CPU (", planned->plan(), ')');
+        ExecutionContext context;
+        context.stop = stop;
+        planned->execute(result.view(), context);
+        throw_if_stopped(context);
+        return {std::move(result), description};
+    } catch (const OutOfMemory& error) {
+        return {{}, message("none, since ", error.what())};
+    }
+}
+
+/// The reason why a way is left out.
+class WayLeftOut : public Error {
+    using Error::Error;
+};
+
+/// Requests a stop when the caller's is requested, or when the time is over.
+class Deadline {
+  public:
+    Deadline(double seconds, const std::stop_token& stop)
+        : passed_on_(stop, [this] { source_.request_stop(); }),
+          clock_([this, seconds](const std::stop_token& ended) {
+              std::unique_lock lock(mutex_);
+              // Ends early with the destructor of the thread.
+              if (!over_.wait_for(lock, ended, std::chrono::duration<double>(seconds),
+                                  [&ended] { return ended.stop_requested(); }))
+                  if (!ended.stop_requested()) source_.request_stop();
+          }) {}
+
+    std::stop_token stop() const { return source_.get_token(); }
+
+  private:
+    std::stop_source source_;
+    std::stop_callback<std::function<void()>> passed_on_;
+    std::mutex mutex_;
+    std::condition_variable_any over_;
+    std::jthread clock_;
+};
+
+double execute(const PlannedWay& planned, Volume& result, Timeline* timeline, double limit_s,
+               const std::stop_token& stop) {
+    const Deadline deadline(limit_s, stop);
+    ExecutionContext context;
+    context.timeline = timeline;
+    context.stop = deadline.stop();
+    const double begin_s = steady_clock_s();
+    try {
+        planned.execute(result.view(), context);
+        throw_if_stopped(context);
+    } catch (const Cancelled&) {
+        if (stop.stop_requested()) throw;
+        throw WayLeftOut(message("an execution took longer than --time-limit ",
+                                 format_number(limit_s), " and was stopped"));
+    }
+    return steady_clock_s() - begin_s;
+}
+
+void read_timeline(const Timeline& timeline, Turn& turn, Traffic& traffic) {
+    traffic.to_gpu_bytes = 0;
+    traffic.from_gpu_bytes = 0;
+    for (const Timeline::Event& event : timeline.events()) {
+        if (event.phase == Phase::host_to_device) traffic.to_gpu_bytes += event.bytes;
+        if (event.phase == Phase::device_to_host) traffic.from_gpu_bytes += event.bytes;
+        const std::string name = to_string(event.phase);
+        const auto place = std::find_if(turn.phases.begin(), turn.phases.end(),
+                                        [&name](const auto& phase) { return phase.first == name; });
+        if (place == turn.phases.end())
+            turn.phases.emplace_back(name, event.end_s - event.begin_s);
+        else
+            place->second += event.end_s - event.begin_s;
+    }
+}
 
 /// Results of ways whose pairs are compared, as long as they fit.
 class KeptResults {
@@ -93,6 +201,44 @@ class ProblemRun {
                            [&way](const LeftOut& entry) { return entry.way == way; });
     }
 
+    /// Plans, executes, executes again and measures. Adds the turn to `measurement` and returns the
+    /// result. Throws WayLeftOut if it takes too long, and what the library does.
+    Volume take_turn(Measurement& measurement) {
+        const std::vector<int> gpus = gpus_of(measurement.way.engines());
+        const MemoryProbe probe(gpus);
+        Turn turn;
+        const double begin_s = steady_clock_s();
+        const auto planned = subject_.plan(measurement.way, way_bytes_);
+        turn.plan_s = steady_clock_s() - begin_s;
+        const double predicted_s = planned->predicted_s();
+        if (predicted_s > settings_.time_limit_s)
+            throw WayLeftOut(message("it is predicted to take ", format_duration(predicted_s),
+                                     ", longer than --time-limit ",
+                                     format_number(settings_.time_limit_s)));
+        Volume result = planned->make_result();
+        turn.first_s = execute(*planned, result, nullptr, settings_.time_limit_s, stop_);
+        const std::optional<index_t> held_gpu = probe.held_gpu_bytes();
+        Timeline timeline;
+        turn.seconds = execute(*planned, result, &timeline, settings_.time_limit_s, stop_);
+
+        read_timeline(timeline, turn, measurement.traffic);
+        measurement.traffic.least_s = least_transfer_s(measurement.traffic, gpus, links_);
+        // Read after the executions: a GPU that ran out of memory has made another plan.
+        measurement.plan = planned->plan();
+        measurement.predicted_s = planned->predicted_s();
+        MemoryFigures& memory = measurement.memory;
+        const MemoryFigures declared = planned->declared();
+        memory.declared_host = declared.declared_host;
+        memory.declared_gpu = declared.declared_gpu;
+        const index_t input = subject_.input_bytes();
+        memory.counted_host = std::max(memory.counted_host, input + probe.counted_bytes());
+        if (const auto resident = probe.resident_bytes())
+            memory.resident_host = std::max(memory.resident_host.value_or(0), input + *resident);
+        if (held_gpu) memory.held_gpu = std::max(memory.held_gpu.value_or(0), *held_gpu);
+        measurement.turns.push_back(std::move(turn));
+        return result;
+    }
+
     void take_turn_of(const Way& way, int turn, KeptResults& kept) {
         if (is_left_out(way)) return;
         Measurement* known = problem_.find(way);
@@ -104,23 +250,34 @@ class ProblemRun {
             measurement.way = way;
         events_.turn_begins(way, turn);
         if (stop_.stop_requested()) throw Cancelled("the comparison was stopped");
+        std::optional<Volume> result;
         try {
-            Volume result = take_turn(subject_, measurement, {way_bytes_, settings_.time_limit_s},
-                                      links_, stop_);
-            if (reference_ && !measurement.errors)
-                measurement.errors = errors_of(result.view(), reference_->view());
-            if (known == nullptr) {
-                problem_.measured.push_back(std::move(measurement));
-                kept.compare_and_keep(way.name(), std::move(result), problem_);
-            } else {
-                *known = std::move(measurement);
-            }
+            result = take_turn(measurement);
         } catch (const WayLeftOut& reason) {
-            problem_.left_out.push_back({way, reason.what()});
-            if (known != nullptr)
-                std::erase_if(problem_.measured,
-                              [&way](const Measurement& entry) { return entry.way == way; });
+            return leave_out(way, reason.what());
+        } catch (const InvalidArgument& error) {
+            return leave_out(way, error.what());
+        } catch (const Unavailable& error) {
+            return leave_out(way, error.what());
+        } catch (const OutOfMemory& error) {
+            return leave_out(way, error.what());
+        } catch (const std::bad_alloc&) {
+            return leave_out(way, "the system refused memory");
         }
+        if (reference_ && !measurement.errors)
+            measurement.errors = errors_of(result->view(), reference_->view());
+        if (known == nullptr) {
+            problem_.measured.push_back(std::move(measurement));
+            kept.compare_and_keep(way.name(), std::move(*result), problem_);
+        } else {
+            *known = std::move(measurement);
+        }
+    }
+
+    void leave_out(const Way& way, const std::string& reason) {
+        problem_.left_out.push_back({way, reason});
+        std::erase_if(problem_.measured,
+                      [&way](const Measurement& entry) { return entry.way == way; });
     }
 
     Subject& subject_;
@@ -146,6 +303,17 @@ ComparedProblem& problem_of(const Subject& subject, Comparison& comparison) {
 }
 
 }  // namespace
+
+ReferenceKind parse_reference(std::string_view text) {
+    for (const auto& [kind, name] : reference_names)
+        if (text == name) return kind;
+    throw InvalidArgument(message("--reference is auto, direct, fft or none, not \"", text,
+                                  "\"; choose one of these"));
+}
+
+const char* to_string(ReferenceKind kind) {
+    return reference_names[static_cast<std::size_t>(kind)].second;
+}
 
 void run_comparison(const std::vector<std::unique_ptr<Subject>>& subjects,
                     const RunnerSettings& settings, const GpuLinks& links, Comparison& comparison,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/compare/way.hpp"
 
+#include <algorithm>
+#include <charconv>
+
+#include "cli/run/devices.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -22,6 +26,12 @@ std::string Way::name() const {
     return text;
 }
 
+EngineChoice Way::engines() const {
+    EngineChoice engines = parse_compared_device(device);
+    engines.threads = threads;
+    return engines;
+}
+
 std::vector<Way> combinations(const WayLists& lists) {
     const std::vector<int> chosen_parts{0};
     const std::vector<index_t> chosen_segment{0};
@@ -35,6 +45,66 @@ std::vector<Way> combinations(const WayLists& lists) {
                         for (const int threads : device == "cpu" ? lists.threads : all_threads)
                             ways.push_back({device, method, parts, segment, precision, threads});
     return ways;
+}
+
+std::vector<std::string> split_list(std::string_view option, const std::string& text) {
+    std::vector<std::string> values;
+    std::string_view rest = text;
+    while (true) {
+        const std::size_t comma = rest.find(',');
+        const std::string value(rest.substr(0, comma));
+        if (value.empty())
+            throw InvalidArgument(message(option,
+                                          " is a list of values with commas between them, "
+                                          "not \"",
+                                          text, "\"; correct it"));
+        if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+        if (comma == std::string_view::npos) return values;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+std::vector<index_t> parse_sizes(std::string_view option, const std::string& text) {
+    std::vector<index_t> sizes;
+    const auto refuse = [&] {
+        throw InvalidArgument(message(option,
+                                      " is a list of sizes from 1, such as 64,100,128 or "
+                                      "64..512, not \"",
+                                      text, "\"; correct it"));
+    };
+    // No image or signal of this size fits any memory.
+    constexpr index_t most = index_t{1} << 40;
+    const auto size_of_text = [&](const std::string& part) {
+        index_t size = 0;
+        const char* const end = part.data() + part.size();
+        const auto parsed = std::from_chars(part.data(), end, size);
+        if (parsed.ec != std::errc() || parsed.ptr != end || size < 1 || size > most) refuse();
+        return size;
+    };
+    for (const std::string& part : split_list(option, text)) {
+        const std::size_t dots = part.find("..");
+        const index_t first = size_of_text(part.substr(0, dots));
+        const index_t last =
+            dots == std::string::npos ? first : size_of_text(part.substr(dots + 2));
+        if (last < first) refuse();
+        for (index_t size = first; size <= last; size *= 2) sizes.push_back(size);
+    }
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+}
+
+EngineChoice parse_compared_device(const std::string& text) {
+    EngineChoice engines;
+    std::string with_commas = text;
+    std::replace(with_commas.begin(), with_commas.end(), '+', ',');
+    try {
+        parse_device(with_commas, engines);
+    } catch (const InvalidArgument&) {
+        throw InvalidArgument(message("--devices takes auto, cpu, gpu, gpu:0, gpu:0+1, …, not \"",
+                                      text, "\"; correct it"));
+    }
+    return engines;
 }
 
 }  // namespace convolume::cli

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "cli/app.hpp"
-#include "cli/doctor/calibration.hpp"
-#include "cli/doctor/gpu_diagnosis.hpp"
 #include "cli/doctor/machine.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
+#include "convolume/calibration.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
@@ -22,25 +22,55 @@ namespace convolume::cli {
 
 namespace {
 
+std::string value_text(double value, bool per_second) {
+    constexpr int digits = 3;
+    if (per_second) return format_number(value / 1e9, digits) + " GB/s";
+    if (value >= 1e-3) return format_number(value, digits) + " s";
+    return format_number(value * 1e9, digits) + " ns";
+}
+
+/// "measured on this machine", or how to measure it.
+std::string one_line(const Calibration& calibration) {
+    return calibration.measured ? message("measured on this machine, kept in ", calibration.file)
+                                : "built in; convolume doctor --calibrate measures this machine";
+}
+
+/// A line for each rate that predictions use, beside the built-in one.
+std::string to_text(const Calibration& calibration) {
+    TextStream text;
+    const auto line = [&text](std::string label, std::string used, const std::string& built_in) {
+        label.resize(38, ' ');
+        used.resize(14, ' ');
+        text << label << used << built_in << '\n';
+    };
+    text << "machine  " << calibration.machine << "\nfile     " << calibration.file << '\n';
+    line("rate", "measured", "built in");
+    for (const CalibratedRate& rate : calibration.rates)
+        line(rate.meaning, value_text(rate.used, rate.per_second),
+             value_text(rate.built_in, rate.per_second));
+    return text.str();
+}
+
+nlohmann::ordered_json to_json(const Calibration& calibration) {
+    nlohmann::ordered_json rates;
+    for (const CalibratedRate& rate : calibration.rates)
+        rates[rate.name] = {{"used", rate.used}, {"built_in", rate.built_in}};
+    return {{"machine", calibration.machine},
+            {"file", calibration.file},
+            {"measured", calibration.measured},
+            {"rates", rates}};
+}
+
 struct Diagnosis {
     std::vector<Feature> features = built_features();
     int processors = processor_count();
     index_t memory_bytes = total_memory_bytes();
     HostResources host = host_resources();
-    double copy_bytes_per_s = 0;
     std::string cache = cache_folder();
     Calibration calibration = current_calibration();
     GpuDiagnosis gpu = diagnose_gpus();
+    double copy_bytes_per_s = measure_copy_bandwidth(host);
 };
-
-Diagnosis diagnose() {
-    Diagnosis diagnosis;
-    constexpr index_t buffer_bytes = index_t{256} << 20;
-    const index_t affordable = diagnosis.host.available_bytes / 8;
-    diagnosis.copy_bytes_per_s = measure_copy_bandwidth(
-        std::clamp<index_t>(affordable, 1 << 20, buffer_bytes), diagnosis.host.threads);
-    return diagnosis;
-}
 
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     nlohmann::ordered_json features;
@@ -59,12 +89,6 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     json["cache_folder"] = diagnosis.cache;
     json["calibration"] = to_json(diagnosis.calibration);
     json["cuda"] = to_json(diagnosis.gpu);
-    return json;
-}
-
-nlohmann::ordered_json calibration_json(const Calibration& calibration) {
-    nlohmann::ordered_json json = versioned_json();
-    json["calibration"] = to_json(calibration);
     return json;
 }
 
@@ -115,10 +139,11 @@ void add_doctor_command(CLI::App& app, Action& action) {
         action = [request] {
             if (request->calibrate) {
                 const Calibration measured = convolume::calibrate(request->folder);
-                write_stdout(request->json ? dump(calibration_json(measured)) : to_text(measured));
-                return;
+                nlohmann::ordered_json json = versioned_json();
+                json["calibration"] = to_json(measured);
+                return write_stdout(request->json ? dump(json) : to_text(measured));
             }
-            const Diagnosis diagnosis = diagnose();
+            const Diagnosis diagnosis;
             write_stdout(request->json ? dump(diagnosis_json(diagnosis)) : to_text(diagnosis));
         };
     });

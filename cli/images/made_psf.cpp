@@ -8,7 +8,6 @@
 #include "cli/psf/image_optics.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/psf/size_for.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // `convolume info`: shape, pixel type and metadata of a file.
 
+#include "cli/info/command.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/plane_groups.hpp"
 #include "cli/files/raw_options.hpp"
-#include "cli/info/signals.hpp"
-#include "cli/info/statistics.hpp"
+#include "cli/picture/projection.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
 #include "convolume/options.hpp"
+#include "convolume/signal_file.hpp"
+#include "convolume/volume.hpp"
 
 namespace convolume::cli {
 
@@ -39,6 +46,90 @@ PixelStatistics statistics_of(io::ImageReader& reader) {
     return statistics;
 }
 
+PixelStatistics statistics_of(io::SignalReader& reader) {
+    constexpr index_t samples_at_a_time = index_t{1} << 18;
+    const io::SignalInfo& info = reader.info();
+    Volume samples({1, 1, std::min(info.samples(), samples_at_a_time)}, info.type);
+    PixelStatistics statistics;
+    for (index_t signal = 0; signal < info.signals(); ++signal)
+        for (index_t begin = 0; begin < info.samples(); begin += samples_at_a_time) {
+            const index_t count = std::min(samples_at_a_time, info.samples() - begin);
+            ImageView view = samples.view();
+            view.shape.x = count;
+            reader.read(signal, begin, count, view.data);
+            statistics.add(view);
+        }
+    return statistics;
+}
+
+index_t bytes_of(const io::SignalInfo& info) {
+    return checked_multiply(checked_multiply(info.signals(), info.samples()),
+                            static_cast<index_t>(size_of(info.type)));
+}
+
+nlohmann::ordered_json statistics_json(const PixelStatistics& statistics) {
+    return {{"min", statistics.minimum},
+            {"max", statistics.maximum},
+            {"mean", statistics.mean()},
+            {"sum", statistics.sum},
+            {"nan", statistics.nan_count}};
+}
+
+std::string statistics_text(const PixelStatistics& statistics) {
+    return message("minimum: ", format_number(statistics.minimum),
+                   "\nmaximum: ", format_number(statistics.maximum),
+                   "\nmean: ", format_number(statistics.mean()),
+                   "\nsum: ", format_number(statistics.sum), "\nNaN: ", statistics.nan_count, '\n');
+}
+
+/// Whether `path` holds signals rather than an image: raw files, WAV, and arrays of one axis. False
+/// for what cannot be opened. Throws Unavailable for formats that this build does not have.
+bool holds_signals(const std::string& path, const io::OpenSignalOptions& options) {
+    const bool raw = options.raw_type || options.raw_signals || options.raw_header ||
+                     options.raw_byte_order || io::stored_type_of_name(path);
+    if (raw) return true;
+    try {
+        const auto reader = io::open_signal(path, options);
+        return reader->info().format == "WAV" || reader->info().dims.size() == 1;
+    } catch (const Unavailable&) {
+        throw;
+    } catch (const Error&) {
+        // An image, or its reader says what is wrong.
+        return std::filesystem::path(path).extension() == ".wav";
+    }
+}
+
+std::string signals_text(io::SignalReader& reader, bool statistics) {
+    const io::SignalInfo& info = reader.info();
+    std::string text = message("format: ", info.format, "\ntype: ", to_string(info.type), '\n');
+    if (!info.stored.empty()) text += message("stored as: ", info.stored, '\n');
+    text += message("signals: ", info.signals(), "\nsamples: ", info.samples(), '\n');
+    if (info.sampling_rate_hz)
+        text += message("sampling rate: ", *info.sampling_rate_hz, " Hz\nduration: ",
+                        format_number(static_cast<double>(info.samples()) / *info.sampling_rate_hz),
+                        " s\n");
+    text += message("bytes: ", bytes_of(info), " (", format_bytes(bytes_of(info)), ")\n");
+    if (statistics) text += statistics_text(statistics_of(reader));
+    return text;
+}
+
+std::string signals_json(const std::string& path, io::SignalReader& reader, bool statistics) {
+    const io::SignalInfo& info = reader.info();
+    nlohmann::ordered_json json;
+    json["file"] = path;
+    json["format"] = info.format;
+    json["type"] = to_string(info.type);
+    json["stored"] = info.stored.empty() ? to_string(info.type) : info.stored;
+    json["shape"] = info.dims;
+    json["signals"] = info.signals();
+    json["samples"] = info.samples();
+    json["sampling_rate_hz"] = nullptr;
+    if (info.sampling_rate_hz) json["sampling_rate_hz"] = *info.sampling_rate_hz;
+    json["bytes"] = bytes_of(info);
+    if (statistics) json["stats"] = statistics_json(statistics_of(reader));
+    return dump(json);
+}
+
 void run_info(const InfoRequest& request) {
     if (request.as_signals || (request.axes.empty() && request.image.empty() &&
                                holds_signals(request.file, request.signals))) {
@@ -63,6 +154,29 @@ void run_info(const InfoRequest& request) {
 }
 
 }  // namespace
+
+void PixelStatistics::add(const ConstImageView& image) {
+    visit_pixel_type(image.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        for (index_t z = 0; z < image.shape.z; ++z)
+            for (index_t y = 0; y < image.shape.y; ++y) {
+                const T* row = static_cast<const T*>(image.at(z, y, 0));
+                double row_sum = 0;
+                for (index_t x = 0; x < image.shape.x; ++x) {
+                    const double value = real_or_magnitude(row[x * image.strides.x]);
+                    if (std::isnan(value)) {
+                        ++nan_count;
+                        continue;
+                    }
+                    minimum = std::min(minimum, value);
+                    maximum = std::max(maximum, value);
+                    row_sum += value;
+                }
+                sum += row_sum;
+            }
+    });
+    count += element_count(image.shape);
+}
 
 void add_info_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("info", "Print a file's shape, type and metadata");

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume phantom` as the steps of a run: a specimen is drawn and written a few planes at a
+// `convolume phantom`: its request, and its run: a specimen is drawn and written a few planes at a
 // time.
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "cli/phantom/request.hpp"
+#include "cli/app.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/run/output_path.hpp"
 #include "cli/run/run.hpp"
+#include "convolume/image_file.hpp"
+#include "convolume/phantom.hpp"
 
 namespace convolume::cli {
+
+struct PhantomRequest {
+    PhantomOptions options;
+    std::string output;
+    std::string objects;  ///< a JSON file with the list of objects; empty for none
+    PixelType type = PixelType::float32;
+    io::CreateOptions create{.software = software_name()};
+    int threads = 0;
+    RunOptions run;
+
+    RunFiles files() const { return {{objects, output}, {}, create.overwrite}; }
+};
 
 class PhantomSteps : public RunSteps {
   public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `convolume phantom` reports: sentences for people, JSON for programs.
+// Reports of `convolume phantom`: sentences for people, JSON for programs.
 
 #include <vector>
 

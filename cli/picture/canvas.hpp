@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A small picture that is drawn on and saved as PNG.
+// Small pictures: pixels, and drawings of shapes and text. Captions have a bitmap font of 5×7
+// pixels, so that no machine needs a font file.
 
+#include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +17,19 @@ struct Color {
     std::uint8_t blue;
     friend bool operator==(const Color&, const Color&) = default;
 };
+
+inline constexpr int glyph_width = 5;
+inline constexpr int glyph_height = 7;
+using Glyph = std::array<std::uint8_t, glyph_height>;
+
+/// An empty box for characters the font lacks.
+Glyph glyph_of(char32_t character);
+
+/// Malformed bytes give some character each; nothing is read beyond the text.
+std::u32string decode_utf8(std::string_view text);
+
+/// Pixels that Canvas::text() takes across.
+int text_width(std::string_view utf8, int size);
 
 class Canvas {
   public:
@@ -43,7 +59,34 @@ class Canvas {
     std::vector<Color> pixels_;
 };
 
-/// Pixels that Canvas::text() takes across.
-int text_width(std::string_view utf8, int size);
+/// The point of a text that is placed.
+enum class Anchor { begin, middle, end };
+
+/// Shapes and text that are drawn as SVG and on a canvas at once. Coordinates are units of which a
+/// character of text is about 6 wide and 8 high; y points down. The background is white.
+class Drawing {
+  public:
+    Drawing(double width, double height, std::string_view title);
+
+    void rectangle(double x, double y, double width, double height, Color color);
+    void line(double x0, double y0, double x1, double y1, Color color);
+    /// In the middle of its height at y.
+    void text(double x, double y, std::string_view utf8, Anchor anchor, Color color);
+    /// `hollow`: white inside.
+    void dot(double x, double y, Color color, bool hollow);
+
+    /// The <svg> element.
+    std::string svg() const { return svg_ + "</svg>\n"; }
+    std::vector<char> png() const { return canvas_.png(); }
+
+  private:
+    void fill_canvas(double x, double y, double width, double height, Color color);
+
+    std::string svg_;
+    Canvas canvas_;
+};
+
+/// With &, <, > and quotes as entities.
+std::string escaped_xml(std::string_view text);
 
 }  // namespace convolume::cli

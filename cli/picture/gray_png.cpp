@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/picture/real_or_magnitude.hpp"
+#include "cli/picture/projection.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -159,11 +159,6 @@ void GrayPng::commit() {
 
 std::string GrayPng::gray_text() const {
     return message("black ", format_number(limits_.low), ", white ", format_number(limits_.high));
-}
-
-std::unique_ptr<io::ImageWriter> create_gray_png(const std::string& path,
-                                                 const io::ImageMetadata& image) {
-    return std::make_unique<GrayPng>(path, image);
 }
 
 }  // namespace convolume::cli

@@ -2,8 +2,6 @@
 #pragma once
 // A plane of an image as a gray PNG picture whose pixels are the values.
 
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "cli/picture/projection.hpp"
@@ -40,8 +38,5 @@ class GrayPng : public io::ImageWriter {
     Volume plane_;
     GrayLimits limits_{0, 0};
 };
-
-std::unique_ptr<io::ImageWriter> create_gray_png(const std::string& path,
-                                                 const io::ImageMetadata& image);
 
 }  // namespace convolume::cli

@@ -5,13 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/picture/real_or_magnitude.hpp"
-
 namespace convolume::cli {
 
 namespace {
 
-// Where no number was met; drawn black.
+// The value of pixels without any number; drawn black.
 constexpr float lowest = std::numeric_limits<float>::lowest();
 
 // How one sample of a resampled axis is made of source samples.

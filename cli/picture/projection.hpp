@@ -3,6 +3,7 @@
 // Views of a stack along its axes, resampled to the pixels of a picture.
 
 #include <array>
+#include <complex>
 #include <vector>
 
 #include "convolume/image_view.hpp"
@@ -58,5 +59,15 @@ struct GrayLimits {
 };
 /// The values below which `low` and `high` per cent of the plane's finite values lie.
 GrayLimits percentile_limits(const Plane& plane, double low_percent, double high_percent);
+
+/// A pixel as one real number: complex pixels by their magnitude.
+template <class T>
+double real_or_magnitude(T value) {
+    return static_cast<double>(value);
+}
+template <class T>
+double real_or_magnitude(std::complex<T> value) {
+    return static_cast<double>(std::abs(value));
+}
 
 }  // namespace convolume::cli

@@ -51,7 +51,7 @@ constexpr NamedColor first_words[] = {
     {"orange", orange}, {"magenta", magenta}, {"red", red}};
 // clang-format on
 
-// Colors of channels that nothing is known of.
+// Colors of channels without a color or a known name.
 constexpr std::array<Color, 7> free_colors{cyan, magenta, yellow, green, red, blue, white};
 
 std::string normalized(std::string_view name) {
@@ -103,7 +103,8 @@ ChannelColor parse_channel_color(std::string_view option, const std::string& tex
                                   "none, or six hexadecimal digits such as ff8000"));
 }
 
-/// What the file says. Black would not be seen, and several white channels not be told apart.
+/// The color in the file, if it is useful: black is invisible, and several white channels look
+/// alike.
 std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t channel) {
     constexpr std::uint32_t all_white = 0xffffff;
     const auto& colors = image.channel_colors;

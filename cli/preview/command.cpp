@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/preview/command.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -7,7 +9,6 @@
 
 #include "cli/files/plane_groups.hpp"
 #include "cli/files/scaled_output.hpp"
-#include "cli/preview/request.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/console.hpp"
 #include "cli/text/format.hpp"

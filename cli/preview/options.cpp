@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume preview`.
 
-#include <cctype>
-#include <filesystem>
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/preview/request.hpp"
+#include "cli/picture/gray_png.hpp"
+#include "cli/preview/channel_colors.hpp"
+#include "cli/preview/command.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
@@ -32,9 +32,7 @@ GrayLimits parse_limits(std::string_view option, const std::string& text) {
 
 // Another extension would name a format that the file does not have.
 void check_is_png(const std::string& output) {
-    std::string extension = std::filesystem::path(output).extension().string();
-    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (extension != ".png")
+    if (!is_png(output))
         throw InvalidArgument(message("pictures are written as PNG, and \"", output,
                                       "\" does not end in .png; name it so"));
 }

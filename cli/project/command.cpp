@@ -29,7 +29,7 @@ Shape3 box_of(const StackFormat& image) {
     return {planes, pieces(rows_each, std::min(image.piece.y, rows_each), shape.y), shape.x};
 }
 
-/// What the image's metadata say of its projection.
+/// The metadata of the projection of `image`.
 io::ImageMetadata projected(const io::ImageMetadata& image, int axis, ProjectBy by) {
     io::ImageMetadata result = image;
     result.shape = without_axis(image.shape, axis);
@@ -62,7 +62,7 @@ void for_each_box(const Box3& whole, const Shape3& extents, F&& f) {
         }
 }
 
-/// Where a region's projection is in the picture.
+/// The place of a region's projection in the picture.
 Box3 place_of(const Box3& region, int axis) {
     const int row = axis == 0 ? 1 : 0;
     const int column = axis == 2 ? 1 : 2;
@@ -125,8 +125,10 @@ void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction,
 }
 
 void ProjectSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = is_png(request_.output) ? create_gray_png(request_.output, output_)
-                                      : io::create_image(request_.output, output_, request_.create);
+    if (is_png(request_.output))
+        writer_ = std::make_unique<GrayPng>(request_.output, output_);
+    else
+        writer_ = io::create_image(request_.output, output_, request_.create);
     Reduction reduction(request_.by, request_.axis, region_, input_.type);
     Volume samples(box_, input_.type);
     for (index_t frame = 0; frame < input_.frames; ++frame)

@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume project` as the steps of a run: the image is read box by box, and the projection is
-// written as soon as a part of it is complete.
+// `convolume project`: its request, and its run: the image is read box by box, and the projection
+// is written as soon as a part of it is complete.
 
 #include <memory>
+#include <string>
 
-#include "cli/project/request.hpp"
+#include "cli/app.hpp"
+#include "cli/files/selected_image.hpp"
+#include "cli/project/reduction.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/run/output_path.hpp"
 #include "cli/run/run.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
+
+struct ProjectRequest {
+    std::string image;
+    std::string output;
+    int axis = 0;
+    ProjectBy by = ProjectBy::max;
+    ImageSelection selection;
+    io::CreateOptions create{.software = software_name()};
+    RunOptions run;
+
+    RunFiles files() const { return {{run.timeline, output}, {image}, create.overwrite}; }
+};
 
 class ProjectSteps : public RunSteps {
   public:

@@ -7,6 +7,7 @@
 #include "cli/files/image_output.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/project/command.hpp"
+#include "cli/project/reduction.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {

@@ -103,7 +103,7 @@ void Reduction::begin(const Shape3& region) {
 }
 
 void Reduction::add(const ConstImageView& box, const Index3& offset) {
-    // What is left of the region lies in memory as the picture does: only the axis is missing.
+    // The region without the axis has the memory layout of the picture.
     Shape3 flat = region_;
     flat[axis_] = 1;
     Index3 strides = contiguous_strides(flat);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `convolume project` reports: sentences for people, JSON for programs.
+// Reports of `convolume project`: sentences for people, JSON for programs.
 
 #include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"

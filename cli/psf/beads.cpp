@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/psf/beads.hpp"
+// `convolume psf --from-beads`, and --refine.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/scaled_output.hpp"
+#include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/psf/psf_report.hpp"
-#include "cli/psf/refinement.hpp"
-#include "cli/psf/size_for.hpp"
+#include "cli/psf/report.hpp"
+#include "cli/text/console.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -72,15 +78,65 @@ ExecutionContext silenced(const ExecutionContext& context) {
     return silent;
 }
 
+std::string name_of(PsfParameter parameter) {
+    return parameter == PsfParameter::na ? "NA" : to_string(parameter);
+}
+
+std::string unit_of(PsfParameter parameter) {
+    return parameter == PsfParameter::depth ? " µm" : "";
+}
+
+/// As many decimals as the deviation has with two digits.
+std::string with_deviation(double value, double deviation) {
+    const int decimals =
+        deviation > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(deviation))), 0, 6)
+                      : 6;
+    TextStream text;
+    text << std::fixed;
+    text.precision(decimals);
+    text << value << " ± " << deviation;
+    return text.str();
+}
+
+/// The line "refined", and warnings of parameters that ended at their bounds.
+void report_refinement(const Console& console, const RefinedPsf& refined) {
+    std::string text;
+    for (const RefinedParameter& p : refined.parameters)
+        text += message(name_of(p.parameter), ' ', with_deviation(p.value, p.deviation),
+                        unit_of(p.parameter), ", ");
+    text.resize(text.size() - 2);
+    console.fact("refined",
+                 message(text, "; differs by ", percent(refined.residual),
+                         " (root mean square), before by ", percent(refined.first_residual)));
+    for (const RefinedParameter& p : refined.parameters)
+        if (p.at_bound)
+            console.warning(message("the ", name_of(p.parameter),
+                                    " ended at the bound of its range, ", format_number(p.low),
+                                    " to ", format_number(p.high), unit_of(p.parameter),
+                                    ", so that it may be wrong; check the other parameters, or "
+                                    "start nearer to the true value"));
+}
+
+nlohmann::ordered_json to_json(const RefinedPsf& refined) {
+    nlohmann::ordered_json json;
+    for (const RefinedParameter& p : refined.parameters)
+        json[p.parameter == PsfParameter::depth ? "depth_um" : to_string(p.parameter)] = {
+            {"value", p.value},
+            {"deviation", p.deviation},
+            {"low", p.low},
+            {"high", p.high},
+            {"at_bound", p.at_bound}};
+    json["residual"] = refined.residual;
+    json["first_residual"] = refined.first_residual;
+    return json;
+}
+
 }  // namespace
 
 void BeadPsfSteps::open(const ExecutionContext&) {
     reader_ = io::open_image(request_.beads);
     input_ = reader_->metadata();
-    if (request_.channel >= input_.channels)
-        throw InvalidArgument(message("--channel is ", request_.channel, ", but \"", request_.beads,
-                                      "\" has ", input_.channels,
-                                      " channels, from 0; choose one of them"));
+    check_channel(request_, input_, request_.beads);
     optics_ = optics_of(input_, request_.channel, request_.typed);
     Json parameters = optics_.parameters;
     parameters.update(request_.typed);
@@ -129,28 +185,20 @@ void BeadPsfSteps::report_plan(const Console& console) const {
     if (!request_.voxel_doubt.empty()) console.warning(request_.voxel_doubt);
 }
 
-void BeadPsfSteps::refine_model(const ExecutionContext& context) {
-    refined_ = refine_psf(psf_->values.view(), *model_,
-                          {request_.refine, std::max(0.0, psf_->background / psf_->flux)}, context);
-    model_ = refined_->model;
-}
-
 void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    io::ImageMetadata metadata;
-    metadata.shape = size_;
-    metadata.type = PixelType::float32;
-    metadata.voxel_size_um = input_.voxel_size_um;
-    metadata.unit = "um";
-    writer_ = io::create_image(
-        request_.output, metadata,
-        {.overwrite = request_.overwrite, .compression = {}, .software = software_name()});
+    writer_ = create_psf_file(request_, size_, input_.voxel_size_um);
     Volume read(input_.shape, input_.type);
     reader_->read(0, request_.channel, read.view());
     reader_->check_unchanged();
     const Volume stack = as_float32(read.view());
     read = Volume();
     psf_ = psf_from_beads(stack.view(), {size_, saturation_of(input_.type, stack.view())}, context);
-    if (!request_.refine.empty()) refine_model(context);
+    if (!request_.refine.empty()) {
+        refined_ =
+            refine_psf(psf_->values.view(), *model_,
+                       {request_.refine, std::max(0.0, psf_->background / psf_->flux)}, context);
+        model_ = refined_->model;
+    }
     if (model_) residual_ = subtract_background(*psf_, *model_, silenced(context));
     if (request_.write_model)
         writer_->write(0, 0, make_psf(*model_, silenced(context)).values.view());
@@ -207,6 +255,18 @@ void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) cons
     if (!refined_) return;
     json["refined"] = to_json(*refined_);
     json["psf"] = psf_parameters(*model_);  // for --from
+}
+
+std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text) {
+    std::vector<PsfParameter> parameters;
+    std::istringstream words(text + ',');
+    for (std::string word; std::getline(words, word, ',');) {
+        const PsfParameter parameter = parse_psf_parameter(word);
+        if (std::find(parameters.begin(), parameters.end(), parameter) != parameters.end())
+            throw InvalidArgument(message(option, " has ", word, " twice; give it once"));
+        parameters.push_back(parameter);
+    }
+    return parameters;
 }
 
 }  // namespace convolume::cli

@@ -6,7 +6,6 @@
 
 #include "cli/app.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/psf/size_for.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 
@@ -35,10 +34,7 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
         if (!request.typed.contains("voxel_um"))
             parameters["voxel_um"] = voxel_for(*image, request.like, "add --voxel");
         parameters.erase("size");
-        if (request.channel >= image->channels)
-            throw InvalidArgument(message("--channel is ", request.channel, ", but \"",
-                                          request.like, "\" has ", image->channels,
-                                          " channels, from 0; choose one of them"));
+        check_channel(request, *image, request.like);
         optics = optics_of(*image, request.channel, request.typed, parameters);
         forget_other_modality(parameters, optics.parameters);
         parameters.update(optics.parameters);
@@ -75,6 +71,26 @@ std::string PsfRequest::side_file() const {
     return std::filesystem::path(io::parse_path(output).file).replace_extension(".json").string();
 }
 
+std::unique_ptr<io::ImageWriter> create_psf_file(
+    const PsfRequest& request, const Shape3& size,
+    const std::array<std::optional<double>, 3>& voxel_size_um) {
+    io::ImageMetadata metadata;
+    metadata.shape = size;
+    metadata.type = PixelType::float32;
+    metadata.voxel_size_um = voxel_size_um;
+    metadata.unit = "um";
+    return io::create_image(
+        request.output, metadata,
+        {.overwrite = request.overwrite, .compression = {}, .software = software_name()});
+}
+
+void check_channel(const PsfRequest& request, const io::ImageMetadata& image,
+                   const std::string& path) {
+    if (request.channel >= image.channels)
+        throw InvalidArgument(message("--channel is ", request.channel, ", but \"", path, "\" has ",
+                                      image.channels, " channels, from 0; choose one of them"));
+}
+
 void PsfSteps::open(const ExecutionContext& context) {
     options_ = options_of(request_, context, like_, optics_);
 }
@@ -88,14 +104,8 @@ Work PsfSteps::work() const {
 }
 
 void PsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    io::ImageMetadata metadata;
-    metadata.shape = options_.size;
-    metadata.type = PixelType::float32;
-    metadata.voxel_size_um = {options_.voxel.z_um, options_.voxel.y_um, options_.voxel.x_um};
-    metadata.unit = "um";
-    writer_ = io::create_image(
-        request_.output, metadata,
-        {.overwrite = request_.overwrite, .compression = {}, .software = software_name()});
+    const VoxelSize& voxel = options_.voxel;
+    writer_ = create_psf_file(request_, options_.size, {voxel.z_um, voxel.y_um, voxel.x_um});
     psf_ = make_psf(options_, context);
     writer_->write(0, 0, psf_->values.view());
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What an image file says of the microscope that recorded it, as parameters of its PSF.
+// The microscope of an image, as parameters of its PSF: what the image's file says, and objectives
+// by the names that are engraved on them.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convolume/image_file.hpp"
@@ -29,5 +32,22 @@ struct ImageOptics {
 ImageOptics optics_of(const io::ImageMetadata& image, index_t channel,
                       const nlohmann::ordered_json& typed,
                       const nlohmann::ordered_json& others = nlohmann::ordered_json::object());
+
+struct NamedObjective {
+    double magnification;
+    double na;
+    double ni;
+};
+
+/// "60x/1.4 oil": magnification, NA and immersion medium, which may be left out in air. Capitals
+/// and spaces do not matter. Throws InvalidArgument that names `option`.
+NamedObjective parse_objective(std::string_view option, std::string_view text);
+
+/// A line for each of the common ones, and the media.
+std::string list_of_objectives();
+
+/// The index of OME's "Oil", "WaterDipping", … and of the media of parse_objective(); nothing for
+/// other words.
+std::optional<double> index_of_immersion(std::string_view medium);
 
 }  // namespace convolume::cli

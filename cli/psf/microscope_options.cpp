@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/psf/microscope_options.hpp"
 
-#include "cli/psf/objectives.hpp"
+#include "cli/psf/image_optics.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"

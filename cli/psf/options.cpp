@@ -4,11 +4,9 @@
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/psf/beads.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/psf/refinement.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"

@@ -4,9 +4,11 @@
 // what a file holds and what is written are objects of the same keys.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
 
 namespace convolume::cli {
@@ -30,5 +32,15 @@ nlohmann::ordered_json read_psf_parameters(const std::string& file);
 void refuse_idle_layers(const PsfOptions& options, const nlohmann::ordered_json& typed);
 
 nlohmann::ordered_json to_json(const PsfFacts& facts);
+
+/// The "voxel_um" of a PSF for `image`. Of an image with one plane z may be unknown. `cure` ends
+/// the message where others are. Throws InvalidArgument that names `path`.
+nlohmann::ordered_json voxel_for(const io::ImageMetadata& image, const std::string& path,
+                                 const char* cure);
+
+/// psf_size_for_image() with the share that was typed. Else it is 0.5 for widefield PSFs, whose far
+/// planes are wide, and 0.95 for others.
+Shape3 size_for(const PsfOptions& options, const Shape3& image, std::optional<double> share,
+                const ExecutionContext& context);
 
 }  // namespace convolume::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `convolume simulate` reports: sentences for people, JSON for programs.
+// Reports of `convolume simulate`: sentences for people, JSON for programs.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Nothing for what JSON has no number for: no noise at all, or no light.
+/// Null for values without a JSON number: no noise at all, or no light.
 ordered_json finite_or_null(double value) {
     return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
 }

@@ -2,7 +2,6 @@
 #include <png.h>
 
 #include "cli/picture/canvas.hpp"
-#include "cli/picture/font.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume::cli;

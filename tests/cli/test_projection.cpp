@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
-#include "cli/info/statistics.hpp"
-#include "cli/picture/preview_picture.hpp"
+#include "cli/info/command.hpp"
 #include "cli/picture/projection.hpp"
+#include "cli/preview/command.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

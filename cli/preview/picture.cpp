@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/picture/preview_picture.hpp"
+// The picture of `convolume preview`.
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/picture/font.hpp"
+#include "cli/picture/canvas.hpp"
+#include "cli/preview/command.hpp"
 #include "cli/text/format.hpp"
 #include "convolume/error.hpp"
 
@@ -101,34 +102,43 @@ Color added(Color there, Color color, double level) {
     return {sum(there.red, color.red), sum(there.green, color.green), sum(there.blue, color.blue)};
 }
 
-void draw_plane(Canvas& canvas, int left, int top, int width, int height, const PreviewStack& stack,
+// A rectangle of the picture.
+struct Area {
+    int left;
+    int top;
+    int width;
+    int height;
+};
+
+void draw_plane(Canvas& canvas, const Area& area, const PreviewStack& stack,
                 Plane OrthogonalViews::*view, double gamma) {
-    canvas.fill(left, top, width, height, {0, 0, 0});
+    canvas.fill(area.left, area.top, area.width, area.height, {0, 0, 0});
     for (const PreviewChannel& channel : stack.channels) {
-        const Plane pixels = resample(channel.views.*view, height, width);
-        for (int y = 0; y < height; ++y)
-            for (int x = 0; x < width; ++x)
-                canvas.set(left + x, top + y,
-                           added(canvas.at(left + x, top + y), channel.color,
+        const Plane pixels = resample(channel.views.*view, area.height, area.width);
+        for (int y = 0; y < area.height; ++y)
+            for (int x = 0; x < area.width; ++x)
+                canvas.set(area.left + x, area.top + y,
+                           added(canvas.at(area.left + x, area.top + y), channel.color,
                                  level_of(pixels.at(y, x), channel.limits, gamma)));
     }
 }
 
 // Darkens what is below a label, so that it can be read on any image.
-void shade(Canvas& canvas, int left, int top, int width, int height) {
-    for (int y = std::max(top, 0); y < std::min(top + height, canvas.height()); ++y)
-        for (int x = std::max(left, 0); x < std::min(left + width, canvas.width()); ++x) {
+void shade(Canvas& canvas, const Area& area) {
+    for (int y = std::max(area.top, 0); y < std::min(area.top + area.height, canvas.height()); ++y)
+        for (int x = std::max(area.left, 0); x < std::min(area.left + area.width, canvas.width());
+             ++x) {
             const auto darker = [](std::uint8_t c) { return static_cast<std::uint8_t>(c / 3); };
             const Color color = canvas.at(x, y);
             canvas.set(x, y, {darker(color.red), darker(color.green), darker(color.blue)});
         }
 }
 
-void draw_label(Canvas& canvas, int left, int top, int width, int height, const char* text) {
+void draw_label(Canvas& canvas, const Area& area, const char* text) {
     const int needed = text_width(text, text_size) + 8;
-    if (needed > width || text_height + 8 > height) return;
-    shade(canvas, left, top, needed, text_height + 8);
-    canvas.text(left + 4, top + 4, text, bright, text_size);
+    if (needed > area.width || text_height + 8 > area.height) return;
+    shade(canvas, {area.left, area.top, needed, text_height + 8});
+    canvas.text(area.left + 4, area.top + 4, text, bright, text_size);
 }
 
 void draw_scale_bar(Canvas& canvas, const PreviewStack& stack, double zoom, int right, int bottom,
@@ -142,7 +152,7 @@ void draw_scale_bar(Canvas& canvas, const PreviewStack& stack, double zoom, int 
     const int box_height = text_height + 22;
     if (box_width > width) return;
     const int left = right - box_width;
-    shade(canvas, left, bottom - box_height, box_width, box_height);
+    shade(canvas, {left, bottom - box_height, box_width, box_height});
     canvas.text(left + (box_width - label_width) / 2, bottom - box_height + 6, label, bright,
                 text_size);
     canvas.fill(left + (box_width - bar) / 2, bottom - 11, bar, 4, bright);
@@ -193,14 +203,13 @@ void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom
     top += line + 4;
     const int right = left + panels.x + gap;
     const int below = top + panels.y + gap;
-    const auto panel = [&](int x, int y, int width, int height, Plane OrthogonalViews::*view,
-                           const char* axes) {
-        draw_plane(canvas, x, y, width, height, stack, view, style.gamma);
-        draw_label(canvas, x, y, width, height, axes);
+    const auto panel = [&](const Area& area, Plane OrthogonalViews::*view, const char* axes) {
+        draw_plane(canvas, area, stack, view, style.gamma);
+        draw_label(canvas, area, axes);
     };
-    panel(left, top, panels.x, panels.y, &OrthogonalViews::along_z, "x→ y↓");
-    panel(right, top, panels.z, panels.y, &OrthogonalViews::along_x, "z→ y↓");
-    panel(left, below, panels.x, panels.z, &OrthogonalViews::along_y, "x→ z↓");
+    panel({left, top, panels.x, panels.y}, &OrthogonalViews::along_z, "x→ y↓");
+    panel({right, top, panels.z, panels.y}, &OrthogonalViews::along_x, "z→ y↓");
+    panel({left, below, panels.x, panels.z}, &OrthogonalViews::along_y, "x→ z↓");
     draw_scale_bar(canvas, stack, zoom, left + panels.x, top + panels.y, panels.x);
     for (const PreviewChannel& channel : stack.channels) {
         draw_ramp(canvas, left, ramp_top, panels.column(), channel, stack.logarithmic, style.gamma);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/table.hpp"
+// The tables of a report.
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/picture/font.hpp"
+#include "cli/compare/report.hpp"
+#include "cli/picture/canvas.hpp"
 #include "cli/text/format.hpp"
+#include "convolume/error.hpp"
 #include "convolume/options.hpp"
 
 namespace convolume::cli {
@@ -29,11 +31,6 @@ std::string bytes_text(const std::optional<index_t>& bytes) {
     return bytes ? format_bytes(*bytes) : unknown;
 }
 
-std::string rate_text(const Measurement& measurement, index_t work) {
-    const double median_s = measurement.median_s();
-    return median_s > 0 ? format_number(static_cast<double>(work) / median_s / 1e6, 4) : unknown;
-}
-
 /// Two digits, never in powers of ten.
 std::string percent_text(double fraction) {
     const double percent = 100 * fraction;
@@ -44,28 +41,22 @@ std::string error_text(double value) {
     return std::isfinite(value) ? format_number(value, 3) : "infinite";
 }
 
-}  // namespace
+using Json = nlohmann::ordered_json;
 
-Table summary_table(const ComparedProblem& problem, const std::string& unit, int repeats) {
-    Table table{"Time and precision",
-                {"way", "time", "spread", "M" + unit + "s/s", "predicted", "host memory",
-                 "GPU memory", "relative L∞", "relative L2"},
-                {},
-                {}};
-    for (const Measurement& way : problem.measured) {
-        const auto turns = static_cast<int>(way.turns.size());
-        const std::string name =
-            turns < repeats ? message(way.way.name(), " (", turns, " of ", repeats, " turns)")
-                            : way.way.name();
-        table.rows.push_back({name, seconds_text(way.median_s()), percent_text(way.spread()),
-                              rate_text(way, problem.work),
-                              way.predicted_s ? seconds_text(*way.predicted_s) : unknown,
-                              format_bytes(way.memory.counted_host),
-                              bytes_text(way.memory.declared_gpu),
-                              way.errors ? error_text(way.errors->relative_largest) : unknown,
-                              way.errors ? error_text(way.errors->relative_l2) : unknown});
+std::string gigabytes_per_s(const Json& bytes_per_s) {
+    return format_number(bytes_per_s.get<double>() / 1e9, 3) + " GB/s";
+}
+
+std::string gpu_text(const Json& device) {
+    std::string text = message(device.value("name", ""), ", ",
+                               format_bytes(device.value("memory_bytes", index_t{0})));
+    if (device.contains("bytes_per_s")) {
+        const Json& rates = device["bytes_per_s"];
+        text += message("; to it ", gigabytes_per_s(rates["host_to_device"]), ", from it ",
+                        gigabytes_per_s(rates["device_to_host"]), ", both at once ",
+                        gigabytes_per_s(rates["both"]));
     }
-    return table;
+    return text;
 }
 
 Table plan_table(const ComparedProblem& problem) {
@@ -85,10 +76,7 @@ Table phase_table(const ComparedProblem& problem) {
                 {},
                 "Phases that overlap, or run on several engines, add up to "
                 "more than the time."};
-    for (const Measurement& way : problem.measured)
-        for (const auto& [name, seconds] : way.phases())
-            if (std::find(table.header.begin(), table.header.end(), name) == table.header.end())
-                table.header.push_back(name);
+    for (const std::string& name : problem.phase_names()) table.header.push_back(name);
     for (const Measurement& way : problem.measured) {
         std::vector<std::string> row(table.header.size(), unknown);
         row[0] = way.way.name();
@@ -179,6 +167,31 @@ Table left_out_table(const ComparedProblem& problem) {
     return table;
 }
 
+}  // namespace
+
+Table summary_table(const ComparedProblem& problem, const std::string& unit, int repeats) {
+    Table table{"Time and precision",
+                {"way", "time", "spread", "M" + unit + "s/s", "predicted", "host memory",
+                 "GPU memory", "relative L∞", "relative L2"},
+                {},
+                {}};
+    for (const Measurement& way : problem.measured) {
+        const auto turns = static_cast<int>(way.turns.size());
+        const std::optional<double> rate = problem.rate(way);
+        const std::string name =
+            turns < repeats ? message(way.way.name(), " (", turns, " of ", repeats, " turns)")
+                            : way.way.name();
+        table.rows.push_back({name, seconds_text(way.median_s()), percent_text(way.spread()),
+                              rate ? format_number(*rate / 1e6, 4) : unknown,
+                              way.predicted_s ? seconds_text(*way.predicted_s) : unknown,
+                              format_bytes(way.memory.counted_host),
+                              bytes_text(way.memory.declared_gpu),
+                              way.errors ? error_text(way.errors->relative_largest) : unknown,
+                              way.errors ? error_text(way.errors->relative_l2) : unknown});
+    }
+    return table;
+}
+
 std::vector<Table> tables_of(const ComparedProblem& problem, const std::string& unit, int repeats) {
     std::vector<Table> tables{summary_table(problem, unit, repeats),
                               error_table(problem),
@@ -190,6 +203,33 @@ std::vector<Table> tables_of(const ComparedProblem& problem, const std::string& 
                               left_out_table(problem)};
     std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
     return tables;
+}
+
+Table machine_table(const Comparison& comparison) {
+    const Json& machine = comparison.machine;
+    Table table{"Machine", {"", ""}, {}, {}, true};
+    const auto add = [&table](const std::string& label, const std::string& text) {
+        table.rows.push_back({label, text});
+    };
+    add("software", comparison.software + ", " + machine.value("compiler", ""));
+    add("date", comparison.date);
+    add("command", comparison.command);
+    add("processor", message(machine.value("processor", ""), ", ", machine.value("processors", 0),
+                             " processors, ", machine.value("threads", 0), " threads by default"));
+    add("memory", message(format_bytes(machine.value("memory_bytes", index_t{0})), ", ",
+                          format_bytes(machine.value("memory_available_bytes", index_t{0})),
+                          " available; copied at ",
+                          format_number(machine.value("memory_copy_bytes_per_s", 0.0) / 1e9, 3),
+                          " GB/s, read plus written"));
+    if (machine.contains("features"))
+        for (const auto& [name, state] : machine["features"].items())
+            add(name, state.get<std::string>());
+    if (!machine.contains("gpus")) return table;
+    for (const Json& device : machine["gpus"].value("devices", Json::array()))
+        add(message("gpu:", device.value("number", 0)), gpu_text(device));
+    const Json driver = machine["gpus"].value("driver", Json());
+    if (driver.is_string()) add("CUDA driver", driver.get<std::string>());
+    return table;
 }
 
 std::string aligned(const Table& table) {

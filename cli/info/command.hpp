@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// Figures of pixels and samples that `convolume info --stats` prints.
 
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <string>
 
 #include "convolume/image_view.hpp"
 
 namespace convolume::cli {
 
-/// Figures of pixels; complex ones count by magnitude, NaN are counted and left out.
+/// Complex pixels count by magnitude; NaN are counted and left out.
 struct PixelStatistics {
     index_t count = 0;
     index_t nan_count = 0;
@@ -20,9 +19,5 @@ struct PixelStatistics {
     double mean() const { return sum / static_cast<double>(count - nan_count); }
     void add(const ConstImageView& image);
 };
-
-nlohmann::ordered_json statistics_json(const PixelStatistics& statistics);
-/// Lines for people.
-std::string statistics_text(const PixelStatistics& statistics);
 
 }  // namespace convolume::cli

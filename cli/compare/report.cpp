@@ -1,16 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/report_pages.hpp"
+#include "cli/compare/report.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
 
-#include "cli/compare/table.hpp"
+#include "cli/files/metadata_json.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
+namespace fs = std::filesystem;
+
 namespace {
 
-constexpr const char* title = "Comparison by convolume";
+/// Unlike ordered_json, equal whatever the order of names.
+using UnorderedJson = nlohmann::json;
+
+/// "options.methods": the first name whose values differ.
+std::string difference(const UnorderedJson& a, const UnorderedJson& b) {
+    for (const UnorderedJson* json : {&a, &b})
+        for (const auto& [name, unused] : json->items()) {
+            const UnorderedJson value_a = a.value(name, UnorderedJson());
+            const UnorderedJson value_b = b.value(name, UnorderedJson());
+            if (value_a == value_b) continue;
+            if (value_a.is_object() && value_b.is_object())
+                return name + ", " + difference(value_a, value_b);
+            return name;
+        }
+    return {};
+}
+
+constexpr const char* page_title = "Comparison by convolume";
 
 std::string markdown_cell(const std::string& text) {
     std::string cell;
@@ -63,8 +87,7 @@ constexpr const char* page_style =
     ".note{font-size:.85em;color:#555}\n"
     "svg{max-width:100%;height:auto}\n";
 
-}  // namespace
-
+/// Sentences that both pages begin with: what was compared and how.
 std::vector<std::string> introduction(const Comparison& comparison) {
     std::vector<std::string> lines{message(
         "A way is one combination of device, method, precision and the other lists that were "
@@ -78,8 +101,72 @@ std::vector<std::string> introduction(const Comparison& comparison) {
     return lines;
 }
 
+}  // namespace
+
+ReportFolder::ReportFolder(std::string path, bool overwrite, bool resume)
+    : path_(std::move(path)), resume_(resume) {
+    while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+    std::error_code error;
+    const bool exists = fs::exists(path_, error);
+    if (exists && !fs::is_directory(path_, error))
+        throw CannotCreate(
+            message("cannot write a report to \"", path_, "\": it is a file; name a folder"));
+    if (exists && !overwrite && !resume)
+        throw OutputExists(message("\"", path_,
+                                   "\" exists already; give --overwrite to replace the report in "
+                                   "it, or --resume to go on with it"));
+    const fs::path parent = fs::path(path_).parent_path();
+    if (!exists && !parent.empty() && !fs::is_directory(parent, error))
+        throw CannotCreate(message("cannot write a report to \"", path_, "\": the folder \"",
+                                   parent.string(), "\" does not exist; create it first"));
+}
+
+std::optional<Comparison> ReportFolder::to_resume(const nlohmann::ordered_json& identity) const {
+    std::error_code error;
+    if (!resume_ || !fs::exists(path_, error)) return std::nullopt;
+    std::ifstream in(file("report.json"), std::ios::binary);
+    if (!in)
+        throw InputNotFound(message("\"", path_,
+                                    "\" has no report.json to go on with; give "
+                                    "--overwrite to start anew"));
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    Comparison comparison = comparison_of(text, file("report.json"));
+    const std::string differs =
+        difference(UnorderedJson(comparison.identity), UnorderedJson(identity));
+    if (!differs.empty())
+        throw InvalidArgument(message("the comparison in \"", path_, "\" is another one (", differs,
+                                      "); repeat its options, or give --overwrite to start anew"));
+    comparison.finished = false;
+    return comparison;
+}
+
+void ReportFolder::save_data(const Comparison& comparison) const {
+    std::error_code error;
+    fs::create_directory(path_, error);
+    if (error)
+        throw CannotCreate(message("cannot create the folder \"", path_, "\" (", error.message(),
+                                   "); choose another"));
+    io::write_whole_file(file("report.json"), dump(to_json(comparison)));
+}
+
+void ReportFolder::save_all(const Comparison& comparison) const {
+    save_data(comparison);
+    const std::vector<NamedDrawing> charts = charts_of(comparison);
+    for (const NamedDrawing& chart : charts)
+        io::write_whole_file(file(chart.name + ".png"), chart.drawing.png());
+    // A report that was replaced may have had a chart more.
+    for (const char* name : {"time", "rate", "error", "phases"}) {
+        bool drawn = false;
+        for (const NamedDrawing& chart : charts) drawn = drawn || chart.name == name;
+        std::error_code none;
+        if (!drawn) fs::remove(file(std::string(name) + ".png"), none);
+    }
+    io::write_whole_file(file("report.md"), markdown_page(comparison, charts));
+    io::write_whole_file(file("report.html"), html_page(comparison, charts));
+}
+
 std::string markdown_page(const Comparison& comparison, const std::vector<NamedDrawing>& charts) {
-    std::string text = message("# ", title, "\n\n");
+    std::string text = message("# ", page_title, "\n\n");
     for (const std::string& line : introduction(comparison)) text += line + "\n\n";
     for (const NamedDrawing& chart : charts)
         text += message("![", markdown_cell(chart.title), "](", chart.name, ".png)\n\n");
@@ -97,11 +184,11 @@ std::string html_page(const Comparison& comparison, const std::vector<NamedDrawi
     std::string text = message(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
         "\n<title>",
-        title, "</title>\n<style>\n", page_style, "</style>\n</head>\n<body>\n<h1>", title,
-        "</h1>\n");
+        page_title, "</title>\n<style>\n", page_style, "</style>\n</head>\n<body>\n<h1>",
+        page_title, "</h1>\n");
     for (const std::string& line : introduction(comparison))
         text += "<p>" + escaped_xml(line) + "</p>\n";
-    for (const NamedDrawing& chart : charts) text += "<p>" + chart.drawing.svg + "</p>\n";
+    for (const NamedDrawing& chart : charts) text += "<p>" + chart.drawing.svg() + "</p>\n";
     for (const ComparedProblem& problem : comparison.problems) {
         text += message("<h2>", escaped_xml(problem.name), "</h2>\n");
         for (const Table& table : tables_of(problem, comparison.unit, comparison.repeats))

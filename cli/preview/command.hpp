@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Stacks side by side as a picture: three views each, aligned as in an orthogonal view (z,y to the
-// right of x,y and x,z below it), every panel to scale.
+// `convolume preview` from the request to the picture: stacks side by side, three views each,
+// aligned as in an orthogonal view (z,y to the right of x,y and x,z below it), every panel to
+// scale.
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/picture/canvas.hpp"
 #include "cli/picture/projection.hpp"
+#include "cli/preview/channel_colors.hpp"
 
 namespace convolume::cli {
 
-/// What a channel adds to the picture: `color` where its values are at the upper limit.
+/// A channel of the picture, drawn in `color` where its values are at the upper limit.
 struct PreviewChannel {
     OrthogonalViews views;
     GrayLimits limits{0, 1};
@@ -41,5 +44,24 @@ Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle&
 
 /// The largest of 1, 2, 5 × 10^k that is at most `length`.
 double round_length(double length);
+
+struct PreviewRequest {
+    std::vector<std::string> stacks;
+    std::string after;
+    std::string psf;
+    std::string output;
+    std::optional<index_t> channel;    ///< drawn alone, gray
+    std::vector<ChannelColor> colors;  ///< of the first channels; further ones are chosen
+    index_t frame = 0;
+    PreviewStyle style;
+    std::optional<GrayLimits> limits;
+    bool slices = false;
+    std::optional<double> decades;  ///< of a logarithmic scale
+    bool overwrite = false;
+    bool quiet = false;
+};
+
+/// Reads the stacks, draws and writes the picture.
+void run_preview(const PreviewRequest& request);
 
 }  // namespace convolume::cli

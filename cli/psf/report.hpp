@@ -21,7 +21,7 @@ void report_optics(const Console& console, const ImageOptics& optics, const std:
 /// The line "psf": model, modality, NA, wavelength, size and voxels.
 void report_psf(const Console& console, const PsfOptions& options);
 
-/// Of voxels that are too coarse and of wavelengths that are mixed up.
+/// Warns of voxels that are too coarse and of wavelengths that are mixed up.
 void warn_of_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts);
 
 }  // namespace convolume::cli

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processor and the GPUs of this machine, by name."""
+
+import csv
+import platform
+import subprocess
+from pathlib import Path
+
+
+def processor():
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def graphics(fields=("name", "driver_version", "memory.total")):
+    """For each GPU an object of these fields of nvidia-smi; empty if there is none."""
+    try:
+        asked = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader"],
+                               capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [dict(zip(fields, row)) for row in csv.reader(asked.stdout.splitlines(), skipinitialspace=True)]
