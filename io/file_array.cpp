@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "io/jobs.hpp"
-#include "io/strided.hpp"
+#include "io/samples.hpp"
 
 namespace convolume::io {
 namespace {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The readers and writers behind open_image() and create_image(), and what they share.
+// The readers and writers behind open_image() and create_image(), how a file's format is
+// recognized, and what the formats share.
 
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "convolume/image_file.hpp"
+#include "io/raw_file.hpp"
 
 namespace convolume::io {
 
@@ -15,7 +18,9 @@ std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOption
 /// Opens a document of OME-XML that describes TIFFs beside it.
 std::unique_ptr<ImageReader> open_ome_companion(const std::string& path,
                                                 const OpenOptions& options);
-std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions& options);
+/// `bdv_xml` is the path of BigDataViewer's XML; empty: that of the file with another extension.
+std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions& options,
+                                       const std::string& bdv_xml = "");
 /// Opens the HDF5 file that BigDataViewer's XML names.
 std::unique_ptr<ImageReader> open_bdv_xml(const PathSpec& spec, const OpenOptions& options);
 std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options);
@@ -44,5 +49,13 @@ class WriteCount {
   private:
     std::atomic<index_t> samples_{0};
 };
+
+/// What a file is by its content.
+enum class FileKind { tiff, hdf5, npy, xml, other };
+FileKind kind_of(const RawFile& file);
+
+/// Whether `path` ends with `extension` (".npy"), in letters of any case, and has a name before it.
+bool has_extension(const std::string& path, std::string_view extension);
+bool names_hdf5(const std::string& path);
 
 }  // namespace convolume::io

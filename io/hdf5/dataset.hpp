@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "io/axis_layout.hpp"
-#include "io/hdf5/links.hpp"
+#include "io/hdf5/files.hpp"
 #include "io/hdf5/storage.hpp"
 
 namespace convolume::io {
@@ -43,7 +43,7 @@ class Hdf5Dataset {
     Hdf5Volume volume(const AxisLayout& layout, index_t t, index_t c) const;
 
     /// Looks every chunk up in a helper process, if damage is to be contained, and throws what
-    /// comes of it (io/helper_process.hpp). The thread holds Hdf5Lock.
+    /// comes of it. The thread holds Hdf5Lock.
     void try_chunks() const;
     /// Whether HDF5 may read samples in this process: damage need not be contained, or can do no
     /// harm. read_in_helper() is for the others.

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "io/hdf5/dataset.hpp"
-#include "io/hdf5/names.hpp"
+#include "io/hdf5/files.hpp"
 
 namespace convolume::io {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "convolume/image_view.hpp"
-#include "io/hdf5/handle.hpp"
-#include "io/wide_samples.hpp"
+#include "io/hdf5/library.hpp"
+#include "io/samples.hpp"
 
 namespace convolume::io {
 

@@ -5,11 +5,11 @@
 #include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/hdf5/attributes.hpp"
-#include "io/hdf5/chunk_codec.hpp"
 #include "io/hdf5/output.hpp"
+#include "io/hdf5/storage.hpp"
 #include "io/hdf5/types.hpp"
-#include "io/piece_assembler.hpp"
-#include "io/strided.hpp"
+#include "io/pieces.hpp"
+#include "io/samples.hpp"
 
 namespace convolume::io {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "io/signal/file.hpp"
+
 #include <algorithm>
 
 #include "convolume/error.hpp"
 #include "convolume/signal_file.hpp"
 #include "io/axis_layout.hpp"
-#include "io/file_kind.hpp"
-#include "io/signal/formats.hpp"
-#include "io/signal/wav_chunks.hpp"
+#include "io/formats.hpp"
 
 namespace convolume::io {
 namespace {
@@ -91,6 +91,14 @@ ByteOrder parse_byte_order(std::string_view text) {
     if (text == "little") return ByteOrder::little;
     if (text == "big") return ByteOrder::big;
     throw InvalidArgument(message("a byte order is little or big, not \"", text, "\"; choose one"));
+}
+
+bool begins_as_wav(std::string_view head) {
+    constexpr std::string_view wave64("riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1\x00\x00", 16);
+    if (head.starts_with(wave64)) return true;
+    if (head.size() < 16 || head.substr(8, 4) != "WAVE") return false;
+    const std::string_view name = head.substr(0, 4);
+    return name == "RIFF" || name == "RIFX" || name == "RF64" || name == "BW64";
 }
 
 std::unique_ptr<SignalReader> open_signal(const std::string& path,

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals in datasets of HDF5 files.
 
-#include "io/hdf5/answers.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/dataset.hpp"
-#include "io/hdf5/driver.hpp"
-#include "io/hdf5/names.hpp"
+#include "io/hdf5/files.hpp"
+#include "io/hdf5/library.hpp"
 #include "io/hdf5/output.hpp"
 #include "io/hdf5/types.hpp"
-#include "io/signal/formats.hpp"
+#include "io/signal/file.hpp"
 
 namespace convolume::io {
 namespace {

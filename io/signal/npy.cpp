@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals in NumPy's array files.
 
+#include "io/npy.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "io/atomic_output.hpp"
 #include "io/axis_layout.hpp"
 #include "io/file_array.hpp"
-#include "io/npy_header.hpp"
-#include "io/signal/formats.hpp"
+#include "io/signal/file.hpp"
 
 namespace convolume::io {
 namespace {

@@ -13,7 +13,7 @@
 #include <climits>
 #include <cstring>
 
-#include "io/signal/formats.hpp"
+#include "io/signal/file.hpp"
 #include "io/signal/sample_codec.hpp"
 
 namespace convolume::io {

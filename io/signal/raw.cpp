@@ -6,7 +6,7 @@
 
 #include "io/atomic_output.hpp"
 #include "io/raw_file.hpp"
-#include "io/signal/formats.hpp"
+#include "io/signal/file.hpp"
 #include "io/signal/sample_codec.hpp"
 
 namespace convolume::io {

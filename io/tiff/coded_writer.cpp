@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "io/piece_assembler.hpp"
-#include "io/strided.hpp"
+#include "io/pieces.hpp"
+#include "io/samples.hpp"
 #include "io/tiff/handle.hpp"
-#include "io/tiff/page_directories.hpp"
+#include "io/tiff/writer.hpp"
 
 namespace convolume::io {
 namespace {

@@ -8,8 +8,7 @@
 #include <set>
 
 #include "convolume/error.hpp"
-#include "io/ome/companion.hpp"
-#include "io/ome/ome_document.hpp"
+#include "io/ome/document.hpp"
 #include "io/tiff/dialects.hpp"
 
 namespace convolume::io {

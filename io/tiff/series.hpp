@@ -3,8 +3,8 @@
 // The pages of a TIFF made one image.
 
 #include "io/axis_layout.hpp"
+#include "io/tiff/dialects.hpp"
 #include "io/tiff/files.hpp"
-#include "io/tiff/stack.hpp"
 
 namespace convolume::io {
 

@@ -3,12 +3,12 @@
 
 #include <sys/syscall.h>
 
-#include "io/hdf5/handle.hpp"
+#include "io/hdf5/library.hpp"
 #include "tests/campaign/fuzz/read_input.hpp"
 
 // All that is in this source is here, so that the linker does not take it from the library.
 #define run_in_helper run_in_forked_helper
-#include "io/helper_process.cpp"
+#include "io/hdf5/helper_process.cpp"
 #undef run_in_helper
 
 // Where libFuzzer's counters are; null without it. In sources that have counters themselves, Clang
