@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cmath>
 
+#include "io/file_array.hpp"
+
 namespace convolume::io {
 namespace {
 
@@ -75,8 +77,14 @@ StackFormat stack_format(const ImageMetadata& metadata, const Shape3& piece) {
     return format;
 }
 
-void WriteCount::finish(const ImageMetadata& metadata) const {
-    const index_t samples = metadata.bytes() / static_cast<index_t>(size_of(metadata.type));
+void FileWriter::write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) {
+    check_box(format(), t, c, box, source);
+    write_checked_box(t, c, box, source);
+    samples_ += element_count(source.shape);
+}
+
+void FileWriter::commit() {
+    const index_t samples = metadata_.bytes() / bytes_each();
     if (samples_ < samples)
         throw InvalidArgument(message("only ", samples_.load(), " of ", samples,
                                       " samples were written before the file was completed; write "
@@ -84,6 +92,15 @@ void WriteCount::finish(const ImageMetadata& metadata) const {
     if (samples_ > samples)
         throw InvalidArgument(message(samples_.load(), " samples were written to a file of ",
                                       samples, "; write each of them once"));
+    complete();
+}
+
+void FileWriter::write_to_array(AtomicOutput& output, index_t offset, index_t t, index_t c,
+                                const Box3& box, const ConstImageView& source) const {
+    const index_t volume_bytes = element_count(metadata_.shape) * bytes_each();
+    const FileArray volume{offset + (t * metadata_.channels + c) * volume_bytes,
+                           contiguous_strides(metadata_.shape)};
+    write_array(output, volume.from(box.begin, bytes_each()), source);
 }
 
 }  // namespace convolume::io

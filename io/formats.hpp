@@ -14,6 +14,8 @@
 
 namespace convolume::io {
 
+class AtomicOutput;
+
 std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOptions& options);
 /// Opens a document of OME-XML that describes TIFFs beside it.
 std::unique_ptr<ImageReader> open_ome_companion(const std::string& path,
@@ -39,15 +41,30 @@ StackFormat stack_format(const ImageMetadata& metadata, const Shape3& piece = {1
 std::optional<ValueScaling> usable_scaling(const std::optional<double>& scale,
                                            const std::optional<double>& offset);
 
-/// Counts the samples that were written. May be used by several threads.
-class WriteCount {
+/// What writers of all formats do: every box is checked, and its samples are counted.
+class FileWriter : public ImageWriter {
   public:
-    void add(const ConstImageView& written) { samples_ += element_count(written.shape); }
-    /// Throws InvalidArgument unless as many were written as the image has.
-    void finish(const ImageMetadata& metadata) const;
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) final;
+    /// Throws InvalidArgument unless as many samples were written as the image has.
+    void commit() final;
+
+  protected:
+    explicit FileWriter(const ImageMetadata& metadata) : metadata_(metadata) {}
+    const ImageMetadata& metadata() const final { return metadata_; }
+    index_t bytes_each() const { return static_cast<index_t>(size_of(metadata_.type)); }
+    /// Writes a box of samples that lie in a file from `offset` on, in the order t, c, z, y, x.
+    void write_to_array(AtomicOutput& output, index_t offset, index_t t, index_t c, const Box3& box,
+                        const ConstImageView& source) const;
+
+    // Each format.
+    virtual void write_checked_box(index_t t, index_t c, const Box3& box,
+                                   const ConstImageView& source) = 0;
+    virtual void complete() = 0;
+
+    ImageMetadata metadata_;
 
   private:
-    std::atomic<index_t> samples_{0};
+    std::atomic<index_t> samples_{0};  ///< written so far
 };
 
 /// What a file is by its content.

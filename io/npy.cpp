@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/npy.hpp"
+// NumPy's array files: a magic, a Python dictionary of type, order and shape, then the elements.
+// They hold images or signals.
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <string>
+#include <vector>
 
 #include "convolume/error.hpp"
+#include "io/atomic_output.hpp"
 #include "io/axis_layout.hpp"
 #include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/samples.hpp"
+#include "io/signal/file.hpp"
 
 namespace convolume::io {
 namespace {
+
+struct NpyHeader {
+    PixelType type = PixelType::float32;
+    WideInteger wide = WideInteger::none;  ///< elements are such integers; `type` is then float64
+    bool is_half = false;                  ///< of half precision; `type` is then float32
+    bool swapped = false;                  ///< bytes in the other order than this machine's
+    bool fortran_order = false;
+    std::vector<index_t> dims;  ///< slowest first in C order; none for a single value
+    index_t data_offset = 0;
+
+    /// Bytes of an element in the file.
+    index_t element_bytes() const { return is_half ? 2 : static_cast<index_t>(size_of(type)); }
+};
 
 constexpr index_t longest_header = 1 << 20;
 
@@ -85,9 +102,8 @@ std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
     }
 }
 
-}  // namespace
-
-NpyHeader read_npy_header(const RawFile& file) {
+/// Throws BadData for what is damaged, is not supported, or names more bytes than the file has.
+NpyHeader read_header(const RawFile& file) {
     const std::string start = file.head(12);
     if (start.size() < 12) refuse(file, "no header");
     const auto byte = [&](std::size_t i) {
@@ -123,8 +139,10 @@ NpyHeader read_npy_header(const RawFile& file) {
     return header;
 }
 
-void read_npy_elements(const RawFile& file, const NpyHeader& header, const FileArray& array,
-                       const ImageView& target) {
+/// Reads the elements of `array` to `target`, which has their type and shape. Throws BadData for
+/// integers that float64 does not hold.
+void read_elements(const RawFile& file, const NpyHeader& header, const FileArray& array,
+                   const ImageView& target) {
     if (!header.is_half && header.wide == WideInteger::none) return read_array(file, array, target);
     // Row by row, so that the copy is small.
     const index_t count = target.shape.x;
@@ -149,6 +167,7 @@ void read_npy_elements(const RawFile& file, const NpyHeader& header, const FileA
         }
 }
 
+/// Elements from one index of each of `dims` to the next.
 std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortran_order) {
     const std::size_t rank = dims.size();
     std::vector<index_t> strides(rank, 1);
@@ -161,21 +180,28 @@ std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortra
     return strides;
 }
 
-std::string npy_type_code(char kind, std::size_t bytes) {
+std::string type_code(char kind, std::size_t bytes) {
     const char order = bytes == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
     return message(order, kind, bytes);
 }
 
-std::string npy_type_code(PixelType type) {
+/// "<f4": elements in this machine's byte order.
+std::string type_code(PixelType type) {
     const char kind = is_complex(type)                         ? 'c'
                       : !is_integer(type)                      ? 'f'
                       : std::string(to_string(type))[0] == 'u' ? 'u'
                                                                : 'i';
-    return npy_type_code(kind, size_of(type));
+    return type_code(kind, size_of(type));
 }
 
-// Format version 1.
-std::string npy_header_text(const std::string& type_code, const std::vector<index_t>& dims) {
+std::string type_code(SampleType type) {
+    const auto pixels = pixel_type_of(type);
+    return pixels ? type_code(*pixels) : type_code('i', 8);
+}
+
+/// All that stands before the elements of an array in C order (format version 1); a multiple of 64
+/// bytes.
+std::string header_text(const std::string& type_code, const std::vector<index_t>& dims) {
     std::string shape;
     for (const index_t extent : dims) shape += message(shape.empty() ? "" : ", ", extent);
     if (dims.size() == 1) shape += ",";
@@ -190,13 +216,11 @@ std::string npy_header_text(const std::string& type_code, const std::vector<inde
     return header + text;
 }
 
-namespace {
-
 class NpyReader : public ImageReader {
   public:
     NpyReader(const std::string& path, const OpenOptions& options)
         : file_(path),
-          header_(read_npy_header(file_)),
+          header_(read_header(file_)),
           layout_(axis_layout(header_.dims, "", options.axes, path)),
           strides_(array_strides(layout_.dims, header_.fortran_order)) {
         metadata_.format = "NPY";
@@ -220,7 +244,7 @@ class NpyReader : public ImageReader {
         const FileArray volume{header_.data_offset + first * bytes_each,
                                {stride('Z'), stride('Y'), stride('X')},
                                header_.swapped};
-        read_npy_elements(file_, header_, volume.from(box.begin, bytes_each), target);
+        read_elements(file_, header_, volume.from(box.begin, bytes_each), target);
     }
 
   private:
@@ -236,14 +260,6 @@ class NpyReader : public ImageReader {
     ImageMetadata metadata_;
 };
 
-}  // namespace
-
-std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options) {
-    return std::make_unique<NpyReader>(path, options);
-}
-
-namespace {
-
 /// Arrays of t, c, z, y, x; without t and c when both are 1; with as few dimensions as the source
 /// had when z (and y) are 1.
 std::vector<index_t> dims_of(const ImageMetadata& metadata) {
@@ -255,48 +271,104 @@ std::vector<index_t> dims_of(const ImageMetadata& metadata) {
     return {s.x};
 }
 
-class NpyWriter : public ImageWriter {
+class NpyWriter : public FileWriter {
   public:
     NpyWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options)
-        : metadata_(metadata),
-          header_(npy_header_text(npy_type_code(metadata.type), dims_of(metadata))),
-          output_(path, options.overwrite,
-                  checked_add(metadata.bytes(), static_cast<index_t>(header_.size()))),
-          offset_(static_cast<index_t>(header_.size())) {
-        output_.write(0, header_.data(), offset_);
-        output_.reserve(offset_, metadata.bytes());
+        : FileWriter(metadata),
+          header_(header_text(type_code(metadata.type), dims_of(metadata))),
+          output_(path, options.overwrite, checked_add(metadata.bytes(), data_offset())) {
+        output_.write(0, header_.data(), data_offset());
+        output_.reserve(data_offset(), metadata.bytes());
     }
 
     StackFormat format() const override { return stack_format(metadata_); }
 
-    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
-        check_box(format(), t, c, box, source);
-        const index_t volumes = metadata_.frames * metadata_.channels;
-        const index_t number = t * metadata_.channels + c;
-        const FileArray volume{offset_ + number * (metadata_.bytes() / volumes),
-                               contiguous_strides(metadata_.shape)};
-        write_array(output_, volume.from(box.begin, static_cast<index_t>(size_of(metadata_.type))),
-                    source);
-        written_.add(source);
+  private:
+    index_t data_offset() const { return static_cast<index_t>(header_.size()); }
+    void write_checked_box(index_t t, index_t c, const Box3& box,
+                           const ConstImageView& source) override {
+        write_to_array(output_, data_offset(), t, c, box, source);
+    }
+    void complete() override { output_.commit(); }
+
+    std::string header_;
+    AtomicOutput output_;
+};
+
+class NpySignalReader : public SignalReader {
+  public:
+    explicit NpySignalReader(const std::string& path) : file_(path), header_(read_header(file_)) {
+        if (header_.dims.empty())
+            throw BadData(message(path, " holds a single value, not an array of samples"));
+        info_ = {"NPY", header_.type, header_.dims};
+        strides_ = array_strides(header_.dims, header_.fortran_order);
+    }
+
+    const SignalInfo& info() const override { return info_; }
+
+    void read(index_t signal, index_t begin, index_t count, void* to) override {
+        check_range(info_.dims, signal, begin, count);
+        index_t first = begin * strides_.back();
+        const std::vector<index_t> at = row_position(info_.dims, signal);
+        for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
+        const FileArray samples{header_.data_offset + first * header_.element_bytes(),
+                                {0, 0, strides_.back()},
+                                header_.swapped};
+        read_elements(file_, header_, samples, {to, info_.type, {1, 1, count}, {count, count, 1}});
+        file_.check_unchanged();
+    }
+
+  private:
+    RawFile file_;
+    NpyHeader header_;
+    SignalInfo info_;
+    std::vector<index_t> strides_;
+};
+
+class NpySignalWriter : public SignalWriter {
+  public:
+    explicit NpySignalWriter(const NewSignals& signals)
+        : dims_(signals.dims),
+          type_(signals.type),
+          header_(header_text(type_code(type_), dims_)),
+          output_(signals.path.file, signals.options.overwrite,
+                  checked_add(signals.expected_bytes(bytes_of(type_)), data_offset())) {
+        output_.write(0, header_.data(), data_offset());
+    }
+
+    void write(index_t row, index_t begin, index_t count, const void* from) override {
+        check_range(dims_, row, begin, count);
+        output_.write(data_offset() + (row * dims_.back() + begin) * bytes_of(type_), from,
+                      count * bytes_of(type_));
+        end_ = std::max(end_, begin + count);
     }
 
     void commit() override {
-        written_.finish(metadata_);
+        if (dims_.back() == unknown_samples) {
+            dims_.back() = end_;
+            const std::string header = header_text(type_code(type_), dims_);
+            if (header.size() != header_.size())
+                throw InternalError("a header that grew with the number of samples");
+            output_.write(0, header.data(), data_offset());
+        }
         output_.commit();
     }
 
-  protected:
-    const ImageMetadata& metadata() const override { return metadata_; }
-
   private:
-    ImageMetadata metadata_;
+    index_t data_offset() const { return static_cast<index_t>(header_.size()); }
+
+    std::vector<index_t> dims_;
+    SampleType type_;
     std::string header_;
     AtomicOutput output_;
-    WriteCount written_;
-    index_t offset_;  // of the first sample
+    index_t end_ = 0;  ///< of what was written
 };
 
 }  // namespace
+
+std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options) {
+    return std::make_unique<NpyReader>(path, options);
+}
 
 std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMetadata& metadata,
                                         const CreateOptions& options) {
@@ -307,6 +379,14 @@ std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMeta
             "NPY files cannot say what their values stand for; write TIFF or HDF5, or values that "
             "are not scaled");
     return std::make_unique<NpyWriter>(path, metadata, options);
+}
+
+std::unique_ptr<SignalReader> open_npy_signal(const std::string& path) {
+    return std::make_unique<NpySignalReader>(path);
+}
+
+std::unique_ptr<SignalWriter> create_npy_signal(const NewSignals& signals) {
+    return std::make_unique<NpySignalWriter>(signals);
 }
 
 }  // namespace convolume::io

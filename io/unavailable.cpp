@@ -62,9 +62,8 @@ std::unique_ptr<SignalReader> open_hdf5_signal(const PathSpec& spec) {
     refuse_hdf5(spec.file);
 }
 
-std::unique_ptr<SignalWriter> create_hdf5_signal(const PathSpec& spec, const std::vector<index_t>&,
-                                                 SampleType, const CreateSignalOptions&) {
-    refuse_hdf5(spec.file);
+std::unique_ptr<SignalWriter> create_hdf5_signal(const NewSignals& signals) {
+    refuse_hdf5(signals.path.file);
 }
 
 #endif
@@ -80,10 +79,8 @@ std::unique_ptr<SignalReader> open_wav_signal(const std::string& path) {
     refuse_wav(path);
 }
 
-std::unique_ptr<SignalWriter> create_wav_signal(const std::string& path,
-                                                const std::vector<index_t>&, SampleType,
-                                                const CreateSignalOptions&) {
-    refuse_wav(path);
+std::unique_ptr<SignalWriter> create_wav_signal(const NewSignals& signals) {
+    refuse_wav(signals.path.file);
 }
 
 #endif

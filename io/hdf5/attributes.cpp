@@ -15,45 +15,51 @@ namespace {
 
 constexpr hssize_t most_characters = 1 << 16;
 
-std::optional<std::string> variable_text(hid_t attribute, hid_t type, hid_t space) {
+/// An attribute with its type and space; nothing is open if it is missing.
+struct OpenAttribute {
+    OpenAttribute(hid_t object, const std::string& name) {
+        if (H5Aexists(object, name.c_str()) <= 0) return;
+        id = {H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose};
+        if (!id) return;
+        type = {H5Aget_type(id.get()), H5Tclose};
+        space = {H5Aget_space(id.get()), H5Sclose};
+    }
+    explicit operator bool() const { return id && type && space; }
+
+    Hdf5Id id, type, space;
+};
+
+std::optional<std::string> variable_text(const OpenAttribute& attribute) {
     char* value = nullptr;
-    if (H5Sget_simple_extent_npoints(space) != 1 || H5Aread(attribute, type, &value) < 0 ||
-        value == nullptr)
+    if (H5Sget_simple_extent_npoints(attribute.space.get()) != 1 ||
+        H5Aread(attribute.id.get(), attribute.type.get(), &value) < 0 || value == nullptr)
         return std::nullopt;
     std::string text(value);
-    H5Dvlen_reclaim(type, space, H5P_DEFAULT, &value);
+    H5Dvlen_reclaim(attribute.type.get(), attribute.space.get(), H5P_DEFAULT, &value);
     return text;
 }
 
 std::vector<std::string> read_text_list(hid_t object, const std::string& name) {
-    if (H5Aexists(object, name.c_str()) <= 0) return {};
-    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-    if (!attribute) return {};
-    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
-    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
-    if (!type || !space || H5Tis_variable_str(type.get()) <= 0) return {};
-    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    const OpenAttribute attribute(object, name);
+    if (!attribute || H5Tis_variable_str(attribute.type.get()) <= 0) return {};
+    const hssize_t count = H5Sget_simple_extent_npoints(attribute.space.get());
     if (count < 1 || count > most_characters) return {};
     std::vector<char*> values(static_cast<std::size_t>(count), nullptr);
-    if (H5Aread(attribute.get(), type.get(), values.data()) < 0) return {};
+    if (H5Aread(attribute.id.get(), attribute.type.get(), values.data()) < 0) return {};
     std::vector<std::string> texts;
     for (const char* value : values) texts.emplace_back(value == nullptr ? "" : value);
-    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, values.data());
+    H5Dvlen_reclaim(attribute.type.get(), attribute.space.get(), H5P_DEFAULT, values.data());
     return texts;
 }
 
 std::vector<double> read_numbers(hid_t object, const std::string& name) {
-    if (H5Aexists(object, name.c_str()) <= 0) return {};
-    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
+    const OpenAttribute attribute(object, name);
     if (!attribute) return {};
-    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
-    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
-    if (!type || !space) return {};
-    const H5T_class_t kind = H5Tget_class(type.get());
-    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    const H5T_class_t kind = H5Tget_class(attribute.type.get());
+    const hssize_t count = H5Sget_simple_extent_npoints(attribute.space.get());
     if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || count < 1 || count > 64) return {};
     std::vector<double> values(static_cast<std::size_t>(count));
-    if (H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, values.data()) < 0) return {};
+    if (H5Aread(attribute.id.get(), H5T_NATIVE_DOUBLE, values.data()) < 0) return {};
     return values;
 }
 
@@ -173,21 +179,16 @@ Answers* Answers::current = nullptr;
 }  // namespace
 
 std::optional<std::string> direct_text_attribute(hid_t object, const std::string& name) {
-    if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
-    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-    if (!attribute) return std::nullopt;
-    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
-    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
-    if (!type || !space || H5Tget_class(type.get()) != H5T_STRING) return std::nullopt;
-    if (H5Tis_variable_str(type.get()) > 0)
-        return variable_text(attribute.get(), type.get(), space.get());
-    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-    const std::size_t bytes = H5Tget_size(type.get());
+    const OpenAttribute attribute(object, name);
+    if (!attribute || H5Tget_class(attribute.type.get()) != H5T_STRING) return std::nullopt;
+    if (H5Tis_variable_str(attribute.type.get()) > 0) return variable_text(attribute);
+    const hssize_t count = H5Sget_simple_extent_npoints(attribute.space.get());
+    const std::size_t bytes = H5Tget_size(attribute.type.get());
     if (count < 1 || bytes < 1 || bytes > most_characters ||
         count > most_characters / static_cast<hssize_t>(bytes))
         return std::nullopt;
     std::string text(static_cast<std::size_t>(count) * bytes, '\0');
-    if (H5Aread(attribute.get(), type.get(), text.data()) < 0) return std::nullopt;
+    if (H5Aread(attribute.id.get(), attribute.type.get(), text.data()) < 0) return std::nullopt;
     return text.substr(0, text.find('\0'));
 }
 

@@ -21,22 +21,7 @@
 namespace convolume::io {
 namespace {
 
-struct BdvName {
-    int time = 0;
-    int setup = 0;
-    int level = 0;
-};
-
-std::optional<BdvName> parse_bdv_name(const std::string& name) {
-    BdvName parts;
-    int length = -1;
-    if (std::sscanf(name.c_str(), "t%9d/s%9d/%9d/cells%n", &parts.time, &parts.setup, &parts.level,
-                    &length) != 3 ||
-        length != static_cast<int>(name.size()) || parts.time < 0 || parts.setup < 0 ||
-        parts.level < 0)
-        return std::nullopt;
-    return parts;
-}
+constexpr const char* bdv_volume = "t#/s#/#/cells";  // time, setup, level
 
 /// "s00", the group of a setup.
 std::string setup_group(int setup) {
@@ -46,7 +31,7 @@ std::string setup_group(int setup) {
 }
 
 /// Factors of that level in x, y, z: /s00/resolutions.
-std::array<double, 3> level_factors(const Hdf5Source& source, int setup, int level) {
+std::array<double, 3> level_factors(const Hdf5Source& source, int setup, index_t level) {
     const Hdf5Id dataset = source.files.open_object(setup_group(setup) + "/resolutions");
     const bool is_dataset = dataset && H5Iget_type(dataset.get()) == H5I_DATASET;
     const Hdf5Id space(is_dataset ? H5Dget_space(dataset.get()) : H5I_INVALID_HID, H5Sclose);
@@ -140,7 +125,7 @@ void note_views(const BdvXml& xml, const std::vector<int>& setups, ImageMetadata
 }
 
 void read_voxel_size(const Hdf5Source& source, const BdvXml& xml, const std::vector<int>& setups,
-                     int level, ImageMetadata& metadata) {
+                     index_t level, ImageMetadata& metadata) {
     const BdvSetup* const first = setup_in(xml, setups[0]);
     if (first == nullptr || first->unit.empty()) return;
     metadata.unit = first->unit;
@@ -194,34 +179,20 @@ std::optional<BdvXml> load_bdv_xml(const std::string& path) {
 }  // namespace
 
 bool is_bdv_table(const std::string& name) {
-    int setup = 0;
-    for (const char* pattern : {"s%9d/resolutions%n", "s%9d/subdivisions%n"}) {
-        int length = -1;
-        if (std::sscanf(name.c_str(), pattern, &setup, &length) == 1 &&
-            length == static_cast<int>(name.size()))
-            return true;
-    }
-    return false;
+    return parse_placed_name(name, "s#/resolutions", "C") ||
+           parse_placed_name(name, "s#/subdivisions", "C");
 }
 
 bool is_of_bdv(const std::string& name) {
-    return parse_bdv_name(name) || is_bdv_table(name);
+    return parse_placed_name(name, bdv_volume, "TCL") || is_bdv_table(name);
 }
 
 std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
                                    const std::vector<std::string>& datasets) {
-    std::vector<PlacedDataset> placed;
-    std::set<int> setups;
-    int level = 0;
-    for (const std::string& name : datasets) {
-        const auto parts = parse_bdv_name(name);
-        // Levels above 0 are smaller copies: read when one is asked for.
-        if (!parts || (parts->level > 0 && datasets.size() > 1)) continue;
-        placed.push_back({parts->time, parts->setup, name});
-        setups.insert(parts->setup);
-        level = parts->level;
-    }
+    const std::vector<PlacedDataset> placed = find_placed(datasets, bdv_volume, "TCL");
     if (placed.empty()) return std::nullopt;
+    std::set<int> setups;
+    for (const PlacedDataset& volume : placed) setups.insert(static_cast<int>(volume.channel));
     const std::vector<int> ids(setups.begin(), setups.end());
     Hdf5Series series;
     place_datasets(source, placed, series);
@@ -229,7 +200,7 @@ std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
     metadata.format = "BigDataViewer HDF5";
     read_types(source, ids, series);
     if (const auto xml = load_bdv_xml(source.bdv_xml)) {
-        read_voxel_size(source, *xml, ids, level, metadata);
+        read_voxel_size(source, *xml, ids, placed.back().level, metadata);
         metadata.channel_names = setup_names(*xml, ids);
         note_views(*xml, ids, metadata);
     }

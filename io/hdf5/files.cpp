@@ -63,12 +63,26 @@ Hdf5Files::~Hdf5Files() {
     close();
 }
 
-void Hdf5Files::open() {
-    main_.id = open_hdf5_input(main_.raw);
-    if (!main_.id)
-        throw BadData(
-            message(main_.raw.path(), " cannot be read as HDF5: ",
+void Hdf5Files::open(const std::function<void()>& look, const std::function<void()>& forget) {
+    const auto close_all = [&] {
+        forget();
+        close();
+    };
+    const auto open_all = [&] {
+        try {
+            main_.id = open_hdf5_input(main_.raw);
+            if (!main_.id)
+                throw BadData(message(
+                    main_.raw.path(), " cannot be read as HDF5: ",
                     hdf5_failure("it is truncated, damaged or open for writing, copy it again")));
+            look();
+            throw_failed_hdf5_read();  // of what is there or not, such as attributes
+        } catch (...) {
+            close_all();
+            throw;
+        }
+    };
+    open_after_trial(main_.raw, open_all, close_all);
 }
 
 void Hdf5Files::close() {

@@ -4,6 +4,7 @@
 // HDF5 itself follows no external link here: it would not check sizes, and would not notice a file
 // that changes.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,8 +33,10 @@ class Hdf5Files {
     Hdf5Files(const Hdf5Files&) = delete;
     Hdf5Files& operator=(const Hdf5Files&) = delete;
 
-    /// Opens the file by HDF5; throws BadData.
-    void open();
+    /// Opens the file by HDF5, and calls `look`, which may open more of it; `forget` closes that.
+    /// All is done in a helper process first, if damage is to be contained (open_after_trial()).
+    /// Throws BadData and what `look` throws; then nothing is open.
+    void open(const std::function<void()>& look, const std::function<void()>& forget);
     /// Closes it and all linked files.
     void close();
 

@@ -45,50 +45,45 @@ constexpr bool sanitized = false;
 constexpr double most_waiting_s = 30;
 constexpr double time_factor = sanitized ? 20 : 1;
 
-/// The first byte of what a helper says; for errors their sentence follows.
-enum class Outcome : char {
-    died = 0,  // never said
-    done = 'd',
-    invalid_argument = 'a',
-    bad_data = 'b',
-    not_found = 'n',
-    io_error = 'i',
-    unavailable = 'u',
-    refused_memory = 'm',
-    no_memory = 'M',
-    other = 'o'
+/// Errors as a helper says them: a letter, then their sentence. More special ones are first.
+struct ErrorKind {
+    char letter;
+    bool (*holds)(const std::exception&);
+    void (*raise)(const std::string& text);
 };
+template <class Kind>
+constexpr ErrorKind error_kind(char letter) {
+    return {
+        letter,
+        [](const std::exception& error) { return dynamic_cast<const Kind*>(&error) != nullptr; },
+        [](const std::string& text) { throw Kind(text); }};
+}
+constexpr ErrorKind error_kinds[] = {
+    {'M',
+     [](const std::exception& error) {
+         return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+     },
+     [](const std::string&) { throw std::bad_alloc(); }},
+    error_kind<OutOfMemory>('m'),
+    error_kind<InvalidArgument>('a'),
+    error_kind<BadData>('b'),
+    error_kind<InputNotFound>('n'),
+    error_kind<IoError>('i'),
+    error_kind<Unavailable>('u'),
+};
+constexpr char done_letter = 'd';
+constexpr char other_letter = 'o';
 
-Outcome outcome_of(const std::exception& error) {
-    if (dynamic_cast<const std::bad_alloc*>(&error)) return Outcome::no_memory;
-    if (dynamic_cast<const OutOfMemory*>(&error)) return Outcome::refused_memory;
-    if (dynamic_cast<const InvalidArgument*>(&error)) return Outcome::invalid_argument;
-    if (dynamic_cast<const BadData*>(&error)) return Outcome::bad_data;
-    if (dynamic_cast<const InputNotFound*>(&error)) return Outcome::not_found;
-    if (dynamic_cast<const IoError*>(&error)) return Outcome::io_error;
-    if (dynamic_cast<const Unavailable*>(&error)) return Outcome::unavailable;
-    return Outcome::other;
+char letter_of(const std::exception& error) {
+    for (const ErrorKind& kind : error_kinds)
+        if (kind.holds(error)) return kind.letter;
+    return other_letter;
 }
 
-void throw_outcome(Outcome outcome, const std::string& text) {
-    switch (outcome) {
-        case Outcome::no_memory:
-            throw std::bad_alloc();
-        case Outcome::refused_memory:
-            throw OutOfMemory(text);
-        case Outcome::invalid_argument:
-            throw InvalidArgument(text);
-        case Outcome::bad_data:
-            throw BadData(text);
-        case Outcome::not_found:
-            throw InputNotFound(text);
-        case Outcome::io_error:
-            throw IoError(text);
-        case Outcome::unavailable:
-            throw Unavailable(text);
-        default:
-            throw Error(text);
-    }
+[[noreturn]] void raise(char letter, const std::string& text) {
+    for (const ErrorKind& kind : error_kinds)
+        if (kind.letter == letter) kind.raise(text);
+    throw Error(text);
 }
 
 bool write_all(int descriptor, const char* text, std::size_t bytes) {
@@ -102,9 +97,8 @@ bool write_all(int descriptor, const char* text, std::size_t bytes) {
     return true;
 }
 
-bool say(int descriptor, Outcome outcome, const char* text) {
-    const char first = static_cast<char>(outcome);
-    return write_all(descriptor, &first, 1) && write_all(descriptor, text, std::strlen(text));
+bool say(int descriptor, char letter, const char* text) {
+    return write_all(descriptor, &letter, 1) && write_all(descriptor, text, std::strlen(text));
 }
 
 index_t address_space_bytes() {
@@ -160,9 +154,9 @@ void set_limits(const HelperLimits& limits) {
         set_limits(limits);
         begin();
         work();
-        said = say(descriptor, Outcome::done, "");
+        said = say(descriptor, done_letter, "");
     } catch (const std::exception& error) {
-        said = say(descriptor, outcome_of(error), error.what());
+        said = say(descriptor, letter_of(error), error.what());
     } catch (...) {
     }
     ::_exit(said ? 0 : 1);
@@ -244,9 +238,8 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
     do waited = ::waitpid(helper, &status, 0);
     while (waited < 0 && errno == EINTR);
     if (!ended) return false;
-    const auto outcome = said.empty() ? Outcome::died : static_cast<Outcome>(said[0]);
-    if (outcome == Outcome::done) return true;
-    if (outcome != Outcome::died) throw_outcome(outcome, said.substr(1));
+    if (!said.empty() && said[0] == done_letter) return true;
+    if (!said.empty()) raise(said[0], said.substr(1));
     const bool too_long = waited == helper && WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
     throw BadData(message(path, " cannot be read: the library for its format ",
                           too_long ? "does not come to an end" : "crashes",

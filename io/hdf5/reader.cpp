@@ -147,17 +147,7 @@ class Hdf5Reader : public ImageReader {
     Hdf5Reader(const PathSpec& spec, const OpenOptions& options, const std::string& bdv_xml)
         : files_(spec.file) {
         const Hdf5Lock lock;
-        open_after_trial(
-            files_.main(), [&] { open(spec.dataset, options, bdv_xml); },
-            [&] {
-                datasets_.clear();
-                files_.close();
-            });
-    }
-
-    ~Hdf5Reader() override {
-        const Hdf5Lock lock;
-        datasets_.clear();
+        files_.open([&] { look({files_, bdv_xml}, spec.dataset, options.axes); }, [] {});
     }
 
     const ImageMetadata& metadata() const override { return series_.metadata; }
@@ -182,32 +172,22 @@ class Hdf5Reader : public ImageReader {
                 return;
             case Hdf5Storage::Kind::library: {
                 const Hdf5Lock lock;
-                if (data->is_trusted())
-                    data->read(volume, box, target);
-                else
-                    data->read_in_helper(volume, box, target);
+                data->read(volume, box, target);
             }
         }
     }
 
   private:
-    void open(const std::string& dataset, const OpenOptions& options, const std::string& bdv_xml) {
-        try {
-            files_.open();
-            series_ = find_series({files_, bdv_xml}, dataset, options.axes);
-            datasets_.resize(series_.datasets.size());
-            tried_.resize(series_.datasets.size());
-            const Hdf5Dataset first(files_, series_.datasets[0]);
-            const Hdf5Volume volume = first.volume(series_.layout, 0, 0);
-            for (int axis = 0; axis < 3; ++axis)
-                if (const int d = volume.dimension[static_cast<std::size_t>(axis)]; d >= 0)
-                    piece_[axis] = first.chunk()[static_cast<std::size_t>(d)];
-            cache_ = std::make_unique<ChunkCache>(chunk_cache_bytes(first, volume));
-            throw_failed_hdf5_read();  // of what is there or not, such as attributes
-        } catch (...) {
-            files_.close();
-            throw;
-        }
+    void look(const Hdf5Source& source, const std::string& dataset, const std::string& axes) {
+        series_ = find_series(source, dataset, axes);
+        datasets_.resize(series_.datasets.size());
+        tried_.resize(series_.datasets.size());
+        const Hdf5Dataset first(files_, series_.datasets[0]);
+        const Hdf5Volume volume = first.volume(series_.layout, 0, 0);
+        for (int axis = 0; axis < 3; ++axis)
+            if (const int d = volume.dimension[static_cast<std::size_t>(axis)]; d >= 0)
+                piece_[axis] = first.chunk()[static_cast<std::size_t>(d)];
+        cache_ = std::make_unique<ChunkCache>(chunk_cache_bytes(first, volume));
     }
 
     void read_contiguous(const Hdf5Dataset& data, const Hdf5Volume& volume, const Box3& box,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <set>
 
 namespace convolume::io {
@@ -88,6 +89,39 @@ constexpr KnownLayout layouts[] = {
     {find_bdv, is_of_bdv}, {find_imaris, is_of_imaris}, {find_fiji, nullptr}};
 
 }  // namespace
+
+std::optional<PlacedDataset> parse_placed_name(const std::string& name, std::string_view pattern,
+                                               std::string_view order) {
+    constexpr std::size_t most_digits = 9;
+    PlacedDataset placed{.name = name};
+    std::string_view rest = name;
+    for (const char letter : pattern) {
+        if (letter != '#') {
+            if (!rest.starts_with(letter)) return std::nullopt;
+            rest.remove_prefix(1);
+            continue;
+        }
+        index_t& number = order[0] == 'T'   ? placed.time
+                          : order[0] == 'C' ? placed.channel
+                                            : placed.level;
+        order.remove_prefix(1);
+        const std::string_view digits = rest.substr(0, most_digits);
+        const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (parsed.ec != std::errc() || number < 0) return std::nullopt;
+        rest.remove_prefix(static_cast<std::size_t>(parsed.ptr - digits.data()));
+    }
+    return rest.empty() ? std::optional(placed) : std::nullopt;
+}
+
+std::vector<PlacedDataset> find_placed(const std::vector<std::string>& datasets,
+                                       std::string_view pattern, std::string_view order) {
+    std::vector<PlacedDataset> found;
+    for (const std::string& name : datasets)
+        if (auto placed = parse_placed_name(name, pattern, order);
+            placed && (placed->level == 0 || datasets.size() == 1))
+            found.push_back(*std::move(placed));
+    return found;
+}
 
 void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed,
                     Hdf5Series& series) {

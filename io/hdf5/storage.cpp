@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "convolume/error.hpp"
 
@@ -37,49 +38,40 @@ std::optional<ChunkFilters> known_filters(hid_t properties) {
     return filters;
 }
 
-/// Byte b of element i is at b · elements + i, bytes behind the last whole element as they were.
-template <std::size_t Bytes>
-void shuffle_elements(const char* from, std::size_t elements, char* to) {
-    for (std::size_t i = 0; i < elements; ++i)
-        for (std::size_t b = 0; b < Bytes; ++b) to[b * elements + i] = from[i * Bytes + b];
+/// Calls copy(place in order of the elements, place in order of their first, second, … bytes) for
+/// every byte of whole elements.
+template <class Copy>
+void for_each_byte(std::size_t elements, std::size_t element_bytes, const Copy& copy) {
+    const auto walk = [&](auto bytes) {  // fast where the compiler knows the number
+        for (std::size_t i = 0; i < elements; ++i)
+            for (std::size_t b = 0; b < bytes; ++b) copy(i * bytes + b, b * elements + i);
+    };
+    if (element_bytes == 2)
+        walk(std::integral_constant<std::size_t, 2>{});
+    else if (element_bytes == 4)
+        walk(std::integral_constant<std::size_t, 4>{});
+    else if (element_bytes == 8)
+        walk(std::integral_constant<std::size_t, 8>{});
+    else
+        walk(element_bytes);
 }
 
-template <std::size_t Bytes>
-void unshuffle_elements(const char* from, std::size_t elements, char* to) {
-    for (std::size_t i = 0; i < elements; ++i)
-        for (std::size_t b = 0; b < Bytes; ++b) to[i * Bytes + b] = from[b * elements + i];
+/// Bytes behind the last whole element stay as they are.
+void copy_rest(const char* from, std::size_t bytes, std::size_t element_bytes, char* to) {
+    const std::size_t whole = bytes / element_bytes * element_bytes;
+    std::memcpy(to + whole, from + whole, bytes - whole);
 }
 
 void shuffle(const char* from, std::size_t bytes, std::size_t element_bytes, char* to) {
-    const std::size_t elements = bytes / element_bytes;
-    if (element_bytes == 2)
-        shuffle_elements<2>(from, elements, to);
-    else if (element_bytes == 4)
-        shuffle_elements<4>(from, elements, to);
-    else if (element_bytes == 8)
-        shuffle_elements<8>(from, elements, to);
-    else
-        for (std::size_t i = 0; i < elements; ++i)
-            for (std::size_t b = 0; b < element_bytes; ++b)
-                to[b * elements + i] = from[i * element_bytes + b];
-    const std::size_t whole = elements * element_bytes;
-    std::memcpy(to + whole, from + whole, bytes - whole);
+    for_each_byte(bytes / element_bytes, element_bytes,
+                  [&](std::size_t element, std::size_t byte) { to[byte] = from[element]; });
+    copy_rest(from, bytes, element_bytes, to);
 }
 
 void unshuffle(const char* from, std::size_t bytes, std::size_t element_bytes, char* to) {
-    const std::size_t elements = bytes / element_bytes;
-    if (element_bytes == 2)
-        unshuffle_elements<2>(from, elements, to);
-    else if (element_bytes == 4)
-        unshuffle_elements<4>(from, elements, to);
-    else if (element_bytes == 8)
-        unshuffle_elements<8>(from, elements, to);
-    else
-        for (std::size_t i = 0; i < elements; ++i)
-            for (std::size_t b = 0; b < element_bytes; ++b)
-                to[i * element_bytes + b] = from[b * elements + i];
-    const std::size_t whole = elements * element_bytes;
-    std::memcpy(to + whole, from + whole, bytes - whole);
+    for_each_byte(bytes / element_bytes, element_bytes,
+                  [&](std::size_t element, std::size_t byte) { to[element] = from[byte]; });
+    copy_rest(from, bytes, element_bytes, to);
 }
 
 bool inflate(const char* from, std::size_t from_bytes, char* to, std::size_t bytes) {

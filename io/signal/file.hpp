@@ -17,20 +17,22 @@ std::unique_ptr<SignalReader> open_wav_signal(const std::string& path);
 /// Wave64.
 bool begins_as_wav(std::string_view head);
 
-std::unique_ptr<SignalWriter> create_npy_signal(const std::string& path,
-                                                const std::vector<index_t>& dims, SampleType type,
-                                                const CreateSignalOptions& options);
-std::unique_ptr<SignalWriter> create_raw_signal(const std::string& path,
-                                                const std::vector<index_t>& dims, SampleType type,
-                                                StoredType stored,
-                                                const CreateSignalOptions& options);
-std::unique_ptr<SignalWriter> create_hdf5_signal(const PathSpec& spec,
-                                                 const std::vector<index_t>& dims, SampleType type,
-                                                 const CreateSignalOptions& options);
+/// Signals that are to be written to a file.
+struct NewSignals {
+    PathSpec path;
+    std::vector<index_t> dims;
+    SampleType type;
+    CreateSignalOptions options;
 
-std::unique_ptr<SignalWriter> create_wav_signal(const std::string& path,
-                                                const std::vector<index_t>& dims, SampleType type,
-                                                const CreateSignalOptions& options);
+    /// Bytes of all samples of `bytes_each` bytes, 0 if their number is unknown. Throws
+    /// InvalidArgument beyond 64 bits.
+    index_t expected_bytes(index_t bytes_each) const;
+};
+std::unique_ptr<SignalWriter> create_npy_signal(const NewSignals& signals);
+/// Writes samples as options.stored says.
+std::unique_ptr<SignalWriter> create_raw_signal(const NewSignals& signals);
+std::unique_ptr<SignalWriter> create_hdf5_signal(const NewSignals& signals);
+std::unique_ptr<SignalWriter> create_wav_signal(const NewSignals& signals);
 
 /// Index along each axis before the last of row `row`, in C order.
 std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row);
@@ -38,18 +40,7 @@ std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row)
 /// Throws InvalidArgument unless there are such samples of such a row.
 void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count);
 
-/// Bytes of all elements; throws InvalidArgument beyond 64 bits.
-index_t total_bytes(const std::vector<index_t>& dims, index_t bytes_each);
-/// The same, or 0 where the samples are unknown.
-index_t expected_bytes(const std::vector<index_t>& dims, index_t bytes_each);
-
-/// Whether raw samples are in the other byte order than this machine's.
-bool swaps_bytes(const OpenSignalOptions& options);
-/// Of raw samples, without their number. Throws InvalidArgument for types that none have.
-SignalInfo raw_info(StoredType type);
-/// Throws Unavailable where this machine is not: it writes no raw samples to `path`.
-void require_little_endian(const std::string& path);
-/// As samples are stored where nothing else is asked for.
-StoredType stored_type_of(SampleType type);
+/// The type of pixels that are such samples; nothing for positions.
+std::optional<PixelType> pixel_type_of(SampleType type);
 
 }  // namespace convolume::io

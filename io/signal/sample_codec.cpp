@@ -8,6 +8,7 @@
 #include "convolume/signal_file.hpp"
 #include "io/formats.hpp"
 #include "io/samples.hpp"
+#include "io/signal/file.hpp"
 
 namespace convolume::io {
 namespace {
@@ -35,6 +36,15 @@ struct Parts {
     index_t count;
 };
 
+Parts parts_of(PixelType type) {
+    if (!is_complex(type)) return {type, 1};
+    return {type == PixelType::complex64 ? PixelType::float32 : PixelType::float64, 2};
+}
+
+Parts parts_of(SampleType type) {
+    return parts_of(pixel_type_of(type).value_or(PixelType::float64));
+}
+
 Parts parts_of(StoredType stored) {
     switch (stored) {
         case StoredType::cu8:
@@ -45,25 +55,8 @@ Parts parts_of(StoredType stored) {
             return {PixelType::int16, 2};
         case StoredType::ci32:
             return {PixelType::int32, 2};
-        case StoredType::complex64:
-            return {PixelType::float32, 2};
-        case StoredType::complex128:
-            return {PixelType::float64, 2};
         default:
-            return {read_type(stored), 1};
-    }
-}
-
-Parts parts_of(SampleType type) {
-    switch (type) {
-        case SampleType::float32:
-            return {PixelType::float32, 1};
-        case SampleType::complex64:
-            return {PixelType::float32, 2};
-        case SampleType::complex128:
-            return {PixelType::float64, 2};
-        default:
-            return {PixelType::float64, 1};
+            return parts_of(read_type(stored));
     }
 }
 
@@ -146,7 +139,18 @@ SampleEncoder::SampleEncoder(SampleType type, StoredType stored, const std::stri
                                           : "; choose another type"));
 }
 
-const void* SampleEncoder::encode(const void* samples, index_t count) {
+void SampleEncoder::encode(const void* samples, index_t count,
+                           const std::function<void(const void*, index_t)>& use) {
+    constexpr index_t at_a_time = index_t{1} << 15;
+    const auto* from = static_cast<const char*>(samples);
+    for (; count > 0; count -= std::min(count, at_a_time)) {
+        const index_t now = std::min(count, at_a_time);
+        use(encode_some(from, now), now);
+        from += now * bytes_of(type_);
+    }
+}
+
+const void* SampleEncoder::encode_some(const void* samples, index_t count) {
     if (as_it_is_) return samples;
     const Parts to = parts_of(stored_);
     Parts from = parts_of(type_);
@@ -190,6 +194,10 @@ std::optional<StoredType> stored_type_of_name(std::string_view path) {
                 has_extension(text, extension))
                 return row.type;
     return std::nullopt;
+}
+
+StoredType stored_type_of(SampleType type) {
+    return parse_stored_type(to_string(type));
 }
 
 index_t bytes_of(StoredType type) {

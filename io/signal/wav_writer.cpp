@@ -46,61 +46,62 @@ constexpr Encoding encodings[] = {
     {SF_FORMAT_FLOAT, StoredType::float32, 0}, {SF_FORMAT_DOUBLE, StoredType::float64, 0},
 };
 
-const Encoding& encoding_for(const std::string& path, SampleType type,
-                             const CreateSignalOptions& options) {
-    if (type != SampleType::float32 && type != SampleType::float64)
-        throw InvalidArgument(message("cannot write ", path, ": WAV files hold real samples, not ",
-                                      to_string(type), "; write .npy or a raw file"));
-    const StoredType stored = options.stored.value_or(StoredType::float32);
+const Encoding& encoding_for(const NewSignals& signals) {
+    if (signals.type != SampleType::float32 && signals.type != SampleType::float64)
+        throw InvalidArgument(message("cannot write ", signals.path.file,
+                                      ": WAV files hold real samples, not ",
+                                      to_string(signals.type), "; write .npy or a raw file"));
+    const StoredType stored = signals.options.stored.value_or(StoredType::float32);
     for (const Encoding& known : encodings)
         if (known.stored == stored) return known;
-    throw InvalidArgument(message("cannot write ", path, ": WAV files do not hold ",
+    throw InvalidArgument(message("cannot write ", signals.path.file, ": WAV files do not hold ",
                                   to_string(stored),
                                   " samples; choose uint8, int16, int24, int32, "
                                   "float32 or float64 (stored)"));
 }
 
-int whole_rate(const std::string& path, const CreateSignalOptions& options) {
-    if (!options.sampling_rate_hz)
-        throw InvalidArgument(message("cannot write ", path,
+int whole_rate(const NewSignals& signals) {
+    if (!signals.options.sampling_rate_hz)
+        throw InvalidArgument(message("cannot write ", signals.path.file,
                                       ": a WAV file names its sampling rate, and here is none; "
                                       "give it (sampling_rate_hz)"));
-    const double rate = *options.sampling_rate_hz;
+    const double rate = *signals.options.sampling_rate_hz;
     if (!(rate >= 1 && rate <= 2147483647) || rate != std::floor(rate))
-        throw InvalidArgument(message("cannot write ", path,
+        throw InvalidArgument(message("cannot write ", signals.path.file,
                                       ": the sampling rate of a WAV file is a whole number of "
                                       "hertz, not ",
                                       rate, "; give another (sampling_rate_hz), or write .npy"));
     return static_cast<int>(rate);
 }
 
-int channels_of(const std::string& path, const std::vector<index_t>& dims) {
+int channels_of(const NewSignals& signals) {
     constexpr index_t most = 1024;
     index_t channels = 1;
-    for (std::size_t d = 0; d + 1 < dims.size(); ++d)
-        channels = checked_multiply(channels, dims[d]);
+    for (std::size_t d = 0; d + 1 < signals.dims.size(); ++d)
+        channels = checked_multiply(channels, signals.dims[d]);
     if (channels > most)
-        throw InvalidArgument(message("cannot write ", path, ": a WAV file has at most ", most,
-                                      " channels, and here are ", channels, "; write .npy"));
+        throw InvalidArgument(message("cannot write ", signals.path.file,
+                                      ": a WAV file has at most ", most, " channels, and here are ",
+                                      channels, "; write .npy"));
     return static_cast<int>(channels);
 }
 
 class WavWriter : public SignalWriter {
   public:
-    WavWriter(const std::string& path, const std::vector<index_t>& dims, SampleType type,
-              const CreateSignalOptions& options)
-        : dims_(dims),
-          type_(type),
-          encoding_(encoding_for(path, type, options)),
-          channels_(channels_of(path, dims)),
-          rate_(whole_rate(path, options)),
-          output_(path, options.overwrite, expected_bytes(dims, bytes_of(encoding_.stored))) {
+    explicit WavWriter(const NewSignals& signals)
+        : dims_(signals.dims),
+          type_(signals.type),
+          encoding_(encoding_for(signals)),
+          channels_(channels_of(signals)),
+          rate_(whole_rate(signals)),
+          output_(signals.path.file, signals.options.overwrite,
+                  signals.expected_bytes(bytes_of(encoding_.stored))) {
         SF_INFO sound{};
         sound.channels = channels_;
         sound.samplerate = rate_;
         // 32 bits count the bytes of a RIFF file, its header among them.
-        const index_t bytes = expected_bytes(dims, bytes_of(encoding_.stored));
-        const bool unknown = dims.back() == unknown_samples;
+        const index_t bytes = signals.expected_bytes(bytes_of(encoding_.stored));
+        const bool unknown = dims_.back() == unknown_samples;
         const bool small = !unknown && bytes < (index_t{1} << 32) - (index_t{1} << 16);
         sound.format = (small ? SF_FORMAT_WAV : SF_FORMAT_RF64) | encoding_.format;
         sound_.reset(sf_open(output_.temporary().c_str(), SFM_RDWR, &sound));
@@ -108,8 +109,8 @@ class WavWriter : public SignalWriter {
         // The files of equal samples are equal: no chunk with the time of writing.
         sf_command(sound_.get(), SFC_SET_ADD_PEAK_CHUNK, nullptr, SF_FALSE);
         if (unknown) sf_command(sound_.get(), SFC_RF64_AUTO_DOWNGRADE, nullptr, SF_TRUE);
-        if (!options.software.empty())
-            sf_set_string(sound_.get(), SF_STR_SOFTWARE, options.software.c_str());
+        if (const std::string& software = signals.options.software; !software.empty())
+            sf_set_string(sound_.get(), SF_STR_SOFTWARE, software.c_str());
     }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
@@ -201,10 +202,8 @@ class WavWriter : public SignalWriter {
 
 }  // namespace
 
-std::unique_ptr<SignalWriter> create_wav_signal(const std::string& path,
-                                                const std::vector<index_t>& dims, SampleType type,
-                                                const CreateSignalOptions& options) {
-    return std::make_unique<WavWriter>(path, dims, type, options);
+std::unique_ptr<SignalWriter> create_wav_signal(const NewSignals& signals) {
+    return std::make_unique<WavWriter>(signals);
 }
 
 }  // namespace convolume::io

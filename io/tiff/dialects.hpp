@@ -11,16 +11,9 @@
 #include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
 #include "io/tiff/directory.hpp"
-#include "io/tiff/files.hpp"
-#include "io/tiff/pages.hpp"
+#include "io/tiff/series.hpp"
 
 namespace convolume::io {
-
-/// Page of a file of the set: files are numbered as TiffFiles has them, pages in file order.
-struct TiffPlace {
-    index_t file = 0;
-    index_t page = -1;  ///< -1: there is none
-};
 
 struct TiffStack {
     std::string axes;           ///< of T, C, Z: the order of the planes, slowest first

@@ -7,7 +7,6 @@
 #include "io/jobs.hpp"
 #include "io/ome/document.hpp"
 #include "io/samples.hpp"
-#include "io/tiff/files.hpp"
 #include "io/tiff/jpeg2000.hpp"
 #include "io/tiff/series.hpp"
 

@@ -1,14 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/tiff/writer.hpp"
-
+#include <algorithm>
 #include <bit>
+#include <mutex>
 
 #include "convolume/error.hpp"
+#include "io/atomic_output.hpp"
 #include "io/file_array.hpp"
+#include "io/formats.hpp"
 #include "io/ome/document.hpp"
+#include "io/pieces.hpp"
+#include "io/samples.hpp"
+#include "io/tiff/directory.hpp"
+#include "io/tiff/handle.hpp"
+#include "io/tiff/imagej.hpp"
 
 namespace convolume::io {
 namespace {
+
+/// Behind the header of either kind of TIFF.
+constexpr index_t data_offset = 16;
+/// Classic TIFF ends at 4 GiB; the decision is made before anything is compressed, with room to
+/// spare.
+constexpr index_t classic_limit_bytes = (index_t{1} << 32) - (index_t{32} << 20);
+constexpr index_t directory_bytes = 256;
+
+constexpr index_t strip_bytes = 256 << 10;
+/// Directories that hold offsets beyond this are BigTIFF's.
+constexpr index_t largest_classic_offset = UINT32_MAX;
+
+/// Tells whether ImageJ's own reader takes such pixels.
+bool imagej_holds(PixelType type, Compression compression) {
+    return (type == PixelType::uint8 || type == PixelType::uint16 || type == PixelType::float32) &&
+           compression != Compression::zstd;
+}
+
+/// What stands in the tags of a file that is to be written.
+struct TiffText {
+    bool ome = false;         ///< OME-XML, else ImageJ
+    bool big = false;         ///< BigTIFF
+    std::string description;  ///< of the first page
+    std::string software;
+    std::array<double, 2> pixels_per_unit{1, 1};  ///< y, x
+    std::uint16_t resolution_unit = 1;            ///< 1 none, 3 cm
+};
+
+/// Where the samples of a page are, and how they are stored.
+struct TiffStrips {
+    std::uint16_t compression = 1;  ///< none
+    std::uint16_t predictor = 1;    ///< none
+    index_t rows = 1;               ///< of a strip
+    std::vector<std::uint64_t> offsets;
+    std::vector<std::uint64_t> bytes;
+};
+
+/// SampleFormat of a pixel type.
+std::uint16_t sample_format(PixelType type) {
+    if (is_complex(type)) return 6;
+    if (!is_integer(type)) return 3;
+    return to_string(type)[0] == 'u' ? 1 : 2;
+}
 
 std::string header_bytes(bool big, index_t first_directory) {
     std::string header = std::endian::native == std::endian::little ? "II" : "MM";
@@ -26,143 +76,300 @@ std::string header_bytes(bool big, index_t first_directory) {
     return header;
 }
 
-/// Classic TIFF ends at 4 GiB; the decision is made before anything is compressed, with room to
-/// spare.
-constexpr index_t classic_limit_bytes = (index_t{1} << 32) - (index_t{32} << 20);
-constexpr index_t directory_bytes = 256;
+/// What both writers do: pages have their samples in some strips, and all directories are written
+/// at the end.
+class TiffWriter : public FileWriter {
+  protected:
+    TiffWriter(const ImageMetadata& metadata, const TiffText& text)
+        : FileWriter(metadata),
+          text_(text),
+          pages_(metadata.frames * metadata.channels * metadata.shape.z),
+          ranges_(metadata.channels) {}
 
-/// Tells whether ImageJ's own reader takes such pixels.
-bool imagej_holds(PixelType type, Compression compression) {
-    return (type == PixelType::uint8 || type == PixelType::uint16 || type == PixelType::float32) &&
-           compression != Compression::zstd;
-}
+    virtual TiffStrips strips_of(index_t page) const = 0;
 
-class RawTiffWriter : public ImageWriter {
+    /// Page (t, c, z) of the image: ImageJ wants channels fastest; our OME-XML says z, then c.
+    index_t page_number(index_t t, index_t c, index_t z) const {
+        const index_t slices = metadata_.shape.z;
+        const index_t channels = metadata_.channels;
+        return text_.ome ? (t * channels + c) * slices + z : (t * slices + z) * channels + c;
+    }
+
+    /// Takes samples into account for what ImageJ shows a channel with.
+    void add_to_range(index_t channel, const ConstImageView& samples) {
+        if (!text_.ome) ranges_.add(channel, samples);
+    }
+
+    /// Sets what ImageJ shows each channel with. Sizes of directories stay.
+    void set_display_ranges() {
+        if (text_.ome) return;
+        const std::vector<ValueRange> all = ranges_.all();
+        text_.description = imagej_description(metadata_, all[0]);
+        set_imagej_ranges(metadata_, all);
+    }
+
+    index_t directories_bytes() const {
+        const index_t first = directory_of(0).size();
+        if (pages_ == 1) return first;
+        return checked_add(first, checked_multiply(pages_ - 1, directory_of(1).size()));
+    }
+
+    /// Writes the directory of each page from `offset` (even) on, one behind the other, then the
+    /// header.
+    void write_directories(AtomicOutput& output, index_t offset) const {
+        constexpr std::size_t bytes_at_once = 1 << 20;
+        std::string bytes;
+        index_t written_to = offset;
+        index_t at = offset;
+        for (index_t page = 0; page < pages_; ++page) {
+            const TiffDirectory d = directory_of(page);
+            const index_t next = at + d.size();
+            bytes += d.at(at, page + 1 < pages_ ? next : 0);
+            at = next;
+            if (bytes.size() > bytes_at_once || page + 1 == pages_) {
+                output.write(written_to, bytes.data(), static_cast<index_t>(bytes.size()));
+                written_to = at;
+                bytes.clear();
+            }
+        }
+        const std::string header = header_bytes(text_.big, offset);
+        output.write(0, header.data(), static_cast<index_t>(header.size()));
+    }
+
+    TiffText text_;
+    index_t pages_;
+
+  private:
+    TiffDirectory directory_of(index_t page) const {
+        const bool first = page == 0;
+        const TiffStrips strips = strips_of(page);
+        TiffDirectory d(text_.big);
+        d.add_long(254, 0);
+        d.add_long(256, static_cast<std::uint32_t>(metadata_.shape.x));
+        d.add_long(257, static_cast<std::uint32_t>(metadata_.shape.y));
+        d.add_short(258, static_cast<std::uint16_t>(size_of(metadata_.type) * 8));
+        d.add_short(259, strips.compression);
+        d.add_short(262, 1);  // zero is black
+        if (first) d.add_text(270, text_.description);
+        d.add_offsets(273, strips.offsets);
+        d.add_short(277, 1);
+        d.add_long(278, static_cast<std::uint32_t>(strips.rows));
+        d.add_offsets(279, strips.bytes);
+        d.add_rational(282, text_.pixels_per_unit[1]);
+        d.add_rational(283, text_.pixels_per_unit[0]);
+        d.add_short(296, text_.resolution_unit);
+        if (first && !text_.software.empty()) d.add_text(305, text_.software);
+        if (strips.predictor > 1) d.add_short(317, strips.predictor);
+        d.add_short(339, sample_format(metadata_.type));
+        if (first && !text_.ome && !metadata_.imagej_metadata.empty()) {
+            d.add_longs(50838, metadata_.imagej_metadata_counts);
+            d.add_bytes(50839, metadata_.imagej_metadata);
+        }
+        return d;
+    }
+
+    ChannelRanges ranges_;
+};
+
+/// Pixels as they are, in one run behind the header.
+class RawTiffWriter final : public TiffWriter {
   public:
     RawTiffWriter(const std::string& path, const ImageMetadata& metadata,
                   const CreateOptions& options, const TiffText& text)
-        : metadata_(metadata),
-          text_(text),
-          pages_(metadata.frames * metadata.channels * metadata.shape.z),
+        : TiffWriter(metadata, text),
           plane_bytes_(metadata.bytes() / pages_),
           // Directories hold offsets that 32 bits can take, on even addresses.
-          directories_offset_(round_up(checked_add(tiff_data_offset, metadata.bytes()), 16)),
-          output_(path, options.overwrite, directories_offset_ + directories_bytes()),
-          ranges_(metadata.channels) {
+          directories_offset_(round_up(checked_add(data_offset, metadata.bytes()), 16)),
+          output_(path, options.overwrite, directories_offset_ + directories_bytes()) {
         output_.reserve(0, directories_offset_ + directories_bytes());
     }
 
     StackFormat format() const override { return stack_format(metadata_); }
 
-    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
-        check_box(format(), t, c, box, source);
-        const auto page = [&](index_t z) { return page_number(metadata_, text_, t, c, z); };
-        FileArray volume{tiff_data_offset + page(0) * plane_bytes_,
-                         contiguous_strides(metadata_.shape)};
-        volume.strides.z *= page(1) - page(0);
-        write_array(output_, volume.from(box.begin, static_cast<index_t>(size_of(metadata_.type))),
-                    source);
-        written_.add(source);
-        if (!text_.ome) ranges_.add(c, source);
+  private:
+    void write_checked_box(index_t t, index_t c, const Box3& box,
+                           const ConstImageView& source) override {
+        const index_t first = page_number(t, c, 0);
+        FileArray volume{data_offset + first * plane_bytes_, contiguous_strides(metadata_.shape)};
+        volume.strides.z *= page_number(t, c, 1) - first;
+        write_array(output_, volume.from(box.begin, bytes_each()), source);
+        add_to_range(c, source);
     }
 
-    void commit() override {
-        written_.finish(metadata_);
-        set_display_ranges(metadata_, text_, ranges_);
-        write_directories(output_, text_.big, directories_offset_, pages_,
-                          [&](index_t page) { return directory_of(page); });
+    void complete() override {
+        set_display_ranges();
+        write_directories(output_, directories_offset_);
         output_.commit();
     }
 
-  protected:
-    const ImageMetadata& metadata() const override { return metadata_; }
-
-  private:
-    TiffDirectory directory_of(index_t page) const {
-        return page_directory(metadata_, text_, page == 0,
-                              {1,
-                               1,
-                               metadata_.shape.y,
-                               {static_cast<std::uint64_t>(tiff_data_offset + page * plane_bytes_)},
-                               {static_cast<std::uint64_t>(plane_bytes_)}});
+    TiffStrips strips_of(index_t page) const override {
+        TiffStrips strips;
+        strips.rows = metadata_.shape.y;
+        strips.offsets = {static_cast<std::uint64_t>(data_offset + page * plane_bytes_)};
+        strips.bytes = {static_cast<std::uint64_t>(plane_bytes_)};
+        return strips;
     }
 
-    index_t directories_bytes() const {
-        return directory_of(0).size() + (pages_ > 1 ? (pages_ - 1) * directory_of(1).size() : 0);
-    }
-
-    ImageMetadata metadata_;
-    TiffText text_;
-    index_t pages_;
     index_t plane_bytes_;
     index_t directories_offset_;
     AtomicOutput output_;
-    WriteCount written_;
-    ChannelRanges ranges_;
+};
+
+std::uint16_t scheme_of(Compression compression) {
+    switch (compression) {
+        case Compression::deflate:
+            return COMPRESSION_ADOBE_DEFLATE;
+        case Compression::lzw:
+            return COMPRESSION_LZW;
+        case Compression::zstd:
+            return COMPRESSION_ZSTD;
+        case Compression::packbits:
+            return COMPRESSION_PACKBITS;
+        case Compression::none:
+            break;
+    }
+    return COMPRESSION_NONE;
+}
+
+/// Differences of neighbors compress better, but ImageJ reads them in LZW of 8 and 16 bits only,
+/// and Bio-Formats reads none of floating-point numbers.
+std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
+    constexpr std::uint16_t none = 1;
+    constexpr std::uint16_t horizontal = 2;
+    if (scheme == COMPRESSION_PACKBITS || !is_integer(type)) return none;
+    const bool is_for_imagej = type == PixelType::uint8 || type == PixelType::uint16;
+    return scheme == COMPRESSION_LZW || scheme == COMPRESSION_ZSTD || !is_for_imagej ? horizontal
+                                                                                     : none;
+}
+
+/// Strips compressed by libtiff, in the order in which they are complete.
+class CodedTiffWriter final : public TiffWriter {
+  public:
+    CodedTiffWriter(const std::string& path, const ImageMetadata& metadata,
+                    const CreateOptions& options, const TiffText& text)
+        : TiffWriter(metadata, text),
+          scheme_(scheme_of(options.compression)),
+          predictor_(predictor_of(scheme_, metadata.type)),
+          rows_(std::clamp<index_t>(strip_bytes / metadata.shape.x / bytes_each(), 1,
+                                    metadata.shape.y)),
+          strips_a_page_(ceil_div(metadata.shape.y, rows_)),
+          output_(path, options.overwrite, 0),
+          assembler_(format(), output_.folder()),
+          strips_(static_cast<std::size_t>(assembler_.pieces())) {}
+
+    StackFormat format() const override {
+        return stack_format(metadata_, {1, rows_, metadata_.shape.x});
+    }
+
+  private:
+    /// Where an encoded strip is in the file.
+    struct Place {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+    };
+
+    void write_checked_box(index_t t, index_t c, const Box3& box,
+                           const ConstImageView& source) override {
+        assembler_.add(t * metadata_.channels + c, box, source,
+                       [&](const Piece& strip, const ConstImageView& samples) {
+                           append(strip.number, encode(samples));
+                       });
+        add_to_range(c, source);
+    }
+
+    void complete() override {
+        set_display_ranges();
+        const index_t offset = round_up(end_, 16);
+        text_.big = false;
+        text_.big = checked_add(offset, directories_bytes()) > largest_classic_offset;
+        write_directories(output_, offset);
+        output_.commit();
+    }
+
+    TiffStrips strips_of(index_t page) const override {
+        TiffStrips strips{scheme_, predictor_, rows_, {}, {}};
+        for (index_t i = 0; i < strips_a_page_; ++i) {
+            const Place& place =
+                strips_[static_cast<std::size_t>(plane_of(page) * strips_a_page_ + i)];
+            strips.offsets.push_back(place.offset);
+            strips.bytes.push_back(place.bytes);
+        }
+        return strips;
+    }
+
+    /// The plane of a page, counted with z fastest, then c, then t.
+    index_t plane_of(index_t page) const {
+        const index_t channels = metadata_.channels;
+        const index_t slices = metadata_.shape.z;
+        if (text_.ome) return page;
+        const index_t t = page / (slices * channels);
+        const index_t z = page / channels % slices;
+        return (t * channels + page % channels) * slices + z;
+    }
+
+    /// The strip as libtiff encodes it: the only one of a file in memory.
+    std::string encode(const ConstImageView& samples) const {
+        TiffHandle tiff;
+        const auto set = [&](std::uint32_t tag, auto value) {
+            check(TIFFSetField(tiff, tag, value) == 1, tiff);
+        };
+        set(TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(samples.shape.x));
+        set(TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(samples.shape.y));
+        set(TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(samples.shape.y));
+        set(TIFFTAG_BITSPERSAMPLE, static_cast<int>(size_of(metadata_.type) * 8));
+        set(TIFFTAG_SAMPLEFORMAT, static_cast<int>(sample_format(metadata_.type)));
+        set(TIFFTAG_SAMPLESPERPIXEL, 1);
+        set(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+        set(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+        set(TIFFTAG_COMPRESSION, static_cast<int>(scheme_));
+        if (predictor_ > 1) set(TIFFTAG_PREDICTOR, static_cast<int>(predictor_));
+        // A copy, since the predictor works in place.
+        const index_t bytes = element_count(samples.shape) * bytes_each();
+        std::vector<char> strip(static_cast<std::size_t>(bytes));
+        copy_view(samples,
+                  {strip.data(), samples.type, samples.shape, contiguous_strides(samples.shape)});
+        check(TIFFWriteEncodedStrip(tiff, 0, strip.data(), bytes) == bytes, tiff);
+        const std::uint64_t offset = TIFFGetStrileOffset(tiff, 0);
+        const std::uint64_t count = TIFFGetStrileByteCount(tiff, 0);
+        check(offset > 0 && count > 0 && offset <= tiff.memory().size() &&
+                  count <= tiff.memory().size() - offset,
+              tiff);
+        return tiff.memory().substr(offset, count);
+    }
+
+    void check(bool done, const TiffHandle& tiff) const {
+        if (done) return;
+        tiff.rethrow();
+        throw IoError(
+            output_.failure(tiff.error().empty() ? "libtiff gave no reason" : tiff.error()));
+    }
+
+    void append(index_t number, const std::string& strip) {
+        const auto bytes = static_cast<index_t>(strip.size());
+        index_t offset = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            offset = end_;
+            end_ = checked_add(end_, round_up(bytes, 2));  // strips begin on even addresses
+            strips_[static_cast<std::size_t>(number)] = {static_cast<std::uint64_t>(offset),
+                                                         strip.size()};
+        }
+        output_.write(offset, strip.data(), bytes);
+    }
+
+    std::uint16_t scheme_;
+    std::uint16_t predictor_;
+    index_t rows_;
+    index_t strips_a_page_;
+    AtomicOutput output_;
+    PieceAssembler assembler_;
+    std::vector<Place>
+        strips_;  // in the order of the assembler's pieces: z fastest, then c, then t
+    std::mutex mutex_;
+    index_t end_ = data_offset;
 };
 
 }  // namespace
-
-index_t page_number(const ImageMetadata& metadata, const TiffText& text, index_t t, index_t c,
-                    index_t z) {
-    const index_t slices = metadata.shape.z;
-    const index_t channels = metadata.channels;
-    return text.ome ? (t * channels + c) * slices + z : (t * slices + z) * channels + c;
-}
-
-TiffDirectory page_directory(const ImageMetadata& metadata, const TiffText& text, bool first,
-                             const TiffStrips& strips) {
-    TiffDirectory d(text.big);
-    d.add_long(254, 0);
-    d.add_long(256, static_cast<std::uint32_t>(metadata.shape.x));
-    d.add_long(257, static_cast<std::uint32_t>(metadata.shape.y));
-    d.add_short(258, static_cast<std::uint16_t>(size_of(metadata.type) * 8));
-    d.add_short(259, strips.compression);
-    d.add_short(262, 1);  // zero is black
-    if (first) d.add_text(270, text.description);
-    d.add_offsets(273, strips.offsets);
-    d.add_short(277, 1);
-    d.add_long(278, static_cast<std::uint32_t>(strips.rows));
-    d.add_offsets(279, strips.bytes);
-    d.add_rational(282, text.pixels_per_unit[1]);
-    d.add_rational(283, text.pixels_per_unit[0]);
-    d.add_short(296, text.resolution_unit);
-    if (first && !text.software.empty()) d.add_text(305, text.software);
-    if (strips.predictor > 1) d.add_short(317, strips.predictor);
-    d.add_short(339, sample_format(metadata.type));
-    if (first && !text.ome && !metadata.imagej_metadata.empty()) {
-        d.add_longs(50838, metadata.imagej_metadata_counts);
-        d.add_bytes(50839, metadata.imagej_metadata);
-    }
-    return d;
-}
-
-void write_directories(AtomicOutput& output, bool big, index_t offset, index_t pages,
-                       const std::function<TiffDirectory(index_t)>& directory) {
-    constexpr std::size_t bytes_at_once = 1 << 20;
-    std::string bytes;
-    index_t written_to = offset;
-    index_t at = offset;
-    for (index_t page = 0; page < pages; ++page) {
-        const TiffDirectory d = directory(page);
-        const index_t next = at + d.size();
-        bytes += d.at(at, page + 1 < pages ? next : 0);
-        at = next;
-        if (bytes.size() > bytes_at_once || page + 1 == pages) {
-            output.write(written_to, bytes.data(), static_cast<index_t>(bytes.size()));
-            written_to = at;
-            bytes.clear();
-        }
-    }
-    const std::string header = header_bytes(big, offset);
-    output.write(0, header.data(), static_cast<index_t>(header.size()));
-}
-
-std::uint16_t sample_format(PixelType type) {
-    if (is_complex(type)) return 6;
-    if (!is_integer(type)) return 3;
-    return to_string(type)[0] == 'u' ? 1 : 2;
-}
 
 std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata& image,
                                          const CreateOptions& options, bool ome) {
@@ -192,21 +399,12 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
             text.pixels_per_unit[i] = micrometers / *size;
             if (text.ome) text.resolution_unit = 3;
         }
-    return options.compression == Compression::none
-               ? create_raw_tiff(path, metadata, options, text)
-               : create_coded_tiff(path, metadata, options, text);
-}
-
-void set_display_ranges(ImageMetadata& metadata, TiffText& text, const ChannelRanges& ranges) {
-    if (text.ome) return;
-    const std::vector<ValueRange> all = ranges.all();
-    text.description = imagej_description(metadata, all[0]);
-    set_imagej_ranges(metadata, all);
-}
-
-std::unique_ptr<ImageWriter> create_raw_tiff(const std::string& path, const ImageMetadata& metadata,
-                                             const CreateOptions& options, const TiffText& text) {
-    return std::make_unique<RawTiffWriter>(path, metadata, options, text);
+    if (options.compression == Compression::none)
+        return std::make_unique<RawTiffWriter>(path, metadata, options, text);
+    if (!TIFFIsCODECConfigured(scheme_of(options.compression)))
+        throw Unavailable(
+            "the installed libtiff lacks the compression asked for; use deflate or lzw");
+    return std::make_unique<CodedTiffWriter>(path, metadata, options, text);
 }
 
 }  // namespace convolume::io
