@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "io/file_array.hpp"
+#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
@@ -48,13 +49,7 @@ FileKind kind_of(const RawFile& file) {
 }
 
 bool has_extension(const std::string& path, std::string_view extension) {
-    if (path.size() <= extension.size()) return false;
-    return std::equal(extension.rbegin(), extension.rend(), path.rbegin(), [](char a, char b) {
-        const auto lower = [](char letter) {
-            return std::tolower(static_cast<unsigned char>(letter));
-        };
-        return lower(a) == lower(b);
-    });
+    return path.size() > extension.size() && lower_case(path).ends_with(lower_case(extension));
 }
 
 bool names_hdf5(const std::string& path) {

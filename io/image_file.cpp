@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/image_file.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <utility>
+#include <iterator>
 
 #include "convolume/error.hpp"
 #include "io/formats.hpp"
@@ -19,12 +16,8 @@ bool is_ome_xml(const std::string& path) {
     return RawFile(path).head(1 << 16).find("<OME") != std::string::npos;
 }
 
-constexpr std::array<std::pair<Compression, const char*>, 5> compressions{
-    {{Compression::none, "none"},
-     {Compression::deflate, "deflate"},
-     {Compression::lzw, "lzw"},
-     {Compression::zstd, "zstd"},
-     {Compression::packbits, "packbits"}}};
+constexpr const char* compressions[] = {"none", "deflate", "lzw", "zstd", "packbits"};
+static_assert(std::size(compressions) == static_cast<std::size_t>(Compression::packbits) + 1);
 
 }  // namespace
 
@@ -123,14 +116,12 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
 }
 
 const char* to_string(Compression compression) {
-    for (const auto& [value, name] : compressions)
-        if (value == compression) return name;
-    throw InternalError("a compression outside its enumeration");
+    return compressions[static_cast<std::size_t>(compression)];
 }
 
 Compression parse_compression(std::string_view text) {
-    for (const auto& [value, name] : compressions)
-        if (text == name) return value;
+    for (std::size_t i = 0; i < std::size(compressions); ++i)
+        if (text == compressions[i]) return static_cast<Compression>(i);
     throw InvalidArgument(message("compression is none, deflate, lzw, zstd or packbits, not \"",
                                   text, "\"; choose one of these"));
 }

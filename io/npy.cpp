@@ -295,7 +295,7 @@ class NpyWriter : public FileWriter {
     AtomicOutput output_;
 };
 
-class NpySignalReader : public SignalReader {
+class NpySignalReader : public KnownSignals {
   public:
     explicit NpySignalReader(const std::string& path) : file_(path), header_(read_header(file_)) {
         if (header_.dims.empty())
@@ -303,8 +303,6 @@ class NpySignalReader : public SignalReader {
         info_ = {"NPY", header_.type, header_.dims};
         strides_ = array_strides(header_.dims, header_.fortran_order);
     }
-
-    const SignalInfo& info() const override { return info_; }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_range(info_.dims, signal, begin, count);
@@ -321,7 +319,6 @@ class NpySignalReader : public SignalReader {
   private:
     RawFile file_;
     NpyHeader header_;
-    SignalInfo info_;
     std::vector<index_t> strides_;
 };
 

@@ -16,25 +16,25 @@ void copy_row(const char* from, index_t from_stride, char* to, index_t to_stride
                     from + i * from_stride * static_cast<index_t>(Bytes), Bytes);
 }
 
-template <class T, T (*Reverse)(T)>
+std::uint16_t reversed(std::uint16_t v) {
+    return __builtin_bswap16(v);
+}
+std::uint32_t reversed(std::uint32_t v) {
+    return __builtin_bswap32(v);
+}
+std::uint64_t reversed(std::uint64_t v) {
+    return __builtin_bswap64(v);
+}
+
+template <class T>
 void swap_all(void* data, index_t count) {
     auto* bytes = static_cast<char*>(data);
     for (index_t i = 0; i < count; ++i, bytes += sizeof(T)) {
         T value;
         std::memcpy(&value, bytes, sizeof(T));
-        value = Reverse(value);
+        value = reversed(value);
         std::memcpy(bytes, &value, sizeof(T));
     }
-}
-
-std::uint16_t reverse16(std::uint16_t v) {
-    return __builtin_bswap16(v);
-}
-std::uint32_t reverse32(std::uint32_t v) {
-    return __builtin_bswap32(v);
-}
-std::uint64_t reverse64(std::uint64_t v) {
-    return __builtin_bswap64(v);
 }
 
 }  // namespace
@@ -64,9 +64,9 @@ void copy_view(const ConstImageView& from, const ImageView& to) {
 }
 
 void swap_bytes(void* data, index_t count, std::size_t bytes_each) {
-    if (bytes_each == 2) swap_all<std::uint16_t, reverse16>(data, count);
-    if (bytes_each == 4) swap_all<std::uint32_t, reverse32>(data, count);
-    if (bytes_each == 8) swap_all<std::uint64_t, reverse64>(data, count);
+    if (bytes_each == 2) swap_all<std::uint16_t>(data, count);
+    if (bytes_each == 4) swap_all<std::uint32_t>(data, count);
+    if (bytes_each == 8) swap_all<std::uint64_t>(data, count);
 }
 
 void swap_pixels(void* data, index_t count, PixelType type) {

@@ -20,6 +20,17 @@ constexpr int most_links = 16;  // HDF5's own limit for one name
 constexpr std::size_t most_link_bytes = std::size_t{1} << 16;
 constexpr index_t bytes_of_linked_file = index_t{64} << 20;  // HDF5's caches for it
 
+/// Keeps the names of links or objects of one type.
+template <class Info, auto Type>
+herr_t keep_names(hid_t, const char* name, const Info* info, void* names) {
+    try {
+        if (info->type == Type) static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+        return 0;
+    } catch (...) {  // exceptions must not pass through HDF5
+        return -1;
+    }
+}
+
 struct LinkTarget {
     std::string file;  // empty for a soft link
     std::string object;
@@ -132,17 +143,8 @@ Hdf5Id Hdf5Files::open_object(const std::string& name) {
 
 std::vector<std::string> Hdf5Files::external_links(const Hdf5Place& place) const {
     std::vector<std::string> names;
-    const auto keep = [](hid_t, const char* name, const H5L_info_t* info, void* list) -> herr_t {
-        try {
-            if (info->type == H5L_TYPE_EXTERNAL)
-                static_cast<std::vector<std::string>*>(list)->emplace_back(name);
-            return 0;
-        } catch (...) {
-            return -1;
-        }
-    };
-    if (H5Lvisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC, keep, &names,
-                         H5P_DEFAULT) < 0)
+    if (H5Lvisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
+                         keep_names<H5L_info_t, H5L_TYPE_EXTERNAL>, &names, H5P_DEFAULT) < 0)
         throw BadData(message("the links of ", place.raw.path(),
                               " cannot be listed: ", hdf5_failure("it is damaged, copy it again")));
     return names;
@@ -267,18 +269,8 @@ class DatasetList {
 
     static std::vector<std::string> datasets_below(const Hdf5Place& place) {
         std::vector<std::string> names;
-        const auto keep = [](hid_t, const char* name, const H5O_info_t* info,
-                             void* list) -> herr_t {
-            try {
-                if (info->type == H5O_TYPE_DATASET)
-                    static_cast<std::vector<std::string>*>(list)->emplace_back(name);
-                return 0;
-            } catch (...) {
-                return -1;
-            }
-        };
-        if (H5Ovisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC, keep,
-                             &names, H5P_DEFAULT) < 0)
+        if (H5Ovisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
+                             keep_names<H5O_info_t, H5O_TYPE_DATASET>, &names, H5P_DEFAULT) < 0)
             throw BadData(message("the datasets of ", place.raw.path(), " cannot be listed: ",
                                   hdf5_failure("it is damaged, copy it again")));
         return names;

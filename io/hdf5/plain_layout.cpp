@@ -138,7 +138,7 @@ struct Hdf5Dimensions {
 };
 
 /// '?' for no label, nothing for a word that names no axis.
-std::optional<char> axis_of_label(std::string label) {
+std::optional<char> axis_of_label(const std::string& label) {
     constexpr std::pair<const char*, char> words[] = {
         {"", '?'},        {"t", 'T'},      {"time", 'T'},      {"times", 'T'},
         {"frame", 'T'},   {"frames", 'T'}, {"timepoint", 'T'}, {"timepoints", 'T'},
@@ -149,10 +149,9 @@ std::optional<char> axis_of_label(std::string label) {
         {"x", 'X'},       {"col", 'X'},    {"cols", 'X'},      {"column", 'X'},
         {"columns", 'X'}, {"width", 'X'},
     };
-    std::transform(label.begin(), label.end(), label.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    const std::string known = lower_case(label);
     for (const auto& [word, axis] : words)
-        if (label == word) return axis;
+        if (known == word) return axis;
     return std::nullopt;
 }
 

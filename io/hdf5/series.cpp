@@ -6,6 +6,8 @@
 #include <charconv>
 #include <set>
 
+#include "io/units.hpp"
+
 namespace convolume::io {
 namespace {
 
@@ -17,16 +19,10 @@ std::vector<index_t> ordered(const std::vector<PlacedDataset>& placed,
     return {values.begin(), values.end()};
 }
 
-std::string upper(std::string axes) {
-    std::transform(axes.begin(), axes.end(), axes.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-    return axes;
-}
-
 /// Gives the one dataset of a layout the axes that the caller asks for. Throws InvalidArgument if
 /// there are several datasets, whose axes are known.
 void apply_axes(const Hdf5Source& source, const std::string& axes, Hdf5Series& series) {
-    const std::string asked = upper(axes);
+    const std::string asked = upper_case(axes);
     if (asked.empty() || asked == series.metadata.axes || asked == "TCZYX") return;
     if (series.datasets.size() > 1)
         throw InvalidArgument(message("axes \"", axes, "\" do not fit ", source.files.main().path(),

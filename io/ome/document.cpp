@@ -28,6 +28,13 @@ pugi::xml_node child(const pugi::xml_node& parent, std::string_view name) {
     return {};
 }
 
+std::vector<pugi::xml_node> children(const pugi::xml_node& parent, std::string_view name) {
+    std::vector<pugi::xml_node> found;
+    for (const pugi::xml_node& node : parent.children())
+        if (local_name(node) == name) found.push_back(node);
+    return found;
+}
+
 /// Returns an attribute that is a whole number, else `otherwise`.
 index_t whole_number(const pugi::xml_node& node, const char* name, index_t otherwise) {
     const std::string_view text = node.attribute(name).value();
@@ -62,8 +69,8 @@ OmeImage image_of(const pugi::xml_node& node) {
     std::sort(sorted.begin(), sorted.end());
     image.has_assumed_order = sorted != "CTXYZ" || !order.starts_with("XY");
     if (!image.has_assumed_order) image.order = order;
-    for (const pugi::xml_node& data : pixels.children())
-        if (local_name(data) == "TiffData") image.planes.push_back(planes_of(data));
+    for (const pugi::xml_node& data : children(pixels, "TiffData"))
+        image.planes.push_back(planes_of(data));
     return image;
 }
 
@@ -87,8 +94,7 @@ OmeDocument::OmeDocument(const std::string& xml, const std::string& path)
     const pugi::xml_node root = document_->document_element();
     uuid_ = root.attribute("UUID").value();
     companion_ = child(root, "BinaryOnly").attribute("MetadataFile").value();
-    for (const pugi::xml_node& node : root.children())
-        if (local_name(node) == "Image") images_.push_back(image_of(node));
+    for (const pugi::xml_node& node : children(root, "Image")) images_.push_back(image_of(node));
     if (images_.empty() && companion_.empty())
         throw BadData(message("the OME-XML of ", path, " describes no image; save the file again"));
 }
@@ -161,10 +167,8 @@ pugi::xml_node objective_of(const pugi::xml_node& root, const pugi::xml_node& se
     const std::string_view id = settings.attribute("ID").value();
     pugi::xml_node only;
     int count = 0;
-    for (const pugi::xml_node& instrument : root.children()) {
-        if (local_name(instrument) != "Instrument") continue;
-        for (const pugi::xml_node& objective : instrument.children()) {
-            if (local_name(objective) != "Objective") continue;
+    for (const pugi::xml_node& instrument : children(root, "Instrument")) {
+        for (const pugi::xml_node& objective : children(instrument, "Objective")) {
             if (!id.empty() && id == objective.attribute("ID").value()) return objective;
             only = objective;
             ++count;
@@ -186,8 +190,7 @@ void read_microscope(const pugi::xml_node& root, const pugi::xml_node& image,
         microscope.magnification = positive(objective, "NominalMagnification");
     if (const index_t bits = whole_number(pixels, "SignificantBits", 0); bits > 0 && bits <= 32)
         microscope.significant_bits = static_cast<int>(bits);
-    for (const pugi::xml_node& channel : pixels.children()) {
-        if (local_name(channel) != "Channel") continue;
+    for (const pugi::xml_node& channel : children(pixels, "Channel")) {
         microscope.channels.push_back({positive_um(channel, "EmissionWavelength", "nm"),
                                        positive_um(channel, "ExcitationWavelength", "nm"),
                                        positive_um(channel, "PinholeSize", "µm"),
@@ -205,8 +208,7 @@ std::optional<std::uint32_t> color_of(const pugi::xml_node& channel) {
 
 void read_channels(const pugi::xml_node& pixels, ImageMetadata& metadata) {
     bool named = false;
-    for (const pugi::xml_node& channel : pixels.children()) {
-        if (local_name(channel) != "Channel") continue;
+    for (const pugi::xml_node& channel : children(pixels, "Channel")) {
         metadata.channel_colors.push_back(color_of(channel));
         metadata.channel_names.emplace_back(channel.attribute("Name").value());
         named = named || !metadata.channel_names.back().empty();
@@ -249,6 +251,10 @@ constexpr index_t largest_document_bytes = index_t{1} << 30;
 
 }  // namespace
 
+std::string base_name(const std::string& path) {
+    return path.substr(path.find_last_of("/\\") + 1);
+}
+
 std::unique_ptr<OmeDocument> read_ome_file(const RawFile& file) {
     if (file.size() > largest_document_bytes)
         throw BadData(message(file.path(), " has ", file.size(),
@@ -261,7 +267,7 @@ std::unique_ptr<OmeDocument> read_ome_file(const RawFile& file) {
 }
 
 std::unique_ptr<OmeDocument> read_ome_companion(const std::string& path, const std::string& name) {
-    const std::string base = name.substr(name.find_last_of("/\\") + 1);
+    const std::string base = base_name(name);
     const std::filesystem::path companion = std::filesystem::path(path).parent_path() / base;
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(companion, ignored))
@@ -276,7 +282,7 @@ std::string first_file_of(const OmeDocument& document, const std::string& path) 
     std::string missing;
     for (const OmeImage& image : document.images())
         for (const OmePlanes& planes : image.planes) {
-            const auto file = folder / planes.file.substr(planes.file.find_last_of("/\\") + 1);
+            const auto file = folder / base_name(planes.file);
             if (!planes.file.empty() && std::filesystem::is_regular_file(file, ignored))
                 return file.string();
             missing = planes.file;

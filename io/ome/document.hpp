@@ -70,6 +70,9 @@ class OmeDocument {
     std::vector<OmeImage> images_;
 };
 
+/// The last part of a path of any system.
+std::string base_name(const std::string& path);
+
 /// Reads the document in `file`. Throws BadData.
 std::unique_ptr<OmeDocument> read_ome_file(const RawFile& file);
 

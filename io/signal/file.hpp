@@ -7,6 +7,15 @@
 
 namespace convolume::io {
 
+/// A reader that knows all about its signals once it is made.
+class KnownSignals : public SignalReader {
+  public:
+    const SignalInfo& info() const final { return info_; }
+
+  protected:
+    SignalInfo info_;
+};
+
 std::unique_ptr<SignalReader> open_npy_signal(const std::string& path);
 std::unique_ptr<SignalReader> open_raw_signal(const std::string& path, StoredType type,
                                               const OpenSignalOptions& options);

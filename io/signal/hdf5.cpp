@@ -25,7 +25,7 @@ std::vector<hsize_t> range_counts(const std::vector<index_t>& dims, index_t coun
     return counts;
 }
 
-class Hdf5SignalReader : public SignalReader {
+class Hdf5SignalReader : public KnownSignals {
   public:
     explicit Hdf5SignalReader(const PathSpec& spec) : files_(spec.file) {
         const Hdf5Lock lock;
@@ -33,8 +33,6 @@ class Hdf5SignalReader : public SignalReader {
         info_ = {"HDF5", dataset_->type(), dataset_->dims()};
         dataset_->try_chunks();
     }
-
-    const SignalInfo& info() const override { return info_; }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_range(info_.dims, signal, begin, count);
@@ -56,7 +54,6 @@ class Hdf5SignalReader : public SignalReader {
 
     Hdf5Files files_;
     std::optional<Hdf5Dataset> dataset_;
-    SignalInfo info_;
 };
 
 /// The type as it lies in this machine's memory.

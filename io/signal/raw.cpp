@@ -52,7 +52,7 @@ void require_little_endian(const std::string& path) {
                     path, " as .npy"));
 }
 
-class RawReader : public SignalReader {
+class RawReader : public KnownSignals {
   public:
     RawReader(const std::string& path, StoredType type, const OpenSignalOptions& options)
         : file_(path),
@@ -62,8 +62,6 @@ class RawReader : public SignalReader {
         info_ = raw_info(type);
         info_.dims = dims(options);
     }
-
-    const SignalInfo& info() const override { return info_; }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_range(info_.dims, signal, begin, count);
@@ -102,7 +100,6 @@ class RawReader : public SignalReader {
     StoredType type_;
     index_t header_;
     bool swapped_;
-    SignalInfo info_;
 };
 
 class RawWriter : public SignalWriter {
@@ -166,7 +163,7 @@ class Waiter {
     int cancelled_;
 };
 
-class PipeReader : public SignalReader {
+class PipeReader : public KnownSignals {
   public:
     PipeReader(int descriptor, StoredType type, const OpenSignalOptions& options)
         : waiter_(descriptor),
@@ -177,7 +174,6 @@ class PipeReader : public SignalReader {
         info_.dims = {unknown_samples};
     }
 
-    const SignalInfo& info() const override { return info_; }
     void cancel() override { waiter_.cancel(); }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
@@ -251,7 +247,6 @@ class PipeReader : public SignalReader {
     StoredType type_;
     index_t header_;
     bool swapped_;
-    SignalInfo info_;
     index_t position_ = 0;  ///< of the next sample to arrive
 };
 

@@ -229,7 +229,7 @@ void check_format(const WavFormat& format, const std::string& path) {
                               "copy it again"));
 }
 
-class WavReader : public SignalReader {
+class WavReader : public KnownSignals {
   public:
     explicit WavReader(const std::string& path)
         : file_(path), chunks_(WavChunkWalk(file_).run()), format_(chunks_) {
@@ -246,8 +246,6 @@ class WavReader : public SignalReader {
         if (!is_float) info_.stored = message(width == 1 ? "uint" : "int", 8 * width);
         info_.sampling_rate_hz = static_cast<double>(format_.rate_hz);
     }
-
-    const SignalInfo& info() const override { return info_; }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_range(info_.dims, signal, begin, count);
@@ -301,7 +299,6 @@ class WavReader : public SignalReader {
     RawFile file_;
     WavChunks chunks_;
     WavFormat format_;
-    SignalInfo info_;
 };
 
 }  // namespace

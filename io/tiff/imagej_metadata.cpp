@@ -107,12 +107,6 @@ void set_items(ImageMetadata& metadata, const std::vector<Item>& items) {
                                     contents.end());
 }
 
-void remove_kind(std::vector<Item>& items, std::uint32_t kind) {
-    items.erase(std::remove_if(items.begin(), items.end(),
-                               [&](const Item& item) { return item.kind == kind; }),
-                items.end());
-}
-
 bool has_kind(const std::vector<Item>& items, std::uint32_t kind) {
     return std::any_of(items.begin(), items.end(),
                        [&](const Item& item) { return item.kind == kind; });
@@ -254,7 +248,7 @@ void complete_imagej_metadata(ImageMetadata& metadata) {
     std::vector<Item> items = items_of(metadata);
     add_labels(metadata, items);
     add_tables(metadata, items);
-    remove_kind(items, kind_ranges);
+    std::erase_if(items, [](const Item& item) { return item.kind == kind_ranges; });
     if (metadata.channels > 1)
         items.push_back({kind_ranges, Bytes(static_cast<std::size_t>(metadata.channels) * 16)});
     set_items(metadata, items);

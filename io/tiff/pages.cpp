@@ -248,34 +248,30 @@ index_t StoredSamples::row_bytes(index_t samples) const {
 
 std::optional<StoredSamples> stored_samples(int bits, int sample_format) {
     using Form = SampleForm;
-    switch (sample_format) {
-        case SAMPLEFORMAT_UINT:
-        case SAMPLEFORMAT_VOID:
-            if (bits == 8) return StoredSamples{PixelType::uint8, Form::pixels, bits};
-            if (bits == 16) return StoredSamples{PixelType::uint16, Form::pixels, bits};
-            if (bits == 32) return StoredSamples{PixelType::uint32, Form::pixels, bits};
-            if (bits == 64) return StoredSamples{PixelType::float64, Form::uint64, bits};
-            if (bits >= 1 && bits < 8) return StoredSamples{PixelType::uint8, Form::packed, bits};
-            if (bits > 8 && bits < 16) return StoredSamples{PixelType::uint16, Form::packed, bits};
-            return std::nullopt;
-        case SAMPLEFORMAT_INT:
-            if (bits == 8) return StoredSamples{PixelType::int8, Form::pixels, bits};
-            if (bits == 16) return StoredSamples{PixelType::int16, Form::pixels, bits};
-            if (bits == 32) return StoredSamples{PixelType::int32, Form::pixels, bits};
-            if (bits == 64) return StoredSamples{PixelType::float64, Form::int64, bits};
-            return std::nullopt;
-        case SAMPLEFORMAT_IEEEFP:
-            if (bits == 16) return StoredSamples{PixelType::float32, Form::half, bits};
-            if (bits == 32) return StoredSamples{PixelType::float32, Form::pixels, bits};
-            if (bits == 64) return StoredSamples{PixelType::float64, Form::pixels, bits};
-            return std::nullopt;
-        case SAMPLEFORMAT_COMPLEXIEEEFP:
-            if (bits == 64) return StoredSamples{PixelType::complex64, Form::pixels, bits};
-            if (bits == 128) return StoredSamples{PixelType::complex128, Form::pixels, bits};
-            return std::nullopt;
-        default:
-            return std::nullopt;
-    }
+    struct Row {
+        int sample_format;
+        StoredSamples stored;
+    };
+    constexpr Row rows[] = {
+        {SAMPLEFORMAT_UINT, {PixelType::uint8, Form::pixels, 8}},
+        {SAMPLEFORMAT_UINT, {PixelType::uint16, Form::pixels, 16}},
+        {SAMPLEFORMAT_UINT, {PixelType::uint32, Form::pixels, 32}},
+        {SAMPLEFORMAT_UINT, {PixelType::float64, Form::uint64, 64}},
+        {SAMPLEFORMAT_INT, {PixelType::int8, Form::pixels, 8}},
+        {SAMPLEFORMAT_INT, {PixelType::int16, Form::pixels, 16}},
+        {SAMPLEFORMAT_INT, {PixelType::int32, Form::pixels, 32}},
+        {SAMPLEFORMAT_INT, {PixelType::float64, Form::int64, 64}},
+        {SAMPLEFORMAT_IEEEFP, {PixelType::float32, Form::half, 16}},
+        {SAMPLEFORMAT_IEEEFP, {PixelType::float32, Form::pixels, 32}},
+        {SAMPLEFORMAT_IEEEFP, {PixelType::float64, Form::pixels, 64}},
+        {SAMPLEFORMAT_COMPLEXIEEEFP, {PixelType::complex64, Form::pixels, 64}},
+        {SAMPLEFORMAT_COMPLEXIEEEFP, {PixelType::complex128, Form::pixels, 128}},
+    };
+    if (sample_format == SAMPLEFORMAT_VOID) sample_format = SAMPLEFORMAT_UINT;
+    for (const Row& row : rows)
+        if (row.sample_format == sample_format && row.stored.bits == bits) return row.stored;
+    if (sample_format != SAMPLEFORMAT_UINT || bits < 1 || bits >= 16) return std::nullopt;
+    return StoredSamples{bits < 8 ? PixelType::uint8 : PixelType::uint16, Form::packed, bits};
 }
 
 std::optional<InexactInteger> convert_stored(const StoredSamples& stored, const void* from,
