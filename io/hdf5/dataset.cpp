@@ -154,36 +154,22 @@ void Hdf5Dataset::check_storage(hid_t properties, std::size_t bytes_each) {
 }
 
 void Hdf5Dataset::check_filters(hid_t properties) {
-    const int filters = H5Pget_nfilters(properties);
-    for (int i = 0; i < filters; ++i) {
-        unsigned flags = 0;
-        unsigned configuration = 0;
-        std::size_t values = 0;
-        std::array<char, 100> name{};
-        const H5Z_filter_t filter =
-            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
-                           name.size(), name.data(), &configuration);
+    for (const auto& [filter, name, value] : stored_filters(properties)) {
         plug_ins_ = plug_ins_ || filter >= H5Z_FILTER_RESERVED;
         weak_filters_ =
             weak_filters_ || (filter < H5Z_FILTER_RESERVED && filter != H5Z_FILTER_DEFLATE &&
                               filter != H5Z_FILTER_SHUFFLE);
         if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
             throw BadData(message(full_name_, " is compressed by the HDF5 filter ", filter, " (",
-                                  name.data(), "), which HDF5 does not find; ",
-                                  cure_of_filter(filter)));
+                                  name, "), which HDF5 does not find; ", cure_of_filter(filter)));
     }
 }
 
 void Hdf5Dataset::read_box_here(const std::vector<hsize_t>& start,
                                 const std::vector<hsize_t>& count, void* target) const {
-    const Hdf5Id file_space(H5Dget_space(id()), H5Sclose);
-    const Hdf5Id memory_space(
-        H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
-    if (!file_space || !memory_space ||
-        H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
-                            nullptr) < 0 ||
-        H5Dread(id(), read_type_.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, target) <
-            0)
+    const Hdf5Box box(id(), start, count);
+    if (!box || H5Dread(id(), read_type_.get(), box.in_memory.get(), box.in_file.get(), H5P_DEFAULT,
+                        target) < 0)
         refuse(hdf5_reason());
     widen(start, count, target);
 }

@@ -9,7 +9,7 @@
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/helper_process.hpp"
 #include "io/hdf5/library.hpp"
-#include "io/hdf5/types.hpp"
+#include "io/hdf5/storage.hpp"
 
 namespace convolume::io {
 namespace {

@@ -256,6 +256,14 @@ bool try_hdf5(const std::string& path, const HelperLimits& limits,
            });
 }
 
+Hdf5Box::Hdf5Box(hid_t dataset, const std::vector<hsize_t>& start,
+                 const std::vector<hsize_t>& count)
+    : in_file(H5Dget_space(dataset), H5Sclose),
+      in_memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose),
+      selected(in_file && in_memory &&
+               H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                   count.data(), nullptr) >= 0) {}
+
 std::string hdf5_reason() {
     throw_failed_hdf5_read();
     const Reason reason = reason_on(H5E_DEFAULT);

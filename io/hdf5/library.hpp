@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "io/hdf5/helper_process.hpp"
 #include "io/raw_file.hpp"
@@ -62,8 +63,20 @@ class Hdf5Id {
     Close close_ = nullptr;
 };
 
+/// A box of `count` elements along every dimension, from `start` on, in a dataset and in memory,
+/// where it is contiguous.
+struct Hdf5Box {
+    Hdf5Box(hid_t dataset, const std::vector<hsize_t>& start, const std::vector<hsize_t>& count);
+    /// Whether HDF5 could select it.
+    explicit operator bool() const { return selected; }
+
+    Hdf5Id in_file;
+    Hdf5Id in_memory;
+    bool selected;
+};
+
 /// The innermost reason of the last failed call, in HDF5's words. Throws what kept an input file
-/// from giving its bytes, if that was it (hdf5_driver.hpp), and OutOfMemory where memory is short.
+/// from giving its bytes, if that was it, and OutOfMemory where memory is short.
 std::string hdf5_reason();
 /// That reason and the cure, as "REASON; CURE". The cure is `cure_of_damage`, unless the file seems
 /// to need a newer HDF5.

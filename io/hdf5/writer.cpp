@@ -6,7 +6,6 @@
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/output.hpp"
 #include "io/hdf5/storage.hpp"
-#include "io/hdf5/types.hpp"
 #include "io/pieces.hpp"
 #include "io/samples.hpp"
 

@@ -6,7 +6,7 @@
 #include "io/hdf5/files.hpp"
 #include "io/hdf5/library.hpp"
 #include "io/hdf5/output.hpp"
-#include "io/hdf5/types.hpp"
+#include "io/hdf5/storage.hpp"
 #include "io/signal/file.hpp"
 
 namespace convolume::io {

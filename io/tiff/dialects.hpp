@@ -11,6 +11,7 @@
 #include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
 #include "io/tiff/directory.hpp"
+#include "io/tiff/pages.hpp"
 #include "io/tiff/series.hpp"
 
 namespace convolume::io {
