@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/atomic_output.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/options.hpp"
-#include "io/leftover_outputs.hpp"
-#include "io/pending_outputs.hpp"
 
 namespace convolume::io {
 namespace {
@@ -56,6 +64,109 @@ int rename_to_new(const std::string& from, const std::string& to) {
     if (errno == EEXIST) return EEXIST;
     if (::access(to.c_str(), F_OK) == 0) return EEXIST;
     return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+// The outputs that are not complete yet, in a table that a signal handler may walk.
+enum State : int { empty, changing, pending };
+
+struct Slot {
+    std::atomic<int> state{empty};
+    pid_t process = 0;
+    std::array<char, 4096> path{};
+};
+
+static_assert(std::atomic<int>::is_always_lock_free, "signal handlers need lock-free atomics");
+std::array<Slot, 64> slots;
+
+/// Remembers `path`; the slot is -1 when the table is full or the path too long: such a file is
+/// only removed by its owner.
+int register_pending(const std::string& path) noexcept {
+    if (path.size() >= slots[0].path.size()) return -1;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        int expected = empty;
+        if (!slots[i].state.compare_exchange_strong(expected, changing)) continue;
+        std::memcpy(slots[i].path.data(), path.c_str(), path.size() + 1);
+        slots[i].process = ::getpid();
+        slots[i].state.store(pending);
+        return static_cast<int>(i);
+    }
+    return -1;
+}
+
+void unregister_pending(int slot) noexcept {
+    if (slot >= 0) slots[static_cast<std::size_t>(slot)].state.store(empty);
+}
+
+constexpr std::string_view unfinished_mark = ".partial-";
+
+/// Tells apart whose process numbers are meant: those of other machines and containers that share
+/// a folder are not ours. FNV-1a of the machine's number, its name and the namespace.
+const std::string& place_of_processes() {
+    static const std::string place = [] {
+        std::string text;
+        std::getline(std::ifstream("/etc/machine-id"), text);
+        char name[256] = {};
+        if (::gethostname(name, sizeof name - 1) == 0) text += name;
+        struct stat status {};
+        if (::stat("/proc/self/ns/pid", &status) == 0) text += message(" ", status.st_ino);
+        std::uint32_t hash = 2166136261U;
+        for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+        char digits[9] = {};
+        std::snprintf(digits, sizeof digits, "%08x", hash);
+        return std::string(digits);
+    }();
+    return place;
+}
+
+bool is_gone(std::string_view process) {
+    pid_t number = 0;
+    const auto parsed = std::from_chars(process.data(), process.data() + process.size(), number);
+    return parsed.ec == std::errc() && number > 0 && ::kill(number, 0) != 0 && errno == ESRCH;
+}
+
+/// Of "<anything>.partial-<place>-<process>-<number>".
+bool is_leftover(std::string_view name) {
+    const std::size_t at = name.rfind(unfinished_mark);
+    if (!name.starts_with('.') || at == std::string_view::npos) return false;
+    std::string_view rest = name.substr(at + unfinished_mark.size());
+    const std::string begin = place_of_processes() + "-";
+    return rest.starts_with(begin) && is_gone(rest.substr(begin.size()));
+}
+
+/// A name beside `target` that no other output of any process uses, and by which others see when
+/// its process is gone.
+std::string unfinished_name(const std::string& target) {
+    static std::atomic<unsigned> counter{0};
+    const fs::path path(target);
+    // Names end at 255 bytes on Linux.
+    const std::string name = path.filename().string().substr(0, 200);
+    return (path.parent_path() / message(".", name, unfinished_mark, place_of_processes(), "-",
+                                         ::getpid(), "-", counter.fetch_add(1)))
+        .string();
+}
+
+/// Removes unfinished files from a folder whose processes ran on this machine and are gone. Once a
+/// folder and process; what cannot be looked at or removed stays.
+void remove_leftovers(const std::string& folder) noexcept {
+    try {
+        static std::mutex mutex;
+        static std::set<std::string> seen;
+        const std::lock_guard lock(mutex);
+        if (!seen.insert(folder).second) return;
+        // Not by fs::directory_iterator, which ends the process where memory is refused.
+        const auto close = [](DIR* opened) { ::closedir(opened); };
+        const std::unique_ptr<DIR, decltype(close)> names(::opendir(folder.c_str()), close);
+        if (!names) return;
+        const int at = ::dirfd(names.get());
+        while (const dirent* const entry = ::readdir(names.get())) {
+            struct stat status {};
+            if (is_leftover(entry->d_name) &&
+                ::fstatat(at, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISREG(status.st_mode))
+                ::unlinkat(at, entry->d_name, 0);
+        }
+    } catch (...) {  // out of memory: they stay
+    }
 }
 
 }  // namespace
@@ -185,6 +296,15 @@ void write_whole_file(const std::string& path, std::span<const char> bytes) {
     AtomicOutput output(path, true, size);
     output.write(0, bytes.data(), size);
     output.commit();
+}
+
+void remove_uncommitted_outputs() noexcept {
+    const int saved_errno = errno;
+    // A forked child inherits the table, not the files.
+    const pid_t process = ::getpid();
+    for (Slot& slot : slots)
+        if (slot.state.load() == pending && slot.process == process) ::unlink(slot.path.data());
+    errno = saved_errno;
 }
 
 }  // namespace convolume::io

@@ -11,7 +11,7 @@
 
 namespace convolume::io {
 
-/// Writes to .<name>.partial-<place>-<pid>-<n> beside the target (leftover_outputs.hpp); commit()
+/// Writes to .<name>.partial-<place>-<pid>-<n> beside the target; commit()
 /// renames it, the destructor and remove_uncommitted_outputs() remove it. The target is never
 /// touched before.
 class AtomicOutput {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "io/units.hpp"
+
 namespace convolume::io {
 namespace {
 
@@ -47,9 +49,7 @@ AxisLayout axis_layout(std::vector<index_t> dims, const std::string& file_axes,
     for (const index_t extent : dims)
         if (extent < 1)
             throw BadData(message(what, " has no pixels: its shape is ", dims_text(dims)));
-    std::string axes = asked.empty() ? file_axes : asked;
-    std::transform(axes.begin(), axes.end(), axes.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+    std::string axes = upper_case(asked.empty() ? file_axes : asked);
     const bool assumed = asked.empty() && (axes.size() != dims.size() || !is_axes(axes));
     if (assumed) {
         fit_rank(dims, std::clamp<std::size_t>(dims.size(), 1, all_axes.size()));

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "io/jobs.hpp"
-#include "io/strided.hpp"
+#include "io/samples.hpp"
 
 namespace convolume::io {
 namespace {
@@ -19,45 +19,35 @@ constexpr index_t buffer_bytes = index_t{1} << 20;
 /// Fewer bytes cost no more than the call that reads them.
 constexpr index_t worth_a_call_bytes = index_t{64} << 10;
 
-/// Buffers of at most buffer_bytes, kept for the next call. They are no variables of a thread:
-/// where memory is refused, the C library ends a process that has such variables.
-class Buffers {
+/// A buffer of at most buffer_bytes, whose memory is kept for the next one. It is no variable of a
+/// thread: where memory is refused, the C library ends a process that has such variables.
+class PooledBuffer {
   public:
-    /// A buffer on loan.
-    class Loan {
-      public:
-        explicit Loan(Buffers& from) : from_(from), buffer_(from.take()) {}
-        ~Loan() { from_.give_back(std::move(buffer_)); }
-        Loan(const Loan&) = delete;
-        Loan& operator=(const Loan&) = delete;
-        std::vector<char>& buffer() { return buffer_; }
-
-      private:
-        Buffers& from_;
-        std::vector<char> buffer_;
-    };
-
-  private:
-    std::vector<char> take() {
-        const std::lock_guard lock(mutex_);
-        for (std::vector<char>& idle : idle_)
-            if (!idle.empty()) return std::exchange(idle, {});
-        return {};
-    }
-    void give_back(std::vector<char> buffer) {
-        const std::lock_guard lock(mutex_);
-        for (std::vector<char>& idle : idle_)
-            if (idle.empty()) {
-                idle.swap(buffer);
+    PooledBuffer() {
+        const std::lock_guard lock(mutex);
+        for (std::vector<char>& kept : idle)
+            if (!kept.empty()) {
+                bytes.swap(kept);
                 return;
             }
     }
+    ~PooledBuffer() {
+        const std::lock_guard lock(mutex);
+        for (std::vector<char>& place : idle)
+            if (place.empty()) {
+                bytes.swap(place);
+                return;
+            }
+    }
+    PooledBuffer(const PooledBuffer&) = delete;
+    PooledBuffer& operator=(const PooledBuffer&) = delete;
 
-    std::mutex mutex_;
-    std::array<std::vector<char>, 8> idle_;
+    std::vector<char> bytes;
+
+  private:
+    static inline std::mutex mutex;
+    static inline std::array<std::vector<char>, 8> idle;
 };
-
-Buffers buffers;
 
 index_t bytes_each(const ConstImageView& view) {
     return static_cast<index_t>(size_of(view.type));
@@ -168,8 +158,8 @@ void read_parts(const RawFile& file, const std::vector<FilePart<ImageView>>& par
     for (const auto& job : jobs) bytes += element_count(job.view.shape) * bytes_each(job.view);
     const auto count = static_cast<index_t>(jobs.size());
     run_jobs(count, job_threads(count, bytes, job_bytes), [&](index_t i) {
-        Buffers::Loan loan(buffers);
-        read_part(file, jobs[static_cast<std::size_t>(i)], loan.buffer());
+        PooledBuffer buffer;
+        read_part(file, jobs[static_cast<std::size_t>(i)], buffer.bytes);
     });
 }
 
@@ -186,8 +176,8 @@ void write_array(AtomicOutput& output, const FileArray& array, const ConstImageV
     const Shape3 plane{1, source.shape.y, source.shape.x};
     const bool copies = !lies_contiguous(plane, source.strides);
     run_jobs(count, copies ? job_threads(count, bytes, job_bytes) : 1, [&](index_t i) {
-        Buffers::Loan loan(buffers);
-        write_part(output, jobs[static_cast<std::size_t>(i)], loan.buffer());
+        PooledBuffer buffer;
+        write_part(output, jobs[static_cast<std::size_t>(i)], buffer.bytes);
     });
 }
 

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/image_file.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <iterator>
 
-#include "io/file_kind.hpp"
+#include "convolume/error.hpp"
 #include "io/formats.hpp"
 #include "io/raw_file.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
+namespace {
+
+/// OME-XML names itself in its first element, after comments.
+bool is_ome_xml(const std::string& path) {
+    return RawFile(path).head(1 << 16).find("<OME") != std::string::npos;
+}
+
+constexpr const char* compressions[] = {"none", "deflate", "lzw", "zstd", "packbits"};
+static_assert(std::size(compressions) == static_cast<std::size_t>(Compression::packbits) + 1);
+
+}  // namespace
+
 index_t ImageMetadata::bytes() const {
     const index_t voxels =
         checked_multiply(checked_multiply(frames, channels), element_count(shape));
@@ -61,47 +72,11 @@ void ImageWriter::write(index_t t, index_t c, const ConstImageView& source) {
     write_box(t, c, {{0, 0, 0}, metadata().shape}, source);
 }
 
-std::optional<ValueScaling> usable_scaling(const std::optional<double>& scale,
-                                           const std::optional<double>& offset) {
-    const ValueScaling scaling{scale.value_or(1), offset.value_or(0)};
-    if (!std::isfinite(scaling.scale) || scaling.scale == 0 || !std::isfinite(scaling.offset) ||
-        (scaling.scale == 1 && scaling.offset == 0))
-        return std::nullopt;
-    return scaling;
-}
-
-StackFormat stack_format(const ImageMetadata& metadata, const Shape3& piece) {
-    StackFormat format{metadata.shape, metadata.type, metadata.frames, metadata.channels};
-    for (int axis = 0; axis < 3; ++axis)
-        format.piece[axis] = std::clamp<index_t>(piece[axis], 1, metadata.shape[axis]);
-    return format;
-}
-
-void WriteCount::finish(const ImageMetadata& metadata) const {
-    const index_t samples = metadata.bytes() / static_cast<index_t>(size_of(metadata.type));
-    if (samples_ < samples)
-        throw InvalidArgument(message("only ", samples_.load(), " of ", samples,
-                                      " samples were written before the file was completed; write "
-                                      "every box of every channel and time"));
-    if (samples_ > samples)
-        throw InvalidArgument(message(samples_.load(), " samples were written to a file of ",
-                                      samples, "; write each of them once"));
-}
-
 PathSpec parse_path(const std::string& path) {
     const auto colon = path.find(":/");
     if (colon == std::string::npos || colon == 0) return {path, ""};
     return {path.substr(0, colon), path.substr(colon + 1)};
 }
-
-namespace {
-
-/// OME-XML names itself in its first element, after comments.
-bool is_ome_xml(const std::string& path) {
-    return RawFile(path).head(1 << 16).find("<OME") != std::string::npos;
-}
-
-}  // namespace
 
 std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
     const PathSpec spec = parse_path(path);
@@ -138,6 +113,17 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
     throw InvalidArgument(message("the extension of ", path,
                                   " names no format that can be written; "
                                   "use .tif, .ome.tif, .h5 or .npy"));
+}
+
+const char* to_string(Compression compression) {
+    return compressions[static_cast<std::size_t>(compression)];
+}
+
+Compression parse_compression(std::string_view text) {
+    for (std::size_t i = 0; i < std::size(compressions); ++i)
+        if (text == compressions[i]) return static_cast<Compression>(i);
+    throw InvalidArgument(message("compression is none, deflate, lzw, zstd or packbits, not \"",
+                                  text, "\"; choose one of these"));
 }
 
 }  // namespace convolume::io

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Jobs shared by a few threads. Not OpenMP's: its threads wait in a loop, and readers and writers
-// are themselves called by several threads.
+// Jobs shared by a few threads of their own. The team of core/thread_team.hpp does not fit: jobs
+// wait for disks, and for each other where two need one chunk.
 
 #include <functional>
 

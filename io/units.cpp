@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -40,19 +41,12 @@ std::string_view trimmed(std::string_view text) {
 void append_utf8(std::string& text, std::uint32_t code) {
     if (code < 0x80) {
         text += static_cast<char>(code);
-    } else if (code < 0x800) {
-        text += static_cast<char>(0xC0 | (code >> 6));
-        text += static_cast<char>(0x80 | (code & 0x3F));
-    } else {
-        if (code < 0x10000) {
-            text += static_cast<char>(0xE0 | (code >> 12));
-        } else {
-            text += static_cast<char>(0xF0 | (code >> 18));
-            text += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-        }
-        text += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-        text += static_cast<char>(0x80 | (code & 0x3F));
+        return;
     }
+    const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first
+    text += static_cast<char>((0xF0u << (3 - more) & 0xFFu) | code >> 6 * more);
+    for (int shift = 6 * (more - 1); shift >= 0; shift -= 6)
+        text += static_cast<char>(0x80 | (code >> shift & 0x3F));
 }
 
 /// Bytes of the UTF-8 sequence at `i`, 0 where there is none. Its code goes to `code`.
@@ -76,15 +70,45 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
     return length;
 }
 
+/// Calls `use` with every character. Bytes that are not UTF-8 are taken for Latin-1.
+template <class Use>
+void for_each_code(std::string_view text, const Use& use) {
+    for (std::size_t i = 0; i < text.size();) {
+        std::uint32_t code = 0;
+        const std::size_t length = decode_utf8(text, i, code);
+        use(length == 0 ? static_cast<unsigned char>(text[i]) : code);
+        i += std::max<std::size_t>(length, 1);
+    }
+}
+
+template <class Number>
+std::string shortest_text(Number value) {
+    std::array<char, 40> text;
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    return {text.data(), end};
+}
+
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+    std::string result(text);
+    for (char& letter : result)
+        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    return result;
+}
+
+std::string upper_case(std::string_view text) {
+    std::string result(text);
+    for (char& letter : result)
+        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    return result;
+}
 
 std::optional<double> micrometers_per(std::string_view unit) {
     unit = trimmed(unit);
     for (const LengthUnit& symbol : unit_symbols)
         if (unit == symbol.name) return symbol.micrometers;
-    std::string word(unit);
-    for (char& letter : word)
-        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    std::string word = lower_case(unit);
     if (word.size() > 1 && word.back() == 's') word.pop_back();
     for (const LengthUnit& known : unit_words)
         if (word == known.name) return known.micrometers;
@@ -99,12 +123,7 @@ bool is_print_resolution(double pixels_per_inch) {
 
 std::string utf8_text(std::string_view text) {
     std::string result;
-    for (std::size_t i = 0; i < text.size();) {
-        std::uint32_t code = 0;
-        const std::size_t length = decode_utf8(text, i, code);
-        append_utf8(result, length == 0 ? static_cast<unsigned char>(text[i]) : code);
-        i += length == 0 ? 1 : length;
-    }
+    for_each_code(text, [&](std::uint32_t code) { append_utf8(result, code); });
     return result;
 }
 
@@ -132,18 +151,14 @@ std::string utf8_from_imagej(std::string_view text) {
 
 std::u16string utf16_from_utf8(std::string_view text) {
     std::u16string result;
-    for (std::size_t i = 0; i < text.size();) {
-        std::uint32_t code = 0;
-        const std::size_t length = decode_utf8(text, i, code);
-        if (length == 0) code = static_cast<unsigned char>(text[i]);
-        i += length == 0 ? 1 : length;
+    for_each_code(text, [&](std::uint32_t code) {
         if (code < 0x10000) {
             result += static_cast<char16_t>(code);
         } else {
             result += static_cast<char16_t>(0xD800 | (code - 0x10000) >> 10);
             result += static_cast<char16_t>(0xDC00 | (code & 0x3FF));
         }
-    }
+    });
     return result;
 }
 
@@ -184,17 +199,13 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 std::string number_text(double value) {
-    std::array<char, 40> text;
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-    return {text.data(), end};
+    return shortest_text(value);
 }
 
 double decimal_of_float(double value) {
     const auto single = static_cast<float>(value);
     if (static_cast<double>(single) != value) return value;
-    std::array<char, 40> text;
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), single).ptr;
-    return parse_number({text.data(), static_cast<std::size_t>(end - text.data())}).value_or(value);
+    return parse_number(shortest_text(single)).value_or(value);
 }
 
 }  // namespace convolume::io

@@ -18,6 +18,10 @@ CONVOLUME_API std::optional<double> micrometers_per(std::string_view unit);
 /// nothing about the specimen.
 bool is_print_resolution(double pixels_per_inch);
 
+/// Letters of ASCII made small or capital.
+std::string lower_case(std::string_view text);
+std::string upper_case(std::string_view text);
+
 /// Returns `text` as UTF-8: bytes that are not UTF-8 are taken for Latin-1.
 std::string utf8_text(std::string_view text);
 

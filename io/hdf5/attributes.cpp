@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "convolume/error.hpp"
-#include "io/hdf5/answers.hpp"
+#include "io/hdf5/library.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {
@@ -14,45 +15,51 @@ namespace {
 
 constexpr hssize_t most_characters = 1 << 16;
 
-std::optional<std::string> variable_text(hid_t attribute, hid_t type, hid_t space) {
+/// An attribute with its type and space; nothing is open if it is missing.
+struct OpenAttribute {
+    OpenAttribute(hid_t object, const std::string& name) {
+        if (H5Aexists(object, name.c_str()) <= 0) return;
+        id = {H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose};
+        if (!id) return;
+        type = {H5Aget_type(id.get()), H5Tclose};
+        space = {H5Aget_space(id.get()), H5Sclose};
+    }
+    explicit operator bool() const { return id && type && space; }
+
+    Hdf5Id id, type, space;
+};
+
+std::optional<std::string> variable_text(const OpenAttribute& attribute) {
     char* value = nullptr;
-    if (H5Sget_simple_extent_npoints(space) != 1 || H5Aread(attribute, type, &value) < 0 ||
-        value == nullptr)
+    if (H5Sget_simple_extent_npoints(attribute.space.get()) != 1 ||
+        H5Aread(attribute.id.get(), attribute.type.get(), &value) < 0 || value == nullptr)
         return std::nullopt;
     std::string text(value);
-    H5Dvlen_reclaim(type, space, H5P_DEFAULT, &value);
+    H5Dvlen_reclaim(attribute.type.get(), attribute.space.get(), H5P_DEFAULT, &value);
     return text;
 }
 
 std::vector<std::string> read_text_list(hid_t object, const std::string& name) {
-    if (H5Aexists(object, name.c_str()) <= 0) return {};
-    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-    if (!attribute) return {};
-    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
-    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
-    if (!type || !space || H5Tis_variable_str(type.get()) <= 0) return {};
-    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    const OpenAttribute attribute(object, name);
+    if (!attribute || H5Tis_variable_str(attribute.type.get()) <= 0) return {};
+    const hssize_t count = H5Sget_simple_extent_npoints(attribute.space.get());
     if (count < 1 || count > most_characters) return {};
     std::vector<char*> values(static_cast<std::size_t>(count), nullptr);
-    if (H5Aread(attribute.get(), type.get(), values.data()) < 0) return {};
+    if (H5Aread(attribute.id.get(), attribute.type.get(), values.data()) < 0) return {};
     std::vector<std::string> texts;
     for (const char* value : values) texts.emplace_back(value == nullptr ? "" : value);
-    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, values.data());
+    H5Dvlen_reclaim(attribute.type.get(), attribute.space.get(), H5P_DEFAULT, values.data());
     return texts;
 }
 
 std::vector<double> read_numbers(hid_t object, const std::string& name) {
-    if (H5Aexists(object, name.c_str()) <= 0) return {};
-    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
+    const OpenAttribute attribute(object, name);
     if (!attribute) return {};
-    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
-    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
-    if (!type || !space) return {};
-    const H5T_class_t kind = H5Tget_class(type.get());
-    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    const H5T_class_t kind = H5Tget_class(attribute.type.get());
+    const hssize_t count = H5Sget_simple_extent_npoints(attribute.space.get());
     if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || count < 1 || count > 64) return {};
     std::vector<double> values(static_cast<std::size_t>(count));
-    if (H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, values.data()) < 0) return {};
+    if (H5Aread(attribute.id.get(), H5T_NATIVE_DOUBLE, values.data()) < 0) return {};
     return values;
 }
 
@@ -92,24 +99,96 @@ void write_attribute(hid_t object, const std::string& name, hid_t type, const Hd
     check(attribute && H5Awrite(attribute.get(), memory_type, values) >= 0, name);
 }
 
+/// Keeps what a helper process read for this process: answers in the order of the questions.
+class Answers {
+  public:
+    explicit Answers(const RawFile& file)
+        : path_(file.path()), room_(room_for(file.size())), memory_(room_) {
+        current = this;
+    }
+    ~Answers() { current = nullptr; }
+    Answers(const Answers&) = delete;
+    Answers& operator=(const Answers&) = delete;
+
+    /// Gives the kept answers from now on, beginning with the first.
+    void take() {
+        taken_ = true;
+        at_ = 0;
+    }
+
+    Hdf5Answer next(const std::string& question, const std::function<Hdf5Answer()>& ask) {
+        if (!taken_) {
+            Hdf5Answer answer = ask();
+            keep(question);
+            keep_number(static_cast<index_t>(answer.size()));
+            for (const std::string& part : answer) keep(part);
+            return answer;
+        }
+        if (kept() != question) refuse();
+        Hdf5Answer answer;
+        for (index_t parts = kept_number(); parts > 0; --parts) answer.push_back(kept());
+        return answer;
+    }
+
+    /// Answers of the file that is being opened, under Hdf5Lock; null if HDF5 is asked directly.
+    static Answers* current;
+
+  private:
+    /// Bytes for all answers. A number takes 16 bytes here, but may take one in the file. Files
+    /// that this one links to have answers, too. The system provides pages only when they are used.
+    static index_t room_for(index_t file_bytes) {
+        constexpr index_t most = index_t{64} << 20;
+        constexpr index_t least = index_t{4} << 20;
+        return std::min(16 * std::min(file_bytes, most) + least, most);
+    }
+
+    [[noreturn]] void refuse() const {
+        throw BadData(message("the attributes of ", path_,
+                              " cannot be read: they are damaged, or too large; copy it again"));
+    }
+    char* place(index_t bytes) {
+        if (bytes < 0 || bytes > room_ - at_) refuse();
+        at_ += bytes;
+        return static_cast<char*>(memory_.data()) + at_ - bytes;
+    }
+    void keep_number(index_t number) { std::memcpy(place(sizeof number), &number, sizeof number); }
+    void keep(const std::string& text) {
+        const auto bytes = static_cast<index_t>(text.size());
+        keep_number(bytes);
+        std::memcpy(place(bytes), text.data(), text.size());
+    }
+    index_t kept_number() {
+        index_t number = 0;
+        std::memcpy(&number, place(sizeof number), sizeof number);
+        return number;
+    }
+    std::string kept() {
+        const index_t bytes = kept_number();
+        return {place(bytes), static_cast<std::size_t>(bytes)};
+    }
+
+    std::string path_;
+    index_t room_;
+    SharedMemory memory_;
+    index_t at_ = 0;
+    bool taken_ = false;
+};
+
+Answers* Answers::current = nullptr;
+
 }  // namespace
 
 std::optional<std::string> direct_text_attribute(hid_t object, const std::string& name) {
-    if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
-    const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-    if (!attribute) return std::nullopt;
-    const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose);
-    const Hdf5Id space(H5Aget_space(attribute.get()), H5Sclose);
-    if (!type || !space || H5Tget_class(type.get()) != H5T_STRING) return std::nullopt;
-    if (H5Tis_variable_str(type.get()) > 0)
-        return variable_text(attribute.get(), type.get(), space.get());
-    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-    const std::size_t bytes = H5Tget_size(type.get());
+    const OpenAttribute attribute(object, name);
+    if (!attribute || H5Tget_class(attribute.type.get()) != H5T_STRING) return std::nullopt;
+    if (H5Tis_variable_str(attribute.type.get()) > 0) return variable_text(attribute);
+    const hssize_t count = H5Sget_simple_extent_npoints(attribute.space.get());
+    const std::size_t bytes = H5Tget_size(attribute.type.get());
     if (count < 1 || bytes < 1 || bytes > most_characters ||
         count > most_characters / static_cast<hssize_t>(bytes))
         return std::nullopt;
     std::string text(static_cast<std::size_t>(count) * bytes, '\0');
-    if (H5Aread(attribute.get(), type.get(), text.data()) < 0) return std::nullopt;
+    if (H5Aread(attribute.id.get(), attribute.type.get(), text.data()) < 0) return std::nullopt;
     return text.substr(0, text.find('\0'));
 }
 
@@ -175,6 +254,25 @@ void write_number_attribute(hid_t object, const std::string& name, hid_t type,
     const hsize_t count = values.size();
     write_attribute(object, name, type, {H5Screate_simple(1, &count, nullptr), H5Sclose},
                     H5T_NATIVE_DOUBLE, values.data());
+}
+
+Hdf5Answer carried_answer(const std::string& question, const std::function<Hdf5Answer()>& ask) {
+    return Answers::current ? Answers::current->next(question, ask) : ask();
+}
+
+void open_after_trial(const RawFile& file, const std::function<void()>& open,
+                      const std::function<void()>& close) {
+    if (!damage_is_contained()) return open();
+    std::optional<Answers> answers(std::in_place, file);
+    const bool tried = try_hdf5(file.path(), limits_of_opening(file), [&] {
+        open();
+        close();
+    });
+    if (tried)
+        answers->take();
+    else
+        answers.reset();
+    open();
 }
 
 }  // namespace convolume::io

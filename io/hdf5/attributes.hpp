@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Attributes that may be missing, or of any type: what cannot be understood counts as missing.
+// Attributes that may be missing, or of any type: what cannot be understood counts as missing. A
+// helper process reads them where HDF5 could crash on a damaged file.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "io/hdf5/handle.hpp"
+#include "io/hdf5/library.hpp"
+#include "io/raw_file.hpp"
 
 namespace convolume::io {
 
@@ -32,5 +35,19 @@ void write_text_list_attribute(hid_t object, const std::string& name,
                                const std::vector<std::string>& values);
 void write_number_attribute(hid_t object, const std::string& name, hid_t type,
                             const std::vector<double>& values);
+
+/// Calls `open`, which opens `file`, in a helper process first, if damage is to be contained, and
+/// `close` there. Then calls `open` in this process. HDF5 may read beyond its memory at the
+/// attributes of a damaged file. So carried_answer() reads them in the helper only, and returns the
+/// same answers here. The thread holds Hdf5Lock.
+void open_after_trial(const RawFile& file, const std::function<void()>& open,
+                      const std::function<void()>& close);
+
+/// Any number of texts of any bytes.
+using Hdf5Answer = std::vector<std::string>;
+
+/// Returns what `ask` returns. While open_after_trial() calls `open` after a helper process did, it
+/// returns the helper's answer. Throws BadData if the order of the questions differs.
+Hdf5Answer carried_answer(const std::string& question, const std::function<Hdf5Answer()>& ask);
 
 }  // namespace convolume::io

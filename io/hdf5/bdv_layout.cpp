@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid. Voxel sizes and
-// names of setups are in the XML file of the same name.
+// names of setups are in an XML file, which is found by its name, or is the input itself.
+
+#include "io/hdf5/bdv_layout.hpp"
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <pugixml.hpp>
 #include <set>
+#include <sstream>
 
+#include "convolume/error.hpp"
+#include "io/formats.hpp"
 #include "io/hdf5/attributes.hpp"
-#include "io/hdf5/bdv_xml.hpp"
 #include "io/hdf5/series.hpp"
+#include "io/raw_file.hpp"
+#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
 
-struct BdvName {
-    int time = 0;
-    int setup = 0;
-    int level = 0;
-};
-
-std::optional<BdvName> parse_bdv_name(const std::string& name) {
-    BdvName parts;
-    int length = -1;
-    if (std::sscanf(name.c_str(), "t%9d/s%9d/%9d/cells%n", &parts.time, &parts.setup, &parts.level,
-                    &length) != 3 ||
-        length != static_cast<int>(name.size()) || parts.time < 0 || parts.setup < 0 ||
-        parts.level < 0)
-        return std::nullopt;
-    return parts;
-}
+constexpr const char* bdv_volume = "t#/s#/#/cells";  // time, setup, level
 
 /// "s00", the group of a setup.
 std::string setup_group(int setup) {
@@ -38,7 +31,7 @@ std::string setup_group(int setup) {
 }
 
 /// Factors of that level in x, y, z: /s00/resolutions.
-std::array<double, 3> level_factors(const Hdf5Source& source, int setup, int level) {
+std::array<double, 3> level_factors(const Hdf5Source& source, int setup, index_t level) {
     const Hdf5Id dataset = source.files.open_object(setup_group(setup) + "/resolutions");
     const bool is_dataset = dataset && H5Iget_type(dataset.get()) == H5I_DATASET;
     const Hdf5Id space(is_dataset ? H5Dget_space(dataset.get()) : H5I_INVALID_HID, H5Sclose);
@@ -132,7 +125,7 @@ void note_views(const BdvXml& xml, const std::vector<int>& setups, ImageMetadata
 }
 
 void read_voxel_size(const Hdf5Source& source, const BdvXml& xml, const std::vector<int>& setups,
-                     int level, ImageMetadata& metadata) {
+                     index_t level, ImageMetadata& metadata) {
     const BdvSetup* const first = setup_in(xml, setups[0]);
     if (first == nullptr || first->unit.empty()) return;
     metadata.unit = first->unit;
@@ -149,37 +142,57 @@ void read_voxel_size(const Hdf5Source& source, const BdvXml& xml, const std::vec
     }
 }
 
+BdvPath path_of(const pugi::xml_node& element) {
+    return {element.text().get(), std::string(element.attribute("type").value()) == "absolute"};
+}
+
+BdvSetup setup_of(const pugi::xml_node& element) {
+    BdvSetup setup;
+    setup.id = element.child("id").text().as_int(-1);
+    setup.name = element.child_value("name");
+    for (const pugi::xml_node& attribute : element.child("attributes").children())
+        setup.attributes[attribute.name()] = attribute.text().get();
+    const pugi::xml_node voxel = element.child("voxelSize");
+    const auto micrometers = micrometers_per(voxel.child_value("unit"));
+    if (!micrometers) return setup;
+    setup.unit = voxel.child_value("unit");
+    std::istringstream sizes(voxel.child_value("size"));
+    for (double& size_um : setup.size_um) {
+        std::string word;
+        sizes >> word;
+        if (const auto size = parse_number(word); size && *size > 0) size_um = *size * *micrometers;
+    }
+    return setup;
+}
+
+std::filesystem::path resolved(const std::filesystem::path& folder, const BdvPath& path) {
+    return path.absolute ? std::filesystem::path(path.path) : folder / path.path;
+}
+
+/// Reads a file; returns nothing if it does not exist or is no XML of BigDataViewer.
+std::optional<BdvXml> load_bdv_xml(const std::string& path) {
+    pugi::xml_document document;
+    if (!document.load_file(path.c_str())) return std::nullopt;
+    return read_bdv_xml(document);
+}
+
 }  // namespace
 
 bool is_bdv_table(const std::string& name) {
-    int setup = 0;
-    for (const char* pattern : {"s%9d/resolutions%n", "s%9d/subdivisions%n"}) {
-        int length = -1;
-        if (std::sscanf(name.c_str(), pattern, &setup, &length) == 1 &&
-            length == static_cast<int>(name.size()))
-            return true;
-    }
-    return false;
+    return parse_placed_name(name, "s#/resolutions", "C") ||
+           parse_placed_name(name, "s#/subdivisions", "C");
 }
 
 bool is_of_bdv(const std::string& name) {
-    return parse_bdv_name(name) || is_bdv_table(name);
+    return parse_placed_name(name, bdv_volume, "TCL") || is_bdv_table(name);
 }
 
 std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
                                    const std::vector<std::string>& datasets) {
-    std::vector<PlacedDataset> placed;
-    std::set<int> setups;
-    int level = 0;
-    for (const std::string& name : datasets) {
-        const auto parts = parse_bdv_name(name);
-        // Levels above 0 are smaller copies: read when one is asked for.
-        if (!parts || (parts->level > 0 && datasets.size() > 1)) continue;
-        placed.push_back({parts->time, parts->setup, name});
-        setups.insert(parts->setup);
-        level = parts->level;
-    }
+    const std::vector<PlacedDataset> placed = find_placed(datasets, bdv_volume, "TCL");
     if (placed.empty()) return std::nullopt;
+    std::set<int> setups;
+    for (const PlacedDataset& volume : placed) setups.insert(static_cast<int>(volume.channel));
     const std::vector<int> ids(setups.begin(), setups.end());
     Hdf5Series series;
     place_datasets(source, placed, series);
@@ -187,11 +200,58 @@ std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
     metadata.format = "BigDataViewer HDF5";
     read_types(source, ids, series);
     if (const auto xml = load_bdv_xml(source.bdv_xml)) {
-        read_voxel_size(source, *xml, ids, level, metadata);
+        read_voxel_size(source, *xml, ids, placed.back().level, metadata);
         metadata.channel_names = setup_names(*xml, ids);
         note_views(*xml, ids, metadata);
     }
     return series;
+}
+
+std::optional<BdvXml> read_bdv_xml(const pugi::xml_document& document) {
+    const pugi::xml_node root = document.child("SpimData");
+    if (!root) return std::nullopt;
+    const pugi::xml_node sequence = root.child("SequenceDescription");
+    const pugi::xml_node loader = sequence.child("ImageLoader");
+    BdvXml xml;
+    xml.loader = loader.attribute("format").value();
+    xml.base = path_of(root.child("BasePath"));
+    xml.hdf5 = path_of(loader.child("hdf5"));
+    for (const pugi::xml_node& setup : sequence.child("ViewSetups").children("ViewSetup"))
+        xml.setups.push_back(setup_of(setup));
+    for (const pugi::xml_node& list : sequence.child("ViewSetups").children("Attributes"))
+        if (std::string(list.attribute("name").value()) == "channel")
+            for (const pugi::xml_node& channel : list.children("Channel"))
+                xml.channel_names[channel.child_value("id")] = channel.child_value("name");
+    return xml;
+}
+
+std::unique_ptr<ImageReader> open_bdv_xml(const PathSpec& spec, const OpenOptions& options) {
+    const RawFile file(spec.file);
+    const std::string text = file.head(file.size());
+    file.check_unchanged();
+    pugi::xml_document document;
+    const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size());
+    if (!parsed)
+        throw BadData(message(spec.file,
+                              " is an XML file that cannot be read: ", parsed.description(),
+                              " at byte ", parsed.offset, "; it is damaged, copy it again"));
+    const auto xml = read_bdv_xml(document);
+    if (!xml)
+        throw BadData(message(spec.file, " is an XML file of the kind <",
+                              document.document_element().name(),
+                              ">, which describes no image that can be read; give the path of the "
+                              "image file, or of BigDataViewer's XML (<SpimData>)"));
+    if (xml->hdf5.path.empty() || xml->loader != "bdv.hdf5")
+        throw BadData(message(spec.file, " describes images of the format \"", xml->loader,
+                              "\", which cannot be read; in Fiji, resave them as HDF5 (BigStitcher "
+                              "or Multiview Reconstruction, Resave as HDF5)"));
+    const std::filesystem::path folder = std::filesystem::path(spec.file).parent_path();
+    const std::string hdf5 =
+        (resolved(resolved(folder, xml->base), xml->hdf5)).lexically_normal().string();
+    if (!std::filesystem::exists(hdf5))
+        throw InputNotFound(message(spec.file, " says that its pixels are in ", hdf5,
+                                    ", which does not exist; copy both files"));
+    return open_hdf5({hdf5, spec.dataset}, options, spec.file);
 }
 
 }  // namespace convolume::io

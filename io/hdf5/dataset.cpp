@@ -5,8 +5,9 @@
 #include <array>
 #include <cstring>
 
-#include "io/hdf5/driver.hpp"
-#include "io/strided.hpp"
+#include "io/hdf5/helper_process.hpp"
+#include "io/hdf5/library.hpp"
+#include "io/samples.hpp"
 
 namespace convolume::io {
 namespace {
@@ -41,6 +42,15 @@ Hdf5Place place_of(Hdf5Files& files, const std::string& name) {
     auto place = files.find(name);
     if (!place) throw BadData(message(files.main().path(), " has no dataset /", name));
     return *std::move(place);
+}
+
+constexpr index_t helper_bytes = index_t{64} << 20;
+// Every node of an index of chunks is met all the same: nodes have more entries.
+constexpr index_t most_lookups = index_t{1} << 20;
+
+/// Far more than decoding takes.
+HelperLimits limits_of_reading(index_t bytes, index_t chunk_bytes) {
+    return {2 + static_cast<double>(bytes) / 5e6, (index_t{1} << 30) + 4 * chunk_bytes};
 }
 
 }  // namespace
@@ -94,6 +104,7 @@ Hdf5Dataset::Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library
 Hdf5Dataset::~Hdf5Dataset() {
     const Hdf5Lock lock;
     dataset_.close();
+    read_type_.close();
 }
 
 /// Opens it with a chunk cache of that size, or HDF5's own default for 0.
@@ -143,36 +154,22 @@ void Hdf5Dataset::check_storage(hid_t properties, std::size_t bytes_each) {
 }
 
 void Hdf5Dataset::check_filters(hid_t properties) {
-    const int filters = H5Pget_nfilters(properties);
-    for (int i = 0; i < filters; ++i) {
-        unsigned flags = 0;
-        unsigned configuration = 0;
-        std::size_t values = 0;
-        std::array<char, 100> name{};
-        const H5Z_filter_t filter =
-            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
-                           name.size(), name.data(), &configuration);
+    for (const auto& [filter, name, value] : stored_filters(properties)) {
         plug_ins_ = plug_ins_ || filter >= H5Z_FILTER_RESERVED;
         weak_filters_ =
             weak_filters_ || (filter < H5Z_FILTER_RESERVED && filter != H5Z_FILTER_DEFLATE &&
                               filter != H5Z_FILTER_SHUFFLE);
         if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
             throw BadData(message(full_name_, " is compressed by the HDF5 filter ", filter, " (",
-                                  name.data(), "), which HDF5 does not find; ",
-                                  cure_of_filter(filter)));
+                                  name, "), which HDF5 does not find; ", cure_of_filter(filter)));
     }
 }
 
-void Hdf5Dataset::read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
-                           void* target) const {
-    const Hdf5Id file_space(H5Dget_space(id()), H5Sclose);
-    const Hdf5Id memory_space(
-        H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
-    if (!file_space || !memory_space ||
-        H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
-                            nullptr) < 0 ||
-        H5Dread(id(), read_type_.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, target) <
-            0)
+void Hdf5Dataset::read_box_here(const std::vector<hsize_t>& start,
+                                const std::vector<hsize_t>& count, void* target) const {
+    const Hdf5Box box(id(), start, count);
+    if (!box || H5Dread(id(), read_type_.get(), box.in_memory.get(), box.in_file.get(), H5P_DEFAULT,
+                        target) < 0)
         refuse(hdf5_reason());
     widen(start, count, target);
 }
@@ -241,7 +238,7 @@ void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) c
     std::vector<char> rows(there * size_of(type_));
     {
         const Hdf5Lock lock;
-        read_box(start, count, rows.data());
+        read_box_here(start, count, rows.data());
     }
     const std::size_t row_bytes = count.back() * size_of(type_);
     for (std::size_t row = 0; row < there / count.back(); ++row) {
@@ -279,7 +276,8 @@ Hdf5Volume Hdf5Dataset::volume(const AxisLayout& layout, index_t t, index_t c) c
     return volume;
 }
 
-void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const {
+void Hdf5Dataset::read_here(const Hdf5Volume& volume, const Box3& box,
+                            const ImageView& target) const {
     std::vector<hsize_t> first(volume.first.begin(), volume.first.end());
     std::vector<hsize_t> count(first.size(), 1);
     for (int axis = 0; axis < 3; ++axis) {
@@ -301,7 +299,7 @@ void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageVie
             }
     if (volume.dimension[static_cast<std::size_t>(split)] < 0) {
         // One sample.
-        read_box(first, count, target.data);
+        read_box_here(first, count, target.data);
         return;
     }
     const auto slowest =
@@ -326,14 +324,98 @@ void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageVie
         const bool in_place =
             is_contiguous(to) && split == 0 && strides == contiguous_strides(target.shape);
         if (in_place) {
-            read_box(first, count, to.data);
+            read_box_here(first, count, to.data);
         } else {
             buffer.resize(static_cast<std::size_t>((end - at) * layer_bytes));
-            read_box(first, count, buffer.data());
+            read_box_here(first, count, buffer.data());
             copy_view({buffer.data(), to.type, to.shape, strides}, to);
         }
         at = end;
     }
+}
+
+bool Hdf5Dataset::is_trusted() const {
+    return !damage_is_contained() || plug_ins_ || (plain_ && !weak_filters_);
+}
+
+void Hdf5Dataset::try_chunks() const {
+    if (!chunked_ || !damage_is_contained()) return;
+    std::vector<index_t> counts(dims_.size());
+    index_t chunks = 1;
+    for (std::size_t d = 0; d < dims_.size(); ++d) {
+        counts[d] = ceil_div(dims_[d], chunk_[d]);
+        chunks *= counts[d];
+    }
+    const index_t step = std::max<index_t>(1, chunks / most_lookups);
+    const auto look_up = [&] {
+        bool filled = false;
+        for (index_t number = 0; number < chunks; number += step) {
+            std::vector<index_t> place(dims_.size());
+            std::vector<hsize_t> start(dims_.size());
+            index_t rest = number;
+            for (std::size_t d = place.size(); d-- > 0; rest /= counts[d]) {
+                place[d] = rest % counts[d];
+                start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
+            }
+            hsize_t bytes = 0;
+            const bool found = H5Dget_chunk_storage_size(id(), start.data(), &bytes) >= 0;
+            if ((found && bytes > 0) || filled) continue;
+            filled = true;  // what was never written is all alike
+            std::vector<char> samples(static_cast<std::size_t>(chunk_bytes()));
+            read_chunk(place, samples.data());
+        }
+    };
+    const double lookups = static_cast<double>(chunks) / static_cast<double>(step);
+    HelperLimits limits = limits_of_reading(0, chunk_bytes());
+    limits.processor_s += lookups * 50e-6;
+    try_hdf5(full_name_, limits, look_up);
+}
+
+index_t Hdf5Dataset::chunk_bytes() const {
+    index_t bytes = static_cast<index_t>(size_of(type_));
+    for (const index_t extent : chunk_) bytes *= extent;
+    return bytes;
+}
+
+void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const {
+    if (is_trusted()) return read_here(volume, box, target);
+    const auto bytes_each = static_cast<index_t>(size_of(type_));
+    const index_t plane_bytes = target.shape.y * target.shape.x * bytes_each;
+    const int d = volume.dimension[0];
+    const index_t depth = d < 0 ? 1 : chunk_[static_cast<std::size_t>(d)];
+    const index_t planes = std::max<index_t>(helper_bytes / plane_bytes / depth, 1) * depth;
+    const SharedMemory memory(std::min(planes, target.shape.z) * plane_bytes);
+    for (index_t z = 0; z < target.shape.z;) {
+        // Up to the next whole layers of chunks.
+        const index_t end =
+            std::min(target.shape.z, (box.begin.z + z) / depth * depth + planes - box.begin.z);
+        const Shape3 shape{end - z, target.shape.y, target.shape.x};
+        const ImageView part{memory.data(), target.type, shape, contiguous_strides(shape)};
+        Box3 from = box;
+        from.begin.z = box.begin.z + z;
+        from.end.z = box.begin.z + end;
+        const ImageView to = subview(target, {{z, 0, 0}, {end, shape.y, shape.x}});
+        if (try_hdf5(full_name_,
+                     limits_of_reading(element_count(shape) * bytes_each, chunk_bytes()),
+                     [&] { read_here(volume, from, part); }))
+            copy_view(part, to);
+        else
+            read_here(volume, from, to);
+        z = end;
+    }
+}
+
+void Hdf5Dataset::read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                           void* target) const {
+    if (is_trusted()) return read_box_here(start, count, target);
+    auto bytes = static_cast<index_t>(size_of(type_));
+    for (const hsize_t extent : count) bytes *= static_cast<index_t>(extent);
+    const SharedMemory memory(bytes);
+    if (try_hdf5(full_name_, limits_of_reading(bytes, chunk_bytes()),
+                 [&] { read_box_here(start, count, memory.data()); }))
+        std::memcpy(target, memory.data(), static_cast<std::size_t>(bytes));
+    else
+        read_box_here(start, count, target);
 }
 
 }  // namespace convolume::io

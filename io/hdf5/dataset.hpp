@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "io/axis_layout.hpp"
-#include "io/hdf5/links.hpp"
+#include "io/hdf5/files.hpp"
 #include "io/hdf5/storage.hpp"
 
 namespace convolume::io {
@@ -43,22 +43,15 @@ class Hdf5Dataset {
     Hdf5Volume volume(const AxisLayout& layout, index_t t, index_t c) const;
 
     /// Looks every chunk up in a helper process, if damage is to be contained, and throws what
-    /// comes of it (io/helper_process.hpp). The thread holds Hdf5Lock.
+    /// comes of it. The thread holds Hdf5Lock.
     void try_chunks() const;
-    /// Whether HDF5 may read samples in this process: damage need not be contained, or can do no
-    /// harm. read_in_helper() is for the others.
-    bool is_trusted() const;
-    index_t chunk_bytes() const;
 
-    /// Reads a box of the volume through HDF5.
+    /// Reads a box of the volume through HDF5: in helper processes where damage is to be contained
+    /// and could do harm. The thread holds Hdf5Lock.
     void read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
-    /// Reads a box of `count` elements along every dimension to `target`, contiguous.
+    /// The same for a box of `count` elements along every dimension, to contiguous memory.
     void read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                   void* target) const;
-    /// The same in helper processes. The thread holds Hdf5Lock.
-    void read_in_helper(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
-    void read_box_in_helper(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
-                            void* target) const;
     /// The bytes of the chunk at that place among the chunks, and the filters that it did not go
     /// through; no bytes where HDF5 does not give them, mostly since it was never written.
     std::vector<char> read_stored_chunk(const std::vector<index_t>& place, unsigned& skipped) const;
@@ -71,6 +64,13 @@ class Hdf5Dataset {
 
   private:
     void open(index_t cache_bytes);
+    index_t chunk_bytes() const;
+    /// Whether HDF5 may read samples in this process.
+    bool is_trusted() const;
+    // Reading in this process.
+    void read_here(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
+    void read_box_here(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
+                       void* target) const;
     /// `bytes_each` are those of an element in the file.
     void check_storage(hid_t properties, std::size_t bytes_each);
     void check_filters(hid_t properties);

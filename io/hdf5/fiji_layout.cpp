@@ -2,23 +2,11 @@
 // Fiji's HDF5 plug-in: /t0/channel0, /t0/channel1, … for each time and channel. A stack of one
 // plane has two dimensions.
 
-#include <cstdio>
-
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/series.hpp"
 
 namespace convolume::io {
 namespace {
-
-std::optional<PlacedDataset> parse_fiji_name(const std::string& name) {
-    int time = 0;
-    int channel = 0;
-    int length = -1;
-    if (std::sscanf(name.c_str(), "t%9d/channel%9d%n", &time, &channel, &length) != 2 ||
-        length != static_cast<int>(name.size()) || time < 0 || channel < 0)
-        return std::nullopt;
-    return PlacedDataset{time, channel, name};
-}
 
 /// RGB images are stored with a last dimension of three colors.
 std::string axes_of_colors(const Hdf5Dataset& dataset) {
@@ -46,9 +34,7 @@ void compare_sizes(const Hdf5Source& source, Hdf5Series& series) {
 
 std::optional<Hdf5Series> find_fiji(const Hdf5Source& source,
                                     const std::vector<std::string>& datasets) {
-    std::vector<PlacedDataset> placed;
-    for (const std::string& name : datasets)
-        if (const auto parts = parse_fiji_name(name)) placed.push_back(*parts);
+    const std::vector<PlacedDataset> placed = find_placed(datasets, "t#/channel#", "TC");
     if (placed.empty() || is_pixel_array(source, "data", 2)) return std::nullopt;
     const Hdf5Dataset first(source.files, placed.front().name);
     const std::string colors = axes_of_colors(first);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
 #include "io/hdf5/attributes.hpp"
@@ -14,25 +13,9 @@
 namespace convolume::io {
 namespace {
 
+constexpr const char* imaris_volume = "DataSet/ResolutionLevel #/TimePoint #/Channel #/Data";
 const std::string image_group = "DataSetInfo/Image";
 constexpr double size_rounding = 1e-12;  // relative, of extents divided by sizes
-
-struct ImarisName {
-    int level = 0;
-    int time = 0;
-    int channel = 0;
-};
-
-std::optional<ImarisName> parse_imaris_name(const std::string& name) {
-    ImarisName parts;
-    int length = -1;
-    if (std::sscanf(name.c_str(), "DataSet/ResolutionLevel %9d/TimePoint %9d/Channel %9d/Data%n",
-                    &parts.level, &parts.time, &parts.channel, &length) != 3 ||
-        length != static_cast<int>(name.size()) || parts.level < 0 || parts.time < 0 ||
-        parts.channel < 0)
-        return std::nullopt;
-    return parts;
-}
 
 std::string text_at(const Hdf5Source& source, const std::string& path, const std::string& name) {
     const Hdf5Id object = source.files.open_object(path);
@@ -45,7 +28,7 @@ double number_at(const Hdf5Source& source, const std::string& path, const std::s
 
 /// Sets the shape without the padding of the dataset. The sizes are beside it, and for the first
 /// level of the pyramid also in the description of the whole image.
-void crop(const Hdf5Source& source, const std::string& dataset, int level,
+void crop(const Hdf5Source& source, const std::string& dataset, index_t level,
           ImageMetadata& metadata) {
     const std::string group = dataset.substr(0, dataset.rfind('/'));
     bool unknown = false;
@@ -110,26 +93,18 @@ bool is_of_imaris(const std::string& name) {
 
 std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
                                       const std::vector<std::string>& datasets) {
-    std::vector<PlacedDataset> placed;
-    int level = 0;
-    for (const std::string& name : datasets) {
-        const auto parts = parse_imaris_name(name);
-        // Levels above 0 are smaller copies: read when one is asked for.
-        if (!parts || (parts->level > 0 && datasets.size() > 1)) continue;
-        placed.push_back({parts->time, parts->channel, name});
-        level = parts->level;
-    }
+    const std::vector<PlacedDataset> placed = find_placed(datasets, imaris_volume, "LTC");
     if (placed.empty()) return std::nullopt;
     Hdf5Series series;
     place_datasets(source, placed, series);
     ImageMetadata& metadata = series.metadata;
     metadata.format = "Imaris HDF5";
-    crop(source, series.datasets[0], level, metadata);
+    crop(source, series.datasets[0], placed.back().level, metadata);
     read_calibration(source, metadata);
     bool named = false;
     for (index_t c = 0; c < metadata.channels; ++c) {
-        const auto number =
-            parse_imaris_name(series.datasets[static_cast<std::size_t>(c)])->channel;
+        const std::string& dataset = series.datasets[static_cast<std::size_t>(c)];
+        const index_t number = parse_placed_name(dataset, imaris_volume, "LTC")->channel;
         const std::string group = "DataSetInfo/Channel " + std::to_string(number);
         metadata.channel_names.push_back(text_at(source, group, "Name"));
         named = named || !metadata.channel_names.back().empty();

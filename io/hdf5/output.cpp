@@ -132,14 +132,9 @@ void Hdf5Output::create_dataset(hid_t type, const std::vector<hsize_t>& dims, hi
 void Hdf5Output::write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                        hid_t type, const void* data) {
     const Hdf5Lock lock;
-    const Hdf5Id file_space(H5Dget_space(dataset_.get()), H5Sclose);
-    const Hdf5Id memory_space(
-        H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
-    check(file_space && memory_space &&
-          H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
-                              nullptr) >= 0 &&
-          H5Dwrite(dataset_.get(), type, memory_space.get(), file_space.get(), H5P_DEFAULT, data) >=
-              0);
+    const Hdf5Box box(dataset_.get(), start, count);
+    check(box && H5Dwrite(dataset_.get(), type, box.in_memory.get(), box.in_file.get(), H5P_DEFAULT,
+                          data) >= 0);
 }
 
 void Hdf5Output::write_chunk(const std::vector<hsize_t>& start, const std::vector<char>& stored) {

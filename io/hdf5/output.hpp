@@ -7,7 +7,7 @@
 
 #include "convolume/image_file.hpp"
 #include "io/atomic_output.hpp"
-#include "io/hdf5/handle.hpp"
+#include "io/hdf5/library.hpp"
 
 namespace convolume::io {
 

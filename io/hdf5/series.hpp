@@ -3,9 +3,10 @@
 // Which datasets of an HDF5 file make the image.
 
 #include <optional>
+#include <string_view>
 
 #include "io/hdf5/dataset.hpp"
-#include "io/hdf5/names.hpp"
+#include "io/hdf5/files.hpp"
 
 namespace convolume::io {
 
@@ -43,10 +44,19 @@ void read_attributes(const Hdf5Dataset& dataset, ImageMetadata& metadata);
 
 /// A dataset of a layout with one for each time and channel.
 struct PlacedDataset {
-    index_t time;
-    index_t channel;
+    index_t time = 0;
+    index_t channel = 0;
+    index_t level = 0;  ///< of a pyramid; above 0 it is a smaller copy
     std::string name;
 };
+/// Reads the numbers in a name of the form `pattern`, where they are #: time (T), channel (C) or
+/// level (L), as `order` says. Returns nothing for other names.
+std::optional<PlacedDataset> parse_placed_name(const std::string& name, std::string_view pattern,
+                                               std::string_view order);
+/// The datasets with names of that form. Smaller copies are left out unless one is all that is
+/// asked for.
+std::vector<PlacedDataset> find_placed(const std::vector<std::string>& datasets,
+                                       std::string_view pattern, std::string_view order);
 /// Puts them in the order of Hdf5Series::datasets and sets frames and channels, counting only the
 /// times and channels there are. Throws BadData that names a missing one.
 void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed,

@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "io/hdf5/storage.hpp"
+
+#include <libdeflate.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "convolume/error.hpp"
 
 namespace convolume::io {
 namespace {
@@ -10,28 +19,151 @@ namespace {
 /// The filters, if they are those that we have ourselves.
 std::optional<ChunkFilters> known_filters(hid_t properties) {
     ChunkFilters filters;
+    for (const StoredFilter& filter : stored_filters(properties)) {
+        const auto kind = filter.id == H5Z_FILTER_SHUFFLE ? ChunkFilters::Kind::shuffle
+                                                          : ChunkFilters::Kind::deflate;
+        const bool known = filter.id == H5Z_FILTER_DEFLATE ||
+                           (filter.id == H5Z_FILTER_SHUFFLE && filter.value > 0);
+        const auto same = std::find(filters.kinds.begin(), filters.kinds.end(), kind);
+        if (!known || same != filters.kinds.end()) return std::nullopt;
+        if (filter.id == H5Z_FILTER_SHUFFLE) filters.element_bytes = filter.value;
+        filters.kinds.push_back(kind);
+    }
+    return filters;
+}
+
+hid_t native_number(PixelType type) {
+    switch (type) {
+        case PixelType::uint8:
+            return H5T_NATIVE_UINT8;
+        case PixelType::int8:
+            return H5T_NATIVE_INT8;
+        case PixelType::uint16:
+            return H5T_NATIVE_UINT16;
+        case PixelType::int16:
+            return H5T_NATIVE_INT16;
+        case PixelType::uint32:
+            return H5T_NATIVE_UINT32;
+        case PixelType::int32:
+            return H5T_NATIVE_INT32;
+        case PixelType::float32:
+        case PixelType::complex64:
+            return H5T_NATIVE_FLOAT;
+        case PixelType::float64:
+        case PixelType::complex128:
+            return H5T_NATIVE_DOUBLE;
+    }
+    throw InternalError("a pixel type outside its enumeration");
+}
+
+bool member_is(hid_t compound, unsigned member, const char* name) {
+    char* found = H5Tget_member_name(compound, member);
+    const bool equal = found != nullptr && std::strcmp(found, name) == 0;
+    H5free_memory(found);
+    return equal;
+}
+
+std::optional<PixelType> complex_type(hid_t compound) {
+    if (H5Tget_nmembers(compound) != 2 || !member_is(compound, 0, "r") ||
+        !member_is(compound, 1, "i"))
+        return std::nullopt;
+    const Hdf5Id real(H5Tget_member_type(compound, 0), H5Tclose);
+    const Hdf5Id imaginary(H5Tget_member_type(compound, 1), H5Tclose);
+    if (!real || !imaginary || H5Tequal(real.get(), imaginary.get()) <= 0) return std::nullopt;
+    if (H5Tget_class(real.get()) != H5T_FLOAT || H5Tget_size(real.get()) < 4) return std::nullopt;
+    const auto part = pixel_type_of_hdf5(real.get());
+    if (part == PixelType::float32) return PixelType::complex64;
+    if (part == PixelType::float64) return PixelType::complex128;
+    return std::nullopt;
+}
+
+/// Enumerations are their numbers; booleans of h5py are an enumeration of int8.
+std::optional<PixelType> enumeration_type(hid_t enumeration) {
+    const Hdf5Id number(H5Tget_super(enumeration), H5Tclose);
+    if (!number || H5Tget_class(number.get()) != H5T_INTEGER || H5Tget_size(number.get()) != 1)
+        return std::nullopt;
+    const int members = H5Tget_nmembers(enumeration);
+    for (int i = 0; i < members; ++i) {
+        signed char value = 0;
+        if (H5Tget_member_value(enumeration, static_cast<unsigned>(i), &value) < 0)
+            return std::nullopt;
+        if (value < 0 && H5Tget_sign(number.get()) == H5T_SGN_2) return PixelType::int8;
+    }
+    return PixelType::uint8;
+}
+
+Hdf5Id type_of_numbers(PixelType type, hid_t number) {
+    if (!is_complex(type)) return {H5Tcopy(number), H5Tclose};
+    Hdf5Id compound(H5Tcreate(H5T_COMPOUND, size_of(type)), H5Tclose);
+    if (!compound || H5Tinsert(compound.get(), "r", 0, number) < 0 ||
+        H5Tinsert(compound.get(), "i", size_of(type) / 2, number) < 0)
+        throw IoError(message("HDF5 cannot make a type for complex pixels: ", hdf5_reason()));
+    return compound;
+}
+
+/// Calls copy(place in order of the elements, place in order of their first, second, … bytes) for
+/// every byte of whole elements.
+template <class Copy>
+void for_each_byte(std::size_t elements, std::size_t element_bytes, const Copy& copy) {
+    const auto walk = [&](auto bytes) {  // fast where the compiler knows the number
+        for (std::size_t i = 0; i < elements; ++i)
+            for (std::size_t b = 0; b < bytes; ++b) copy(i * bytes + b, b * elements + i);
+    };
+    if (element_bytes == 2)
+        walk(std::integral_constant<std::size_t, 2>{});
+    else if (element_bytes == 4)
+        walk(std::integral_constant<std::size_t, 4>{});
+    else if (element_bytes == 8)
+        walk(std::integral_constant<std::size_t, 8>{});
+    else
+        walk(element_bytes);
+}
+
+/// Bytes behind the last whole element stay as they are.
+void copy_rest(const char* from, std::size_t bytes, std::size_t element_bytes, char* to) {
+    const std::size_t whole = bytes / element_bytes * element_bytes;
+    std::memcpy(to + whole, from + whole, bytes - whole);
+}
+
+void shuffle(const char* from, std::size_t bytes, std::size_t element_bytes, char* to) {
+    for_each_byte(bytes / element_bytes, element_bytes,
+                  [&](std::size_t element, std::size_t byte) { to[byte] = from[element]; });
+    copy_rest(from, bytes, element_bytes, to);
+}
+
+void unshuffle(const char* from, std::size_t bytes, std::size_t element_bytes, char* to) {
+    for_each_byte(bytes / element_bytes, element_bytes,
+                  [&](std::size_t element, std::size_t byte) { to[element] = from[byte]; });
+    copy_rest(from, bytes, element_bytes, to);
+}
+
+bool inflate(const char* from, std::size_t from_bytes, char* to, std::size_t bytes) {
+    const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> codec(
+        libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+    if (!codec) throw OutOfMemory("no memory for decompressing a chunk");
+    // No place for the number of bytes: any other number is an error.
+    return libdeflate_zlib_decompress(codec.get(), from, from_bytes, to, bytes, nullptr) ==
+           LIBDEFLATE_SUCCESS;
+}
+
+}  // namespace
+
+std::vector<StoredFilter> stored_filters(hid_t properties) {
+    std::vector<StoredFilter> filters;
     const int count = H5Pget_nfilters(properties);
     for (int i = 0; i < count; ++i) {
         unsigned flags = 0;
         unsigned configuration = 0;
         std::array<unsigned, 8> values{};
         std::size_t given = values.size();
-        const H5Z_filter_t filter =
-            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &given, values.data(), 0,
-                           nullptr, &configuration);
-        const auto kind = filter == H5Z_FILTER_SHUFFLE ? ChunkFilters::Kind::shuffle
-                                                       : ChunkFilters::Kind::deflate;
-        const bool known = filter == H5Z_FILTER_DEFLATE ||
-                           (filter == H5Z_FILTER_SHUFFLE && given > 0 && values[0] > 0);
-        const auto same = std::find(filters.kinds.begin(), filters.kinds.end(), kind);
-        if (!known || same != filters.kinds.end()) return std::nullopt;
-        if (filter == H5Z_FILTER_SHUFFLE) filters.element_bytes = values[0];
-        filters.kinds.push_back(kind);
+        std::array<char, 100> name{};
+        const H5Z_filter_t id =
+            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &given, values.data(),
+                           name.size(), name.data(), &configuration);
+        filters.push_back({id, name.data(), given > 0 ? values[0] : 0});
     }
     return filters;
 }
-
-}  // namespace
 
 Hdf5Storage find_storage(hid_t dataset, hid_t properties, PixelType type, index_t bytes,
                          const RawFile& file) {
@@ -58,6 +190,100 @@ Hdf5Storage find_storage(hid_t dataset, hid_t properties, PixelType type, index_
         storage.kind = Hdf5Storage::Kind::chunks;
     }
     return storage;
+}
+
+std::string decode_chunk(const ChunkFilters& filters, unsigned skipped,
+                         const std::vector<char>& stored, char* to, std::size_t bytes) {
+    std::vector<ChunkFilters::Kind> applied;  // the last one first
+    for (std::size_t i = filters.kinds.size(); i-- > 0;)
+        if ((skipped >> i & 1u) == 0) applied.push_back(filters.kinds[i]);
+    std::unique_ptr<char[]> between;
+    const char* from = stored.data();
+    std::size_t from_bytes = stored.size();
+    for (std::size_t i = 0; i < applied.size(); ++i) {
+        const bool last = i + 1 == applied.size();
+        const bool inflates = applied[i] == ChunkFilters::Kind::deflate;
+        const std::size_t made = inflates ? bytes : from_bytes;
+        if (last && made != bytes) break;
+        std::unique_ptr<char[]> room(last ? nullptr : new char[made]);
+        char* const result = last ? to : room.get();
+        if (!inflates)
+            unshuffle(from, from_bytes, filters.element_bytes, result);
+        else if (!inflate(from, from_bytes, result, made))
+            return "a chunk's compressed bytes are damaged";
+        between = std::move(room);
+        from = result;
+        from_bytes = made;
+    }
+    if (from_bytes != bytes) return "a chunk has another size than its dataset says";
+    if (applied.empty()) std::memcpy(to, from, bytes);
+    return "";
+}
+
+std::vector<char> encode_chunk(const char* from, std::size_t bytes, std::size_t element_bytes,
+                               int level) {
+    const std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> codec(
+        libdeflate_alloc_compressor(level), libdeflate_free_compressor);
+    if (!codec) throw OutOfMemory("no memory for compressing a chunk");
+    const std::unique_ptr<char[]> shuffled(new char[bytes]);
+    shuffle(from, bytes, element_bytes, shuffled.get());
+    std::vector<char> encoded(libdeflate_zlib_compress_bound(codec.get(), bytes));
+    encoded.resize(libdeflate_zlib_compress(codec.get(), shuffled.get(), bytes, encoded.data(),
+                                            encoded.size()));
+    return encoded;
+}
+
+Hdf5Id memory_type(PixelType type) {
+    return type_of_numbers(type, native_number(type));
+}
+
+WideInteger wide_integer(hid_t file_type) {
+    if (H5Tget_class(file_type) != H5T_INTEGER || H5Tget_size(file_type) != 8)
+        return WideInteger::none;
+    return H5Tget_sign(file_type) == H5T_SGN_2 ? WideInteger::int64 : WideInteger::uint64;
+}
+
+Hdf5Id reading_type(hid_t file_type, PixelType type) {
+    // HDF5 converts no enumerations to numbers.
+    if (H5Tget_class(file_type) == H5T_ENUM) return {H5Tcopy(file_type), H5Tclose};
+    const WideInteger wide = wide_integer(file_type);
+    if (wide == WideInteger::none) return memory_type(type);
+    return {H5Tcopy(wide == WideInteger::int64 ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64), H5Tclose};
+}
+
+std::optional<bool> stored_swapped(hid_t file_type, PixelType type) {
+    if (H5Tget_class(file_type) == H5T_ENUM) return false;  // of one byte
+    if (H5Tequal(file_type, memory_type(type).get()) > 0) return false;
+    const Hdf5Id number(H5Tcopy(native_number(type)), H5Tclose);
+    const H5T_order_t other =
+        H5Tget_order(number.get()) == H5T_ORDER_LE ? H5T_ORDER_BE : H5T_ORDER_LE;
+    if (!number || H5Tset_order(number.get(), other) < 0) return std::nullopt;
+    if (H5Tequal(file_type, type_of_numbers(type, number.get()).get()) > 0) return true;
+    return std::nullopt;
+}
+
+std::optional<PixelType> pixel_type_of_hdf5(hid_t file_type) {
+    const std::size_t bytes = H5Tget_size(file_type);
+    switch (H5Tget_class(file_type)) {
+        case H5T_INTEGER: {
+            const bool is_signed = H5Tget_sign(file_type) == H5T_SGN_2;
+            if (bytes == 1) return is_signed ? PixelType::int8 : PixelType::uint8;
+            if (bytes == 2) return is_signed ? PixelType::int16 : PixelType::uint16;
+            if (bytes == 4) return is_signed ? PixelType::int32 : PixelType::uint32;
+            if (bytes == 8) return PixelType::float64;
+            return std::nullopt;
+        }
+        case H5T_FLOAT:
+            if (bytes == 2 || bytes == 4) return PixelType::float32;
+            if (bytes == 8) return PixelType::float64;
+            return std::nullopt;
+        case H5T_ENUM:
+            return enumeration_type(file_type);
+        case H5T_COMPOUND:
+            return complex_type(file_type);
+        default:
+            return std::nullopt;
+    }
 }
 
 }  // namespace convolume::io

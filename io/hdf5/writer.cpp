@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/hdf5/attributes.hpp"
-#include "io/hdf5/chunk_codec.hpp"
 #include "io/hdf5/output.hpp"
-#include "io/hdf5/types.hpp"
-#include "io/piece_assembler.hpp"
-#include "io/strided.hpp"
+#include "io/hdf5/storage.hpp"
+#include "io/pieces.hpp"
+#include "io/samples.hpp"
 
 namespace convolume::io {
 namespace {
@@ -44,10 +42,10 @@ std::string axis_tags(bool stack) {
     return "{\"axes\": [" + axes + "]}";
 }
 
-class Hdf5Writer : public ImageWriter {
+class Hdf5Writer : public FileWriter {
   public:
     Hdf5Writer(const PathSpec& spec, const ImageMetadata& metadata, const CreateOptions& options)
-        : metadata_(metadata),
+        : FileWriter(metadata),
           stack_(metadata.frames > 1 || metadata.channels > 1),
           output_(spec, options.overwrite,
                   options.compression == Compression::none
@@ -67,34 +65,19 @@ class Hdf5Writer : public ImageWriter {
 
     StackFormat format() const override { return stack_format(metadata_, chunk_); }
 
-    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
-        check_box(format(), t, c, box, source);
-        const index_t volume = t * metadata_.channels + c;
-        if (assembler_) {
-            assembler_->add(volume, box, source,
+  private:
+    void write_checked_box(index_t t, index_t c, const Box3& box,
+                           const ConstImageView& source) override {
+        if (assembler_)
+            assembler_->add(t * metadata_.channels + c, box, source,
                             [&](const Piece& chunk, const ConstImageView& samples) {
                                 write_chunk(chunk, samples);
                             });
-        } else {
-            // Past HDF5, which has taken the space and does not touch it again.
-            const index_t samples = element_count(metadata_.shape);
-            const FileArray array{offset_ + volume * samples * bytes_each(),
-                                  contiguous_strides(metadata_.shape)};
-            write_array(output_.file(), array.from(box.begin, bytes_each()), source);
-        }
-        written_.add(source);
+        else  // past HDF5, which has taken the space and does not touch it again
+            write_to_array(output_.file(), offset_, t, c, box, source);
     }
 
-    void commit() override {
-        written_.finish(metadata_);
-        output_.commit();
-    }
-
-  protected:
-    const ImageMetadata& metadata() const override { return metadata_; }
-
-  private:
-    index_t bytes_each() const { return static_cast<index_t>(size_of(metadata_.type)); }
+    void complete() override { output_.commit(); }
 
     std::vector<hsize_t> dims_of(index_t t, index_t c, const Shape3& shape) const {
         std::vector<hsize_t> dims;
@@ -165,13 +148,11 @@ class Hdf5Writer : public ImageWriter {
                             stored);
     }
 
-    ImageMetadata metadata_;
     Shape3 chunk_{1, 1, 1};
     bool stack_;
     Hdf5Output output_;
     std::optional<PieceAssembler> assembler_;  // of chunks; none where samples are contiguous
     index_t offset_ = 0;                       // of contiguous samples
-    WriteCount written_;
 };
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "io/signal/file.hpp"
+
 #include <algorithm>
 
 #include "convolume/error.hpp"
 #include "convolume/signal_file.hpp"
 #include "io/axis_layout.hpp"
-#include "io/file_kind.hpp"
-#include "io/signal/formats.hpp"
-#include "io/signal/wav_chunks.hpp"
+#include "io/formats.hpp"
+#include "io/signal/sample_codec.hpp"
 
 namespace convolume::io {
 namespace {
@@ -39,6 +40,13 @@ std::optional<StoredType> raw_stored_type(const std::string& path, SampleType ty
                                   "; name the file ", fits->second));
 }
 
+/// Throws InvalidArgument beyond 64 bits.
+index_t total_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
+    index_t bytes = bytes_each;
+    for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
+    return bytes;
+}
+
 void check_unknown_length(const std::string& path, const std::vector<index_t>& dims) {
     if (dims.back() != unknown_samples) return;
     for (std::size_t d = 0; d + 1 < dims.size(); ++d)
@@ -59,9 +67,9 @@ void refuse_raw_options(const std::string& file, const OpenSignalOptions& option
                                       "leave that out (raw_header, raw_byte_order)"));
 }
 
-void refuse_stored(const std::string& file, const CreateSignalOptions& options) {
-    if (options.stored)
-        throw InvalidArgument(message(file,
+void refuse_stored(const NewSignals& signals) {
+    if (signals.options.stored)
+        throw InvalidArgument(message(signals.path.file,
                                       " holds samples as they are computed; leave their type "
                                       "out (stored), or write a raw or WAV file"));
 }
@@ -93,6 +101,14 @@ ByteOrder parse_byte_order(std::string_view text) {
     throw InvalidArgument(message("a byte order is little or big, not \"", text, "\"; choose one"));
 }
 
+bool begins_as_wav(std::string_view head) {
+    constexpr std::string_view wave64("riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1\x00\x00", 16);
+    if (head.starts_with(wave64)) return true;
+    if (head.size() < 16 || head.substr(8, 4) != "WAVE") return false;
+    const std::string_view name = head.substr(0, 4);
+    return name == "RIFF" || name == "RIFX" || name == "RF64" || name == "BW64";
+}
+
 std::unique_ptr<SignalReader> open_signal(const std::string& path,
                                           const OpenSignalOptions& options) {
     const PathSpec spec = parse_path(path);
@@ -120,70 +136,67 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
     return open_raw_signal(spec.file, *type, options);
 }
 
-const char* to_string(SampleType type) {
+std::optional<PixelType> pixel_type_of(SampleType type) {
     switch (type) {
         case SampleType::float32:
-            return "float32";
+            return PixelType::float32;
         case SampleType::float64:
-            return "float64";
+            return PixelType::float64;
         case SampleType::complex64:
-            return "complex64";
+            return PixelType::complex64;
         case SampleType::complex128:
-            return "complex128";
+            return PixelType::complex128;
         case SampleType::int64:
-            return "int64";
+            return std::nullopt;
     }
     throw InternalError("a sample type outside its enumeration");
 }
 
-index_t bytes_of(SampleType type) {
-    return type == SampleType::float32 ? 4 : type == SampleType::complex128 ? 16 : 8;
+const char* to_string(SampleType type) {
+    const auto pixels = pixel_type_of(type);
+    return pixels ? to_string(*pixels) : "int64";
 }
 
-StoredType stored_type_of(SampleType type) {
-    return parse_stored_type(to_string(type));
+index_t bytes_of(SampleType type) {
+    const auto pixels = pixel_type_of(type);
+    return pixels ? static_cast<index_t>(size_of(*pixels)) : 8;
 }
 
 SampleType sample_type_of(PixelType type) {
-    switch (type) {
-        case PixelType::float32:
-            return SampleType::float32;
-        case PixelType::float64:
-            return SampleType::float64;
-        case PixelType::complex64:
-            return SampleType::complex64;
-        case PixelType::complex128:
-            return SampleType::complex128;
-        default:
-            throw InvalidArgument(message("signals are not written as ", to_string(type),
-                                          "; convert them to float32"));
-    }
+    for (const SampleType sample :
+         {SampleType::float32, SampleType::float64, SampleType::complex64, SampleType::complex128})
+        if (pixel_type_of(sample) == type) return sample;
+    throw InvalidArgument(
+        message("signals are not written as ", to_string(type), "; convert them to float32"));
 }
 
 std::unique_ptr<SignalWriter> create_signal(const std::string& path,
                                             const std::vector<index_t>& dims, SampleType type,
                                             const CreateSignalOptions& options) {
     const PathSpec spec = parse_path(path);
+    NewSignals signals{spec, dims, type, options};
     if (dims.empty() || total_bytes(dims, bytes_of(type)) == 0)
         throw InvalidArgument(message("cannot write ", path, ": there are no samples"));
     check_unknown_length(path, dims);
     if (names_hdf5(spec.file)) {
-        refuse_stored(spec.file, options);
+        refuse_stored(signals);
         if (dims.back() == unknown_samples)
             throw InvalidArgument(message("cannot write ", path,
                                           ": the number of samples of an "
                                           "HDF5 dataset must be known before; write .npy or .f32"));
-        return create_hdf5_signal(spec, dims, type, options);
+        return create_hdf5_signal(signals);
     }
     if (!spec.dataset.empty())
         throw InvalidArgument(message("only HDF5 files (.h5, .hdf5) have datasets; ", path,
                                       " names one; give the path of the file alone"));
-    if (const auto stored = raw_stored_type(spec.file, type, options))
-        return create_raw_signal(spec.file, dims, type, *stored, options);
-    if (has_extension(spec.file, ".wav")) return create_wav_signal(spec.file, dims, type, options);
+    if (const auto stored = raw_stored_type(spec.file, type, options)) {
+        signals.options.stored = stored;
+        return create_raw_signal(signals);
+    }
+    if (has_extension(spec.file, ".wav")) return create_wav_signal(signals);
     if (has_extension(spec.file, ".npy")) {
-        refuse_stored(spec.file, options);
-        return create_npy_signal(spec.file, dims, type, options);
+        refuse_stored(signals);
+        return create_npy_signal(signals);
     }
     throw InvalidArgument(
         message("the extension of ", path,
@@ -205,13 +218,7 @@ void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, i
                                       row, " were asked of ", dims_text(dims)));
 }
 
-index_t total_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
-    index_t bytes = bytes_each;
-    for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
-    return bytes;
-}
-
-index_t expected_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
+index_t NewSignals::expected_bytes(index_t bytes_each) const {
     return dims.back() == unknown_samples ? 0 : total_bytes(dims, bytes_each);
 }
 

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals in files that are nothing but their samples, after a header that is skipped.
+// Signals that are nothing but their samples, after a header that is skipped: in files, or arriving
+// and leaving through open file descriptors (standard input and output).
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
 
 #include "io/atomic_output.hpp"
 #include "io/raw_file.hpp"
-#include "io/signal/formats.hpp"
+#include "io/signal/file.hpp"
 #include "io/signal/sample_codec.hpp"
 
 namespace convolume::io {
@@ -14,7 +25,34 @@ namespace {
 
 constexpr bool little_endian = std::endian::native == std::endian::little;
 
-class RawReader : public SignalReader {
+/// Whether samples are in the other byte order than this machine's.
+bool swaps_bytes(const OpenSignalOptions& options) {
+    return (options.raw_byte_order.value_or(ByteOrder::little) == ByteOrder::little) !=
+           little_endian;
+}
+
+/// Describes samples, without their number. Throws InvalidArgument for types that none have.
+SignalInfo raw_info(StoredType type) {
+    if (type == StoredType::int24)
+        throw InvalidArgument("int24 samples are read from WAV files only; name another type");
+    SignalInfo info;
+    info.format = "raw";
+    info.type = read_type(type);
+    if (std::string(to_string(type)) != convolume::to_string(info.type))
+        info.stored = to_string(type);
+    return info;
+}
+
+/// Throws Unavailable where this machine is not: it writes no raw samples to `path`.
+void require_little_endian(const std::string& path) {
+    if (!little_endian)
+        throw Unavailable(
+            message("raw samples are little-endian, and are not written by machines "
+                    "that are not; write ",
+                    path, " as .npy"));
+}
+
+class RawReader : public KnownSignals {
   public:
     RawReader(const std::string& path, StoredType type, const OpenSignalOptions& options)
         : file_(path),
@@ -24,8 +62,6 @@ class RawReader : public SignalReader {
         info_ = raw_info(type);
         info_.dims = dims(options);
     }
-
-    const SignalInfo& info() const override { return info_; }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_range(info_.dims, signal, begin, count);
@@ -64,79 +100,234 @@ class RawReader : public SignalReader {
     StoredType type_;
     index_t header_;
     bool swapped_;
-    SignalInfo info_;
 };
 
 class RawWriter : public SignalWriter {
   public:
-    RawWriter(const std::string& path, std::vector<index_t> dims, SampleType type,
-              StoredType stored, const CreateSignalOptions& options)
-        : dims_(std::move(dims)),
-          bytes_each_(bytes_of(type)),
+    RawWriter(const NewSignals& signals, StoredType stored)
+        : dims_(signals.dims),
           stored_bytes_(bytes_of(stored)),
-          encoder_(type, stored, path),
-          output_(path, options.overwrite, expected_bytes(dims_, stored_bytes_)) {}
+          encoder_(signals.type, stored, signals.path.file),
+          output_(signals.path.file, signals.options.overwrite,
+                  signals.expected_bytes(stored_bytes_)) {}
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
         check_range(dims_, row, begin, count);
-        const auto* samples = static_cast<const char*>(from);
         index_t at = row * dims_.back() + begin;
-        while (count > 0) {
-            const index_t now = std::min(count, SampleEncoder::at_a_time);
-            output_.write(at * stored_bytes_, encoder_.encode(samples, now), now * stored_bytes_);
-            samples += now * bytes_each_;
-            at += now;
-            count -= now;
-        }
+        encoder_.encode(from, count, [&](const void* stored, index_t samples) {
+            output_.write(at * stored_bytes_, stored, samples * stored_bytes_);
+            at += samples;
+        });
     }
     ClampCount clamped() const override { return encoder_.clamped(); }
     void commit() override { output_.commit(); }
 
   private:
     std::vector<index_t> dims_;
-    index_t bytes_each_;
     index_t stored_bytes_;
     SampleEncoder encoder_;
     AtomicOutput output_;
 };
 
+/// Waits for a descriptor, or until another thread cancels.
+class Waiter {
+  public:
+    explicit Waiter(int descriptor)
+        : descriptor_(descriptor), cancelled_(::eventfd(0, EFD_CLOEXEC)) {
+        if (cancelled_ < 0)
+            throw IoError(message("the system refuses an event: ", std::strerror(errno),
+                                  "; close other programs"));
+    }
+    ~Waiter() { ::close(cancelled_); }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    int descriptor() const { return descriptor_; }
+
+    /// Returns when `events` can happen without waiting. Throws Cancelled, or IoError with `what`.
+    void await(short events, const char* what) const {
+        std::array<pollfd, 2> waited{{{descriptor_, events, 0}, {cancelled_, POLLIN, 0}}};
+        while (::poll(waited.data(), waited.size(), -1) < 0)
+            if (errno != EINTR)
+                throw IoError(message("waiting for ", what, " failed: ", std::strerror(errno)));
+        if (waited[1].revents != 0) throw Cancelled(message(what, " is not needed any more"));
+    }
+    void cancel() const {
+        const std::uint64_t one = 1;
+        // Only a counter at its end refuses, and that is not 0 either.
+        [[maybe_unused]] const ssize_t written = ::write(cancelled_, &one, sizeof(one));
+    }
+
+  private:
+    int descriptor_;
+    int cancelled_;
+};
+
+class PipeReader : public KnownSignals {
+  public:
+    PipeReader(int descriptor, StoredType type, const OpenSignalOptions& options)
+        : waiter_(descriptor),
+          type_(type),
+          header_(options.raw_header.value_or(0)),
+          swapped_(swaps_bytes(options)) {
+        info_ = raw_info(type);
+        info_.dims = {unknown_samples};
+    }
+
+    void cancel() override { waiter_.cancel(); }
+
+    void read(index_t signal, index_t begin, index_t count, void* to) override {
+        if (const index_t there = read_until_end(signal, begin, count, to); there < count)
+            throw BadData(message("standard input ended after ", begin + there, " samples, before ",
+                                  begin + count, " that are needed"));
+    }
+
+    index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) override {
+        check_range(info_.dims, signal, begin, count);
+        if (begin < position_)
+            throw InvalidArgument(message("sample ", begin, " of standard input was read before"));
+        if (header_ > 0) {
+            if (const index_t there = skip(header_); there < header_)
+                throw BadData(message("standard input ended after ", there, " of the ", header_,
+                                      " bytes of its header"));
+            header_ = 0;
+        }
+        const index_t before = begin - position_;
+        const index_t skipped = whole_samples(skip(before * bytes_of(type_)));
+        position_ += skipped;
+        if (skipped < before) return skipped - before;
+        char* const place = static_cast<char*>(stored_place(to, count, type_));
+        const index_t there = whole_samples(take(place, count * bytes_of(type_)));
+        position_ += there;
+        if (there < count)  // decode() expects them at the end of fewer samples
+            std::memmove(stored_place(to, there, type_), place,
+                         static_cast<std::size_t>(there * bytes_of(type_)));
+        decode(to, there, type_, swapped_);
+        return there;
+    }
+
+  private:
+    /// Up to `bytes` to `to`; fewer at the end.
+    index_t take(char* to, index_t bytes) {
+        index_t taken = 0;
+        while (taken < bytes) {
+            waiter_.await(POLLIN, "standard input");
+            const auto wanted = std::min<index_t>(bytes - taken, index_t{1} << 30);
+            const ssize_t got =
+                ::read(waiter_.descriptor(), to + taken, static_cast<std::size_t>(wanted));
+            if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+            if (got < 0)
+                throw IoError(message("reading standard input failed: ", std::strerror(errno)));
+            if (got == 0) break;
+            taken += got;
+        }
+        return taken;
+    }
+    index_t skip(index_t bytes) {
+        std::vector<char> unused(static_cast<std::size_t>(std::min<index_t>(bytes, 1 << 16)));
+        index_t skipped = 0;
+        while (skipped < bytes) {
+            const index_t now =
+                std::min<index_t>(bytes - skipped, static_cast<index_t>(unused.size()));
+            const index_t taken = take(unused.data(), now);
+            skipped += taken;
+            if (taken < now) break;
+        }
+        return skipped;
+    }
+    index_t whole_samples(index_t bytes) const {
+        if (bytes % bytes_of(type_) != 0)
+            throw BadData(message("standard input ended within a ", io::to_string(type_),
+                                  " sample of ", bytes_of(type_),
+                                  " bytes; it is cut, or of another type"));
+        return bytes / bytes_of(type_);
+    }
+
+    Waiter waiter_;
+    StoredType type_;
+    index_t header_;
+    bool swapped_;
+    index_t position_ = 0;  ///< of the next sample to arrive
+};
+
+bool is_regular_file(int descriptor) {
+    struct stat status {};
+    return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+class PipeWriter : public SignalWriter {
+  public:
+    PipeWriter(int descriptor, SampleType type, StoredType stored)
+        : waiter_(descriptor),
+          stored_bytes_(bytes_of(stored)),
+          encoder_(type, stored, "standard output"),
+          // What a pipe takes without waiting once it takes anything at all.
+          most_(is_regular_file(descriptor) ? index_t{1} << 30 : PIPE_BUF) {}
+
+    void cancel() override { waiter_.cancel(); }
+    ClampCount clamped() const override { return encoder_.clamped(); }
+
+    void write(index_t row, index_t begin, index_t count, const void* from) override {
+        if (row != 0 || begin != position_)
+            throw InvalidArgument(message("sample ", begin, " of row ", row,
+                                          " was written to standard output, which takes one row "
+                                          "in order"));
+        position_ += count;
+        encoder_.encode(from, count, [&](const void* stored, index_t samples) {
+            put(static_cast<const char*>(stored), samples * stored_bytes_);
+        });
+    }
+    void commit() override {}
+
+  private:
+    void put(const char* bytes, index_t count) {
+        while (count > 0) {
+            waiter_.await(POLLOUT, "standard output");
+            const ssize_t put = ::write(waiter_.descriptor(), bytes,
+                                        static_cast<std::size_t>(std::min(count, most_)));
+            if (put < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+            if (put < 0 && errno == EPIPE)
+                throw PipeClosed("nobody reads standard output any more");
+            if (put < 0)
+                throw IoError(message("writing to standard output failed: ", std::strerror(errno)));
+            bytes += put;
+            count -= put;
+        }
+    }
+
+    Waiter waiter_;
+    index_t stored_bytes_;
+    SampleEncoder encoder_;
+    index_t most_;
+    index_t position_ = 0;
+};
+
 }  // namespace
-
-bool swaps_bytes(const OpenSignalOptions& options) {
-    return (options.raw_byte_order.value_or(ByteOrder::little) == ByteOrder::little) !=
-           little_endian;
-}
-
-SignalInfo raw_info(StoredType type) {
-    if (type == StoredType::int24)
-        throw InvalidArgument("int24 samples are read from WAV files only; name another type");
-    SignalInfo info;
-    info.format = "raw";
-    info.type = read_type(type);
-    if (std::string(to_string(type)) != convolume::to_string(info.type))
-        info.stored = to_string(type);
-    return info;
-}
 
 std::unique_ptr<SignalReader> open_raw_signal(const std::string& path, StoredType type,
                                               const OpenSignalOptions& options) {
     return std::make_unique<RawReader>(path, type, options);
 }
 
-std::unique_ptr<SignalWriter> create_raw_signal(const std::string& path,
-                                                const std::vector<index_t>& dims, SampleType type,
-                                                StoredType stored,
-                                                const CreateSignalOptions& options) {
-    require_little_endian(path);
-    return std::make_unique<RawWriter>(path, dims, type, stored, options);
+std::unique_ptr<SignalWriter> create_raw_signal(const NewSignals& signals) {
+    require_little_endian(signals.path.file);
+    return std::make_unique<RawWriter>(signals, signals.options.stored.value());
 }
 
-void require_little_endian(const std::string& path) {
-    if (!little_endian)
-        throw Unavailable(
-            message("raw samples are little-endian, and are not written by machines "
-                    "that are not; write ",
-                    path, " as .npy"));
+std::unique_ptr<SignalReader> open_signal_pipe(int descriptor, const OpenSignalOptions& options) {
+    if (!options.raw_type)
+        throw InvalidArgument(
+            "samples on standard input say nothing of their type; name it (raw_type)");
+    if (options.raw_signals || options.raw_samples)
+        throw InvalidArgument(
+            "standard input is one signal and cannot be split; leave that out (raw_signals)");
+    return std::make_unique<PipeReader>(descriptor, *options.raw_type, options);
+}
+
+std::unique_ptr<SignalWriter> create_signal_pipe(int descriptor, SampleType type,
+                                                 std::optional<StoredType> stored) {
+    require_little_endian("them");
+    return std::make_unique<PipeWriter>(descriptor, type, stored.value_or(stored_type_of(type)));
 }
 
 }  // namespace convolume::io

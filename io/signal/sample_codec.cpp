@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
-#include "io/strided.hpp"
+#include "convolume/signal_file.hpp"
+#include "io/formats.hpp"
+#include "io/samples.hpp"
+#include "io/signal/file.hpp"
 
 namespace convolume::io {
 namespace {
@@ -32,6 +36,15 @@ struct Parts {
     index_t count;
 };
 
+Parts parts_of(PixelType type) {
+    if (!is_complex(type)) return {type, 1};
+    return {type == PixelType::complex64 ? PixelType::float32 : PixelType::float64, 2};
+}
+
+Parts parts_of(SampleType type) {
+    return parts_of(pixel_type_of(type).value_or(PixelType::float64));
+}
+
 Parts parts_of(StoredType stored) {
     switch (stored) {
         case StoredType::cu8:
@@ -42,30 +55,52 @@ Parts parts_of(StoredType stored) {
             return {PixelType::int16, 2};
         case StoredType::ci32:
             return {PixelType::int32, 2};
-        case StoredType::complex64:
-            return {PixelType::float32, 2};
-        case StoredType::complex128:
-            return {PixelType::float64, 2};
         default:
-            return {read_type(stored), 1};
-    }
-}
-
-Parts parts_of(SampleType type) {
-    switch (type) {
-        case SampleType::float32:
-            return {PixelType::float32, 1};
-        case SampleType::complex64:
-            return {PixelType::float32, 2};
-        case SampleType::complex128:
-            return {PixelType::float64, 2};
-        default:
-            return {PixelType::float64, 1};
+            return parts_of(read_type(stored));
     }
 }
 
 ConstImageView line(const void* data, PixelType type, index_t count) {
     return {data, type, {1, 1, count}, {count, count, 1}};
+}
+
+struct StoredRow {
+    StoredType type;
+    const char* name;
+    const char* extension;  ///< with its dot
+    const char* other_extension;
+    index_t bytes;
+    PixelType read_type;
+};
+constexpr StoredRow stored_rows[] = {
+    {StoredType::uint8, "uint8", ".u8", "", 1, PixelType::uint8},
+    {StoredType::int8, "int8", ".i8", ".s8", 1, PixelType::int8},
+    {StoredType::uint16, "uint16", ".u16", "", 2, PixelType::uint16},
+    {StoredType::int16, "int16", ".i16", ".s16", 2, PixelType::int16},
+    {StoredType::int24, "int24", ".i24", "", 3, PixelType::float32},
+    {StoredType::uint32, "uint32", ".u32", "", 4, PixelType::uint32},
+    {StoredType::int32, "int32", ".i32", ".s32", 4, PixelType::int32},
+    {StoredType::int64, "int64", ".i64", "", 8, PixelType::float64},
+    {StoredType::float32, "float32", ".f32", "", 4, PixelType::float32},
+    {StoredType::float64, "float64", ".f64", "", 8, PixelType::float64},
+    {StoredType::complex64, "complex64", ".c64", ".cf32", 8, PixelType::complex64},
+    {StoredType::complex128, "complex128", ".c128", ".cf64", 16, PixelType::complex128},
+    {StoredType::cu8, "cu8", ".cu8", "", 2, PixelType::complex64},
+    {StoredType::ci8, "ci8", ".ci8", ".cs8", 2, PixelType::complex64},
+    {StoredType::ci16, "ci16", ".ci16", ".cs16", 4, PixelType::complex64},
+    {StoredType::ci32, "ci32", ".ci32", ".cs32", 8, PixelType::complex128},
+};
+
+const StoredRow& row_of(StoredType type) {
+    const auto* const found = std::find_if(std::begin(stored_rows), std::end(stored_rows),
+                                           [&](const StoredRow& row) { return row.type == type; });
+    if (found == std::end(stored_rows))
+        throw InternalError("a stored type outside its enumeration");
+    return *found;
+}
+
+bool is_extension(const char* extension, std::string_view name) {
+    return *extension != '\0' && name == extension + 1;
 }
 
 }  // namespace
@@ -104,7 +139,18 @@ SampleEncoder::SampleEncoder(SampleType type, StoredType stored, const std::stri
                                           : "; choose another type"));
 }
 
-const void* SampleEncoder::encode(const void* samples, index_t count) {
+void SampleEncoder::encode(const void* samples, index_t count,
+                           const std::function<void(const void*, index_t)>& use) {
+    constexpr index_t at_a_time = index_t{1} << 15;
+    const auto* from = static_cast<const char*>(samples);
+    for (; count > 0; count -= std::min(count, at_a_time)) {
+        const index_t now = std::min(count, at_a_time);
+        use(encode_some(from, now), now);
+        from += now * bytes_of(type_);
+    }
+}
+
+const void* SampleEncoder::encode_some(const void* samples, index_t count) {
     if (as_it_is_) return samples;
     const Parts to = parts_of(stored_);
     Parts from = parts_of(type_);
@@ -122,6 +168,60 @@ const void* SampleEncoder::encode(const void* samples, index_t count) {
     clamped_ += convert_pixels(line(samples, from.type, numbers),
                                {bytes_.data(), to.type, {1, 1, numbers}, {numbers, numbers, 1}});
     return bytes_.data();
+}
+
+const char* to_string(StoredType type) {
+    return row_of(type).name;
+}
+
+StoredType parse_stored_type(std::string_view name) {
+    std::string known;
+    for (const StoredRow& row : stored_rows) {
+        if (name == row.name || is_extension(row.extension, name) ||
+            is_extension(row.other_extension, name))
+            return row.type;
+        known += (known.empty() ? "" : ", ") + std::string(row.name);
+    }
+    throw InvalidArgument(message("there is no sample type \"", name, "\"; there are ", known,
+                                  ", also as i16, c64, …"));
+}
+
+std::optional<StoredType> stored_type_of_name(std::string_view path) {
+    const std::string text(path);
+    for (const StoredRow& row : stored_rows)
+        for (const char* extension : {row.extension, row.other_extension})
+            if (*extension != '\0' && row.type != StoredType::int24 &&
+                has_extension(text, extension))
+                return row.type;
+    return std::nullopt;
+}
+
+StoredType stored_type_of(SampleType type) {
+    return parse_stored_type(to_string(type));
+}
+
+index_t bytes_of(StoredType type) {
+    return row_of(type).bytes;
+}
+
+bool is_complex(StoredType type) {
+    return is_complex(row_of(type).read_type);
+}
+
+bool is_integer(StoredType type) {
+    switch (type) {
+        case StoredType::float32:
+        case StoredType::float64:
+        case StoredType::complex64:
+        case StoredType::complex128:
+            return false;
+        default:
+            return true;
+    }
+}
+
+PixelType read_type(StoredType type) {
+    return row_of(type).read_type;
 }
 
 }  // namespace convolume::io

@@ -2,12 +2,16 @@
 #pragma once
 // Between samples as they are stored in raw files and samples in memory.
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "convolume/signal_file.hpp"
 
 namespace convolume::io {
+
+/// As samples are stored where nothing else is asked for.
+StoredType stored_type_of(SampleType type);
 
 /// Where in memory for `count` samples of read_type(type) their stored bytes are put before
 /// decode(): at its end.
@@ -23,14 +27,15 @@ class SampleEncoder {
     /// ones, real ones as complex ones, positions as anything but int64.
     SampleEncoder(SampleType type, StoredType stored, const std::string& path);
 
-    /// Samples that encode() takes at a time, at most.
-    static constexpr index_t at_a_time = index_t{1} << 15;
-    /// The bytes of `count` samples in this machine's order: `samples` itself, or memory that the
-    /// next call overwrites.
-    const void* encode(const void* samples, index_t count);
+    /// Calls `use` with the bytes of some samples after others, in this machine's order, and the
+    /// number of these samples. The bytes are gone when it returns.
+    void encode(const void* samples, index_t count,
+                const std::function<void(const void* stored, index_t samples)>& use);
     const ClampCount& clamped() const { return clamped_; }
 
   private:
+    const void* encode_some(const void* samples, index_t count);
+
     SampleType type_;
     StoredType stored_;
     bool as_it_is_;

@@ -33,11 +33,11 @@ std::vector<PageGroup> groups_of_equal_pages(const TiffSource& source) {
 }
 
 std::string names_text(const std::vector<std::string>& names) {
-    constexpr std::size_t most_listed = 10;
+    constexpr std::size_t most_names = 10;
     std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i)
+    for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i)
         text += message(i > 0 ? ", " : "", i, names[i].empty() ? "" : " (" + names[i] + ")");
-    if (names.size() > most_listed) text += ", …";
+    if (names.size() > most_names) text += ", …";
     return text;
 }
 

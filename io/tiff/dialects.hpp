@@ -3,15 +3,48 @@
 // How programs say in a TIFF what its pages are. Each dialect has a file of its own.
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "convolume/image_file.hpp"
-#include "io/tiff/files.hpp"
-#include "io/tiff/stack.hpp"
-#include "io/tiff/tags.hpp"
+#include "convolume/shape.hpp"
+#include "io/tiff/directory.hpp"
+#include "io/tiff/pages.hpp"
+#include "io/tiff/series.hpp"
 
 namespace convolume::io {
+
+struct TiffStack {
+    std::string axes;           ///< of T, C, Z: the order of the planes, slowest first
+    std::vector<index_t> dims;  ///< one for each letter, at least 1
+    /// Page of each plane. Empty: consecutive pages of the file, thumbnails left out, from
+    /// `first_page` on.
+    std::vector<TiffPlace> places;
+    index_t first_page = 0;
+    /// Meaning of the samples of a page: colors (S), or planes, times or channels of the stack (Z,
+    /// T, C), which then vary fastest.
+    char sample_axis = 'S';
+    /// All planes lie one behind another from the first page's pixels on, whatever the number of
+    /// pages.
+    bool behind_first_page = false;
+    /// Pages beyond the planes belong to other images.
+    bool has_other_pages = false;
+    /// Metadata that do not tell what the pages are, as the rest of a sentence about the file. If
+    /// it is not empty, nothing else holds, and the caller's axes decide.
+    std::string ambiguity;
+
+    /// Returns the product of dims, or the largest index_t.
+    index_t planes() const {
+        index_t product = 1;
+        for (const index_t extent : dims) {
+            if (product > INT64_MAX / extent) return INT64_MAX;
+            product *= extent;
+        }
+        return product;
+    }
+};
 
 class OmeDocument;
 
@@ -56,5 +89,19 @@ void read_plain_calibration(const TiffSource& source, ImageMetadata& metadata);
 index_t choose_image(const std::vector<std::string>& names, const OpenOptions& options,
                      index_t default_image, const std::string& path, ImageMetadata& metadata,
                      bool is_only_candidate = false);
+
+/// Axes and scales that one such description gives to the pages from it on.
+struct ShapedText {
+    std::vector<index_t> dims;      ///< without those of one page
+    std::string axes;               ///< one letter for each of `dims`; empty: the text has none
+    bool has_axes = false;          ///< the text names axes, those of a page included
+    bool has_assumed_axes = false;  ///< `axes` were not in the text
+    char sample_axis = 'S';         ///< letter of the samples of a page
+    std::string unit;               ///< as the text has it; may be empty
+    std::optional<double> spacing;
+};
+
+/// Reads `description`. Returns nothing if it is no such text, or does not fit `page`.
+std::optional<ShapedText> parse_shaped(const std::string& description, const TiffPage& page);
 
 }  // namespace convolume::io

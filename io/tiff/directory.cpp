@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tiff/directory.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
+
+#include "io/tiff/handle.hpp"
 
 namespace convolume::io {
 namespace {
@@ -44,6 +48,14 @@ std::pair<std::uint32_t, std::uint32_t> closest_fraction(double value) {
     }
     // A value below 2^-32 has 0/1 for its closest fraction.
     return {static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(q < 1 ? 1 : q)};
+}
+
+/// Bytes of one value of a TIFF type; 0 for types that TIFF does not have.
+index_t value_bytes(int type) {
+    constexpr std::array<index_t, 19> bytes{0, 1, 1, 2, 4, 8, 1, 1, 2, 4,
+                                            8, 4, 8, 4, 0, 0, 8, 8, 8};
+    return type > 0 && type < static_cast<int>(bytes.size()) ? bytes[static_cast<std::size_t>(type)]
+                                                             : 0;
 }
 
 }  // namespace
@@ -127,6 +139,62 @@ std::string TiffDirectory::at(index_t offset, index_t next) const {
     append_offset(static_cast<std::uint64_t>(next));
     table.resize(even(table.size()));
     return table + values;
+}
+
+TiffNumbers::TiffNumbers(const RawFile& file) : file_(file) {
+    const std::string mark = file.head(4);
+    swapped_ = (mark[0] == 'I') != (std::endian::native == std::endian::little);
+    big_ = mark[2] == '+' || mark[3] == '+';
+}
+
+double TiffNumbers::rational_at(index_t offset) const {
+    const double numerator = at<std::uint32_t>(offset);
+    const double denominator = at<std::uint32_t>(offset + 4);
+    return denominator > 0 ? numerator / denominator : 0;
+}
+
+index_t TiffNumbers::entry_count(index_t start) const {
+    return big_ ? static_cast<index_t>(at<std::uint64_t>(start)) : at<std::uint16_t>(start);
+}
+
+std::optional<TiffEntry> TiffNumbers::find(std::uint64_t directory, int tag) const {
+    const auto start = static_cast<index_t>(directory);
+    // libtiff has read this directory before, so that its entries lie within the file.
+    for (index_t i = 0; i < entry_count(start); ++i) {
+        const index_t place = first_entry(start) + i * entry_bytes();
+        if (at<std::uint16_t>(place) != tag) continue;
+        TiffEntry entry;
+        entry.type = at<std::uint16_t>(place + 2);
+        const std::uint64_t count =
+            big_ ? at<std::uint64_t>(place + 4) : at<std::uint32_t>(place + 4);
+        constexpr std::uint64_t largest_count = INT64_MAX / 16;  // bytes stay within 64 bits
+        entry.count = static_cast<index_t>(std::min(count, largest_count));
+        const index_t inside = place + (big_ ? 12 : 8);
+        const index_t bytes = value_bytes(entry.type) * entry.count;
+        entry.offset = bytes <= (big_ ? 8 : 4) ? inside
+                       : big_                  ? static_cast<index_t>(
+                                    std::min<std::uint64_t>(at<std::uint64_t>(inside), INT64_MAX))
+                              : static_cast<index_t>(at<std::uint32_t>(inside));
+        return entry;
+    }
+    return std::nullopt;
+}
+
+std::uint64_t TiffNumbers::next_directory(std::uint64_t directory) const {
+    const auto start = static_cast<index_t>(directory);
+    const index_t end = first_entry(start) + entry_count(start) * entry_bytes();
+    return big_ ? at<std::uint64_t>(end) : at<std::uint32_t>(end);
+}
+
+std::array<double, 2> read_resolution(const TiffNumbers& numbers, std::uint64_t directory) {
+    std::array<double, 2> resolution{};
+    for (const int tag : {TIFFTAG_YRESOLUTION, TIFFTAG_XRESOLUTION}) {
+        const auto entry = numbers.find(directory, tag);
+        if (!entry || entry->type != type_rational || entry->offset > numbers.file().size() - 8)
+            continue;
+        resolution[tag == TIFFTAG_YRESOLUTION ? 0 : 1] = numbers.rational_at(entry->offset);
+    }
+    return resolution;
 }
 
 }  // namespace convolume::io

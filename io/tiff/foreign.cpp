@@ -7,6 +7,7 @@
 
 #include "convolume/error.hpp"
 #include "io/tiff/dialects.hpp"
+#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
@@ -73,9 +74,7 @@ bool is_structured(const std::string& description) {
     const auto first = description.find_first_not_of(" \t\r\n");
     if (first == std::string::npos) return false;
     if (description[first] == '<' || description[first] == '{') return true;
-    std::string words = description;
-    std::transform(words.begin(), words.end(), words.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    const std::string words = lower_case(description);
     constexpr const char* dimensions[] = {"channels", "frames", "slices", "timepoints"};
     return std::any_of(std::begin(dimensions), std::end(dimensions), [&](const char* word) {
         const auto at = words.find(word);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tiff/jpeg2000.hpp"
 
+#ifdef CONVOLUME_HAVE_OPENJPEG
 #include <openjpeg.h>
+#endif
+#include <tiffio.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +13,14 @@
 #include "convolume/error.hpp"
 
 namespace convolume::io {
+
+bool is_jpeg2000(std::uint16_t compression) {
+    // Aperio's two, its lossy one as Bio-Formats has it, and the registered one.
+    return compression == 33003 || compression == 33004 || compression == 33005 ||
+           compression == COMPRESSION_JP2000;
+}
+
+#ifdef CONVOLUME_HAVE_OPENJPEG
 namespace {
 
 /// A codestream in memory, as OpenJPEG reads it.
@@ -123,5 +134,17 @@ std::string decode_jpeg2000(const std::string& coded, index_t rows, index_t colu
     }
     return "";
 }
+
+#else
+
+bool decodes_jpeg2000() {
+    return false;
+}
+
+std::string decode_jpeg2000(const std::string&, index_t, index_t, index_t, PixelType, void*) {
+    throw InternalError("JPEG 2000 was to be decoded by a build without it");
+}
+
+#endif
 
 }  // namespace convolume::io

@@ -16,12 +16,6 @@ constexpr int tag_uic1 = 33628;
 constexpr int tag_uic2 = 33629;
 constexpr int tag_uic3 = 33630;
 
-double rational_at(const TiffNumbers& numbers, index_t offset) {
-    const double numerator = numbers.at<std::uint32_t>(offset);
-    const double denominator = numbers.at<std::uint32_t>(offset + 4);
-    return denominator > 0 ? numerator / denominator : 0;
-}
-
 /// Distances of the planes as UIC2 has them: of each plane from the first, or of all from their
 /// neighbors. Returns 0 if they do not agree on one spacing.
 double plane_spacing(const std::vector<double>& distances) {
@@ -60,7 +54,7 @@ void read_calibration(const TiffNumbers& numbers, const TiffEntry& uic1, ImageMe
             numbers.file().read(place + 4, unit.data(), length);
             unit = unit.substr(0, unit.find('\0'));
         } else {
-            size[key == x_calibration ? 1 : 0] = rational_at(numbers, place);
+            size[key == x_calibration ? 1 : 0] = numbers.rational_at(place);
         }
     }
     const auto micrometers = micrometers_per(utf8_text(unit));
@@ -80,7 +74,7 @@ char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata
     bool has_times = false;
     for (index_t i = 0; i < uic2.count; ++i) {
         const index_t row = uic2.offset + i * row_bytes;
-        distances.push_back(rational_at(numbers, row));
+        distances.push_back(numbers.rational_at(row));
         has_distances = has_distances || distances.back() != 0;
         for (const index_t place : {index_t{8}, index_t{12}})  // day and time of day
             has_times = has_times || numbers.at<std::uint32_t>(row + place) !=
@@ -96,7 +90,7 @@ char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata
 bool has_several_wavelengths(const TiffNumbers& numbers, const std::optional<TiffEntry>& uic3) {
     if (!uic3 || uic3->count > (numbers.file().size() - uic3->offset) / 8) return false;
     for (index_t i = 1; i < uic3->count; ++i)
-        if (rational_at(numbers, uic3->offset + 8 * i) != rational_at(numbers, uic3->offset))
+        if (numbers.rational_at(uic3->offset + 8 * i) != numbers.rational_at(uic3->offset))
             return true;
     return false;
 }

@@ -8,25 +8,14 @@
 #include <set>
 
 #include "convolume/error.hpp"
-#include "io/ome/companion.hpp"
-#include "io/ome/ome_document.hpp"
+#include "io/ome/document.hpp"
 #include "io/tiff/dialects.hpp"
+#include "io/units.hpp"
 
 namespace convolume::io {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The last part of a path of any system.
-std::string base_name(const std::string& path) {
-    return path.substr(path.find_last_of("/\\") + 1);
-}
-
-std::string in_lower_case(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    return text;
-}
 
 /// Finds the files that a document names, by UUID or by name, in the folder of the file at hand.
 class SetOfFiles {
@@ -64,7 +53,7 @@ class SetOfFiles {
     bool is_own(const OmePlanes& planes) const {
         if (planes.file.empty()) return true;
         if (!planes.uuid.empty() && !own_uuid_.empty()) return planes.uuid == own_uuid_;
-        return in_lower_case(base_name(planes.file)) == in_lower_case(base_name(own_path_));
+        return lower_case(base_name(planes.file)) == lower_case(base_name(own_path_));
     }
 
     /// Returns the path of the file of that name in the folder or below it, "" if there is none.
@@ -78,7 +67,7 @@ class SetOfFiles {
         if (!leaves && fs::is_regular_file(folder_ / inside, ignored))
             return (folder_ / inside).string();
         if (!is_listed_) list_folder();
-        const auto found = files_.find(in_lower_case(base_name(name)));
+        const auto found = files_.find(lower_case(base_name(name)));
         return found == files_.end() ? "" : found->second;
     }
 
@@ -88,7 +77,7 @@ class SetOfFiles {
         fs::directory_iterator entry(folder_.empty() ? fs::path(".") : folder_, error);
         for (; !error && entry != fs::directory_iterator(); entry.increment(error))
             if (std::error_code ignored; entry->is_regular_file(ignored))
-                files_.try_emplace(in_lower_case(entry->path().filename().string()),
+                files_.try_emplace(lower_case(entry->path().filename().string()),
                                    (folder_ / entry->path().filename()).string());
     }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tiff/pages.hpp"
 
+#include <tiffio.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "convolume/error.hpp"
+#include "io/tiff/directory.hpp"
 #include "io/tiff/jpeg2000.hpp"
-#include "io/tiff/tags.hpp"
 
 namespace convolume::io {
 namespace {
@@ -167,13 +170,29 @@ class PageScan {
     std::size_t number_;
 };
 
-}  // namespace
-
-bool is_jpeg2000(std::uint16_t compression) {
-    // Aperio's two, its lossy one as Bio-Formats has it, and the registered one.
-    return compression == 33003 || compression == 33004 || compression == 33005 ||
-           compression == COMPRESSION_JP2000;
+/// Unpacks one row of `count` numbers of `bits` bits each.
+template <class T>
+void unpack_row(const unsigned char* from, index_t count, int bits, T* to) {
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    std::uint64_t window = 0;
+    int held = 0;
+    for (index_t i = 0; i < count; ++i) {
+        for (; held < bits; held += 8) window = window << 8 | *from++;
+        held -= bits;
+        to[i] = static_cast<T>(window >> held & mask);
+    }
 }
+
+template <class T>
+void unpack(const StoredSamples& stored, const void* from, index_t rows, index_t samples,
+            void* to) {
+    const index_t row_bytes = stored.row_bytes(samples);
+    for (index_t row = 0; row < rows; ++row)
+        unpack_row(static_cast<const unsigned char*>(from) + row * row_bytes, samples, stored.bits,
+                   static_cast<T*>(to) + row * samples);
+}
+
+}  // namespace
 
 index_t expansion_limit(std::uint16_t compression) {
     switch (compression) {
@@ -221,6 +240,63 @@ std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
     // Of tags that libtiff could do without.
     tiff.rethrow();
     return pages;
+}
+
+index_t StoredSamples::row_bytes(index_t samples) const {
+    return ceil_div(checked_multiply(samples, bits), index_t{8});
+}
+
+std::optional<StoredSamples> stored_samples(int bits, int sample_format) {
+    using Form = SampleForm;
+    struct Row {
+        int sample_format;
+        StoredSamples stored;
+    };
+    constexpr Row rows[] = {
+        {SAMPLEFORMAT_UINT, {PixelType::uint8, Form::pixels, 8}},
+        {SAMPLEFORMAT_UINT, {PixelType::uint16, Form::pixels, 16}},
+        {SAMPLEFORMAT_UINT, {PixelType::uint32, Form::pixels, 32}},
+        {SAMPLEFORMAT_UINT, {PixelType::float64, Form::uint64, 64}},
+        {SAMPLEFORMAT_INT, {PixelType::int8, Form::pixels, 8}},
+        {SAMPLEFORMAT_INT, {PixelType::int16, Form::pixels, 16}},
+        {SAMPLEFORMAT_INT, {PixelType::int32, Form::pixels, 32}},
+        {SAMPLEFORMAT_INT, {PixelType::float64, Form::int64, 64}},
+        {SAMPLEFORMAT_IEEEFP, {PixelType::float32, Form::half, 16}},
+        {SAMPLEFORMAT_IEEEFP, {PixelType::float32, Form::pixels, 32}},
+        {SAMPLEFORMAT_IEEEFP, {PixelType::float64, Form::pixels, 64}},
+        {SAMPLEFORMAT_COMPLEXIEEEFP, {PixelType::complex64, Form::pixels, 64}},
+        {SAMPLEFORMAT_COMPLEXIEEEFP, {PixelType::complex128, Form::pixels, 128}},
+    };
+    if (sample_format == SAMPLEFORMAT_VOID) sample_format = SAMPLEFORMAT_UINT;
+    for (const Row& row : rows)
+        if (row.sample_format == sample_format && row.stored.bits == bits) return row.stored;
+    if (sample_format != SAMPLEFORMAT_UINT || bits < 1 || bits >= 16) return std::nullopt;
+    return StoredSamples{bits < 8 ? PixelType::uint8 : PixelType::uint16, Form::packed, bits};
+}
+
+std::optional<InexactInteger> convert_stored(const StoredSamples& stored, const void* from,
+                                             index_t rows, index_t samples, void* to) {
+    const index_t count = rows * samples;
+    switch (stored.form) {
+        case SampleForm::pixels:
+            throw InternalError("samples that need no conversion were to be converted");
+        case SampleForm::packed:
+            if (stored.type == PixelType::uint8)
+                unpack<std::uint8_t>(stored, from, rows, samples, to);
+            else
+                unpack<std::uint16_t>(stored, from, rows, samples, to);
+            return std::nullopt;
+        case SampleForm::half:
+            widen_halves(from, count, static_cast<float*>(to));
+            return std::nullopt;
+        case SampleForm::int64:
+        case SampleForm::uint64:
+            std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(double));
+            return widen_integers(
+                to, count,
+                stored.form == SampleForm::int64 ? WideInteger::int64 : WideInteger::uint64);
+    }
+    throw InternalError("a form of samples outside its enumeration");
 }
 
 }  // namespace convolume::io

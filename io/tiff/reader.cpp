@@ -5,9 +5,8 @@
 #include "io/file_array.hpp"
 #include "io/formats.hpp"
 #include "io/jobs.hpp"
-#include "io/ome/companion.hpp"
-#include "io/strided.hpp"
-#include "io/tiff/files.hpp"
+#include "io/ome/document.hpp"
+#include "io/samples.hpp"
 #include "io/tiff/jpeg2000.hpp"
 #include "io/tiff/series.hpp"
 

@@ -1,13 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "io/tiff/series.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cctype>
+#include <charconv>
+#include <string>
+#include <vector>
 
+#include "convolume/error.hpp"
+#include "convolume/shape.hpp"
 #include "io/tiff/dialects.hpp"
-#include "io/tiff/page_axes.hpp"
 
 namespace convolume::io {
 namespace {
+
+/// Axes as a caller names them for the pages of a TIFF, with their extents: "T2Z3C4YX".
+struct PageAxes {
+    std::string letters;           ///< in capitals
+    std::vector<index_t> extents;  ///< one for each letter, 0 where none was given
+    bool has_extents = false;
+};
+
+/// Reads letters that may each be followed by a number. Throws InvalidArgument for anything else.
+PageAxes parse_page_axes(const std::string& text) {
+    PageAxes axes;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at < end) {
+        if (std::isalpha(static_cast<unsigned char>(*at)) == 0)
+            throw InvalidArgument(
+                message("axes are \"", text, "\"; give letters of T, C, Z, Y, X, slowest first, ",
+                        "each with its extent if needed, such as ZYX or T2Z3C4YX"));
+        axes.letters += static_cast<char>(std::toupper(static_cast<unsigned char>(*at++)));
+        index_t extent = 0;
+        const auto number = std::from_chars(at, end, extent);
+        if (number.ec == std::errc() && number.ptr > at) {
+            if (extent < 1)
+                throw InvalidArgument(message("axes are \"", text, "\", with an extent of ", extent,
+                                              "; extents are at least 1"));
+            axes.has_extents = true;
+            at = number.ptr;
+        }
+        axes.extents.push_back(extent);
+    }
+    return axes;
+}
+
+/// Returns the extents of the letters before YX for `pages` pages: one of them may be left out.
+/// Throws InvalidArgument if their product is not `pages`. `what` names the file.
+std::vector<index_t> page_extents(const PageAxes& axes, index_t pages, const std::string& what) {
+    const std::size_t count = axes.letters.size() - 2;
+    std::vector<index_t> extents(axes.extents.begin(),
+                                 axes.extents.begin() + static_cast<std::ptrdiff_t>(count));
+    const auto open = std::count(extents.begin(), extents.end(), 0);
+    index_t product = 1;
+    for (const index_t extent : extents)
+        if (extent > 0) product = checked_multiply(product, extent);
+    const bool fits = open == 0 ? product == pages : open == 1 && pages % product == 0;
+    if (!fits)
+        throw InvalidArgument(
+            message("axes ", axes.letters, " with their extents stand for ",
+                    open == 0 ? "" : "multiples of ", product, " pages, but ", what, " has ", pages,
+                    "; give the extents of all axes before YX but one, such as T2Z3C4YX"));
+    std::replace(extents.begin(), extents.end(), index_t{0}, pages / product);
+    return extents;
+}
 
 class SeriesFinder {
   public:
@@ -198,6 +257,15 @@ class SeriesFinder {
     TiffSeries series_;
 };
 
+/// libtiff's own tables may take this much whatever the file's size.
+constexpr index_t table_bytes = index_t{64} << 20;
+/// Sets can have more files than a process may have open.
+constexpr std::size_t most_open_files = 64;
+
+bool has_other_byte_order(const RawFile& file) {
+    return (file.head(1) == "I") != (std::endian::native == std::endian::little);
+}
+
 }  // namespace
 
 TiffPlane TiffSeries::plane(index_t t, index_t c, index_t z) const {
@@ -231,6 +299,54 @@ TiffSeries find_series(TiffFiles& files, const OpenOptions& options, const OmeDo
             "the file marks all its pages as thumbnails; they are read as the image");
     first->handles.give_back(std::move(tiff));
     return series;
+}
+
+OpenTiff::OpenTiff(const std::string& path)
+    : file(path),
+      handles(file, checked_add(checked_multiply(file.size(), 64), table_bytes)),
+      is_swapped(has_other_byte_order(file)) {}
+
+index_t TiffFiles::add(const std::string& path) {
+    auto tiff = std::make_shared<OpenTiff>(path);
+    const auto [entry, is_new] =
+        numbers_.try_emplace(tiff->file.identity(), static_cast<index_t>(known_.size()));
+    if (!is_new) return entry->second;
+    try {
+        auto handle = tiff->handles.take();
+        std::vector<TiffPage> pages = scan_pages(*handle, tiff->file);
+        tiff->handles.give_back(std::move(handle));
+        known_.push_back({path, std::move(pages), tiff->file.state(), nullptr});
+    } catch (...) {
+        numbers_.erase(entry);
+        throw;
+    }
+    const std::lock_guard lock(mutex_);
+    keep_open(known_.size() - 1, std::move(tiff));
+    return static_cast<index_t>(known_.size()) - 1;
+}
+
+std::shared_ptr<OpenTiff> TiffFiles::open(index_t file) const {
+    const std::lock_guard lock(mutex_);
+    Known& known = known_[at(file)];
+    if (known.open) return known.open;
+    auto tiff = std::make_shared<OpenTiff>(known.path);
+    tiff->file.check_state(known.state);
+    keep_open(at(file), tiff);
+    return tiff;
+}
+
+void TiffFiles::keep_open(std::size_t file, std::shared_ptr<OpenTiff> tiff) const {
+    known_[file].open = std::move(tiff);
+    open_.push_back(file);
+    if (open_.size() > most_open_files) {
+        known_[open_.front()].open.reset();
+        open_.pop_front();
+    }
+}
+
+void TiffFiles::check_unchanged() const {
+    for (std::size_t file = 0; file < known_.size(); ++file)
+        open(static_cast<index_t>(file))->file.check_unchanged();
 }
 
 }  // namespace convolume::io

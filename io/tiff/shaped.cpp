@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/tiff/shaped.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -38,7 +38,7 @@ BREAKS = {
         "temporary_ = target_; ::unlink(target_.c_str());",
         "campaign_kills"),
     "unfinished files of killed processes stay": Break(
-        "io/leftover_outputs.cpp",
+        "io/atomic_output.cpp",
         "if (!seen.insert(folder).second) return;",
         "return;",
         "campaign_kills"),
@@ -64,8 +64,8 @@ BREAKS = {
         "campaign_read_faults"),
     "an input may change while it is read": Break(
         "io/raw_file.cpp",
-        "if (status.st_size != size_ ||",
-        "if (size_ >= 0) return;\n    if (status.st_size != size_ ||",
+        "if (state.identity != identity_ ||",
+        "if (size_ >= 0) return;\n    if (state.identity != identity_ ||",
         "campaign_silent_losses"),
     "infinities of a result are not told": Break(
         "cli/files/scaled_output.cpp",
@@ -83,7 +83,7 @@ BREAKS = {
         "io::contain_damage(false);",
         "campaign_damaged_hdf5"),
     "an HDF5 chunk may write beyond the memory for it": Break(
-        "io/hdf5/driver.cpp",
+        "io/hdf5/library.cpp",
         "if (bytes > most_samples) return -1;",
         "",
         "test_io",

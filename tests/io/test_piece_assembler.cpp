@@ -4,9 +4,8 @@
 #include <atomic>
 #include <map>
 
-#include "io/chunk_cache.hpp"
 #include "io/jobs.hpp"
-#include "io/piece_assembler.hpp"
+#include "io/pieces.hpp"
 #include "tests/io/io_support.hpp"
 
 namespace convolume::testing {

@@ -7,11 +7,10 @@
 #include <string>
 
 #include "convolume/error.hpp"
-#include "io/hdf5/bdv_xml.hpp"
-#include "io/ome/ome_document.hpp"
-#include "io/ome/ome_xml.hpp"
-#include "io/tiff/imagej_text.hpp"
-#include "io/tiff/shaped.hpp"
+#include "io/hdf5/bdv_layout.hpp"
+#include "io/ome/document.hpp"
+#include "io/tiff/dialects.hpp"
+#include "io/tiff/imagej.hpp"
 
 namespace {
 

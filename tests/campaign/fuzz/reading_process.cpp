@@ -3,12 +3,12 @@
 
 #include <sys/syscall.h>
 
-#include "io/hdf5/handle.hpp"
+#include "io/hdf5/library.hpp"
 #include "tests/campaign/fuzz/read_input.hpp"
 
 // All that is in this source is here, so that the linker does not take it from the library.
 #define run_in_helper run_in_forked_helper
-#include "io/helper_process.cpp"
+#include "io/hdf5/helper_process.cpp"
 #undef run_in_helper
 
 // Where libFuzzer's counters are; null without it. In sources that have counters themselves, Clang
@@ -174,7 +174,7 @@ void ReadingProcess::keep_readers() {
         if (code == not_needed) ::_exit(0);
         if (code == tired || shared_->answered == shared_->asked) continue;
         shared_->answered = shared_->asked.load();
-        if (!io::say(replies_[1], io::Outcome::died, "")) ::_exit(0);
+        if (!io::say(replies_[1], '\0', "")) ::_exit(0);
     }
 }
 
@@ -193,7 +193,7 @@ void ReadingProcess::be_reader() {
         std::memcpy(shared_->counters, __start___sancov_cntrs, counters());
         const bool good = holds_nothing_open();
         shared_->answered = shared_->asked.load();
-        if (!io::say(replies_[1], io::Outcome::done, "")) ::_exit(not_needed);
+        if (!io::say(replies_[1], io::done_letter, "")) ::_exit(not_needed);
         if (!good) break;
     }
     ::_exit(tired);
@@ -209,7 +209,7 @@ bool ReadingProcess::ask() {
         do events = ::poll(&reply, 1, most_waiting_ms);
         while (events < 0 && errno == EINTR);
         if (events > 0 && ::read(replies_[0], &said, 1) == 1)
-            return static_cast<io::Outcome>(said) == io::Outcome::done;
+            return said == io::done_letter;
     }
     ::kill(keeper_, SIGKILL);  // and its reader with it
     end_keeper();

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/hdf5/series.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <set>
+
+#include "io/units.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// The n-th of the values there are.
+std::vector<index_t> ordered(const std::vector<PlacedDataset>& placed,
+                             index_t PlacedDataset::*which) {
+    std::set<index_t> values;
+    for (const PlacedDataset& dataset : placed) values.insert(dataset.*which);
+    return {values.begin(), values.end()};
+}
+
+/// Gives the one dataset of a layout the axes that the caller asks for. Throws InvalidArgument if
+/// there are several datasets, whose axes are known.
+void apply_axes(const Hdf5Source& source, const std::string& axes, Hdf5Series& series) {
+    const std::string asked = upper_case(axes);
+    if (asked.empty() || asked == series.metadata.axes || asked == "TCZYX") return;
+    if (series.datasets.size() > 1)
+        throw InvalidArgument(message("axes \"", axes, "\" do not fit ", source.files.main().path(),
+                                      ", which has the axes ", series.metadata.axes, " in ",
+                                      series.datasets.size(), " datasets; name one of them as ",
+                                      source.files.main().path(), ":/", series.datasets[0]));
+    const Hdf5Dataset dataset(source.files, series.datasets[0]);
+    const Shape3 whole{series.layout.extent('Z'), series.layout.extent('Y'),
+                       series.layout.extent('X')};
+    if (series.metadata.shape != whole)
+        throw InvalidArgument(message("axes \"", axes, "\" do not fit ", dataset.full_name(),
+                                      ", which is padded along z, y, x; leave them out"));
+    series.layout = axis_layout(dataset.dims(), "", axes, dataset.full_name());
+    set_extents(series.metadata, series.layout);
+    series.metadata.channel_names.clear();
+    series.metadata.channel_colors.clear();
+}
+
+/// Says that the file holds other arrays than those that are read.
+void note_others(const Hdf5Source& source, std::size_t others, Hdf5Series& series) {
+    if (others == 0) return;
+    const std::string& path = source.files.main().path();
+    series.metadata.notes.push_back(
+        message(path, " holds ", others, others == 1 ? " other dataset" : " other datasets",
+                others == 1 ? " that is" : " that are", " not read; ", path, ":/NAME chooses one"));
+}
+
+/// Counts the arrays of pixels that are not part of the series, among the first 1000 other names.
+std::size_t count_others(const Hdf5Source& source, const std::vector<std::string>& all,
+                         const Hdf5Series& series, bool (*is_of_layout)(const std::string&)) {
+    constexpr int most_tried = 1000;
+    const std::set<std::string> read(series.datasets.begin(), series.datasets.end());
+    std::size_t others = 0;
+    int compared = 0;
+    for (const std::string& name : all) {
+        if (read.count(name) > 0 || (is_of_layout != nullptr && is_of_layout(name))) continue;
+        if (++compared > most_tried) break;
+        if (is_pixel_array(source, name, 2)) ++others;
+    }
+    return others;
+}
+
+/// The names of an input without a dataset's name that can be the image.
+std::vector<std::string> image_candidates(const Hdf5Source& source) {
+    std::vector<std::string> names = list_datasets(source);
+    const std::size_t all = names.size();
+    names.erase(std::remove_if(names.begin(), names.end(), is_bdv_table), names.end());
+    if (names.empty() && all > 0)
+        throw BadData(message(source.files.main().path(),
+                              " holds tables of BigDataViewer's layout, but no image; copy it and "
+                              "the files it links to again"));
+    return names;
+}
+
+struct KnownLayout {
+    std::optional<Hdf5Series> (*find)(const Hdf5Source&, const std::vector<std::string>&);
+    bool (*is_of_layout)(const std::string&);  // null: only what is read
+};
+constexpr KnownLayout layouts[] = {
+    {find_bdv, is_of_bdv}, {find_imaris, is_of_imaris}, {find_fiji, nullptr}};
+
+}  // namespace
+
+std::optional<PlacedDataset> parse_placed_name(const std::string& name, std::string_view pattern,
+                                               std::string_view order) {
+    constexpr std::size_t most_digits = 9;
+    PlacedDataset placed{.name = name};
+    std::string_view rest = name;
+    for (const char letter : pattern) {
+        if (letter != '#') {
+            if (!rest.starts_with(letter)) return std::nullopt;
+            rest.remove_prefix(1);
+            continue;
+        }
+        index_t& number = order[0] == 'T'   ? placed.time
+                          : order[0] == 'C' ? placed.channel
+                                            : placed.level;
+        order.remove_prefix(1);
+        const std::string_view digits = rest.substr(0, most_digits);
+        const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (parsed.ec != std::errc() || number < 0) return std::nullopt;
+        rest.remove_prefix(static_cast<std::size_t>(parsed.ptr - digits.data()));
+    }
+    return rest.empty() ? std::optional(placed) : std::nullopt;
+}
+
+std::vector<PlacedDataset> find_placed(const std::vector<std::string>& datasets,
+                                       std::string_view pattern, std::string_view order) {
+    std::vector<PlacedDataset> found;
+    for (const std::string& name : datasets)
+        if (auto placed = parse_placed_name(name, pattern, order);
+            placed && (placed->level == 0 || datasets.size() == 1))
+            found.push_back(*std::move(placed));
+    return found;
+}
+
+void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed,
+                    Hdf5Series& series) {
+    const std::string& path = source.files.main().path();
+    const std::vector<index_t> times = ordered(placed, &PlacedDataset::time);
+    const std::vector<index_t> channels = ordered(placed, &PlacedDataset::channel);
+    if (times.size() * channels.size() != placed.size())
+        throw BadData(message(path, " has ", placed.size(), " volumes for ", times.size(),
+                              " times and ", channels.size(), " channels; name one of them as ",
+                              path, ":/", placed.front().name));
+    series.metadata.frames = static_cast<index_t>(times.size());
+    series.metadata.channels = static_cast<index_t>(channels.size());
+    series.datasets.assign(placed.size(), "");
+    for (const PlacedDataset& dataset : placed) {
+        const auto t = std::lower_bound(times.begin(), times.end(), dataset.time) - times.begin();
+        const auto c =
+            std::lower_bound(channels.begin(), channels.end(), dataset.channel) - channels.begin();
+        series
+            .datasets[static_cast<std::size_t>(t) * channels.size() + static_cast<std::size_t>(c)] =
+            dataset.name;
+    }
+    const Hdf5Dataset first(source.files, series.datasets[0]);
+    series.metadata.type = first.type();
+    const std::string axes = first.dims().size() == 2 ? "YX" : "ZYX";
+    series.layout = axis_layout(first.dims(), axes, "", first.full_name());
+    if (series.layout.axes != axes)
+        throw BadData(message(first.full_name(), " is of shape ", dims_text(first.dims()),
+                              ", not z, y, x; name one dataset, and give --axes"));
+    series.metadata.shape = {series.layout.extent('Z'), series.layout.extent('Y'),
+                             series.layout.extent('X')};
+    for (const std::string& name : series.datasets) {
+        const Hdf5Dataset dataset(source.files, name);
+        if (dataset.dims() != first.dims() || dataset.type() != first.type())
+            throw BadData(message(dataset.full_name(), " is ", dims_text(dataset.dims()), " ",
+                                  to_string(dataset.type()), ", but ", first.full_name(), " is ",
+                                  dims_text(first.dims()), " ", to_string(first.type()),
+                                  "; name one of them"));
+    }
+    series.metadata.axes =
+        std::string(times.size() > 1 ? "T" : "") + (channels.size() > 1 ? "C" : "") + axes;
+}
+
+Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset,
+                       const std::string& axes) {
+    const bool named = !dataset.empty();
+    const std::vector<std::string> all =
+        named ? std::vector{named_dataset(source, dataset)} : image_candidates(source);
+    for (const KnownLayout& layout : layouts) {
+        auto series = layout.find(source, all);
+        if (!series) continue;
+        apply_axes(source, axes, *series);
+        if (!named)
+            note_others(source, count_others(source, all, *series, layout.is_of_layout), *series);
+        return *std::move(series);
+    }
+    if (named) return plain_series(source, all[0], axes);
+    const Hdf5Choice choice = default_dataset(source, all, 2);
+    Hdf5Series series = plain_series(source, choice.name, axes);
+    note_others(source, choice.others, series);
+    return series;
+}
+
+}  // namespace convolume::io

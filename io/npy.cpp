@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's array files: a magic, a Python dictionary of type, order and shape, then the elements.
+// They hold images or signals.
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "io/atomic_output.hpp"
+#include "io/axis_layout.hpp"
+#include "io/file_array.hpp"
+#include "io/formats.hpp"
+#include "io/samples.hpp"
+#include "io/signal/file.hpp"
+
+namespace convolume::io {
+namespace {
+
+struct NpyHeader {
+    PixelType type = PixelType::float32;
+    WideInteger wide = WideInteger::none;  ///< elements are such integers; `type` is then float64
+    bool is_half = false;                  ///< of half precision; `type` is then float32
+    bool swapped = false;                  ///< bytes in the other order than this machine's
+    bool fortran_order = false;
+    std::vector<index_t> dims;  ///< slowest first in C order; none for a single value
+    index_t data_offset = 0;
+
+    /// Bytes of an element in the file.
+    index_t element_bytes() const { return is_half ? 2 : static_cast<index_t>(size_of(type)); }
+};
+
+constexpr index_t longest_header = 1 << 20;
+
+[[noreturn]] void refuse(const RawFile& file, const std::string& what) {
+    throw BadData(message(file.path(), " is an NPY file with ", what,
+                          "; save the array again with numpy.save"));
+}
+
+/// What follows 'key': in the dictionary.
+std::string_view value_after(const RawFile& file, std::string_view header, const std::string& key) {
+    for (const char quote : {'\'', '"'}) {
+        const std::string quoted = quote + key + quote;
+        const auto at = header.find(quoted);
+        if (at == std::string_view::npos) continue;
+        std::string_view rest = header.substr(at + quoted.size());
+        const auto start = rest.find_first_not_of(" :");
+        if (start != std::string_view::npos) return rest.substr(start);
+    }
+    refuse(file, "no '" + key + "' in its header");
+}
+
+void parse_type(const RawFile& file, std::string_view text, NpyHeader& header) {
+    const std::string name(text.substr(0, std::min<std::size_t>(text.size(), 12)));
+    if (name.size() < 5 || (name[0] != '\'' && name[0] != '"') ||
+        name.find(name[0], 1) == std::string::npos)
+        refuse(file, "structured elements");
+    const std::string code = name.substr(1, name.find(name[0], 1) - 1);
+    if (code.size() < 3) refuse(file, "an unknown element type '" + code + "'");
+    static constexpr std::pair<std::string_view, PixelType> types[] = {
+        {"u1", PixelType::uint8},     {"b1", PixelType::uint8},      {"i1", PixelType::int8},
+        {"u2", PixelType::uint16},    {"i2", PixelType::int16},      {"u4", PixelType::uint32},
+        {"i4", PixelType::int32},     {"f4", PixelType::float32},    {"f8", PixelType::float64},
+        {"c8", PixelType::complex64}, {"c16", PixelType::complex128}};
+    header.swapped = code[0] == (std::endian::native == std::endian::little ? '>' : '<');
+    const std::string suffix = code.substr(1);
+    if (suffix == "i8" || suffix == "u8") {
+        header.type = PixelType::float64;
+        header.wide = suffix == "i8" ? WideInteger::int64 : WideInteger::uint64;
+        return;
+    }
+    header.is_half = suffix == "f2";  // read as float32
+    if (header.is_half) return;
+    const auto* const found = std::find_if(std::begin(types), std::end(types),
+                                           [&](const auto& type) { return type.first == suffix; });
+    if (found == std::end(types))
+        throw BadData(message(file.path(), " holds elements of type ", code,
+                              ", which are not supported; convert them to float32 or uint16"));
+    header.type = found->second;
+}
+
+std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
+    const auto close = text.find(')');
+    if (text.empty() || text[0] != '(' || close == std::string_view::npos)
+        refuse(file, "a damaged shape");
+    std::vector<index_t> dims;
+    const char* at = text.data() + 1;
+    const char* const end = text.data() + close;
+    while (true) {
+        while (at < end && (*at == ' ' || *at == ',')) ++at;
+        if (at == end) return dims;
+        index_t extent = 0;
+        const auto parsed = std::from_chars(at, end, extent);
+        if (parsed.ec != std::errc() || extent < 0) refuse(file, "a damaged shape");
+        if (dims.size() == most_dimensions)
+            refuse(file, message("more than ", most_dimensions, " dimensions"));
+        dims.push_back(extent);
+        at = parsed.ptr;
+        if (at < end && *at == 'L') ++at;  // Python 2 wrote (3L, 4L)
+    }
+}
+
+/// Throws BadData for what is damaged, is not supported, or names more bytes than the file has.
+NpyHeader read_header(const RawFile& file) {
+    const std::string start = file.head(12);
+    if (start.size() < 12) refuse(file, "no header");
+    const auto byte = [&](std::size_t i) {
+        return static_cast<index_t>(static_cast<unsigned char>(start[i]));
+    };
+    const index_t version = byte(6);
+    if (version < 1 || version > 3) refuse(file, message("format version ", version));
+    const index_t prefix = version == 1 ? 10 : 12;
+    index_t length = byte(8) | byte(9) << 8;
+    if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+    if (length > longest_header || length > file.size() - prefix) refuse(file, "a damaged header");
+
+    std::string text(static_cast<std::size_t>(length), '\0');
+    file.read(prefix, text.data(), length);
+    NpyHeader header;
+    parse_type(file, value_after(file, text, "descr"), header);
+    header.fortran_order = value_after(file, text, "fortran_order").substr(0, 4) == "True";
+    header.dims = parse_shape(file, value_after(file, text, "shape"));
+    header.data_offset = prefix + length;
+
+    index_t bytes = header.element_bytes();
+    for (const index_t extent : header.dims) {
+        if (extent == 0) refuse(file, "no elements");
+        if (bytes > file.size() / extent)
+            throw BadData(message(file.path(), " says that it holds ", dims_text(header.dims), " ",
+                                  to_string(header.type), " in a file of ", file.size(),
+                                  " bytes; it is truncated or damaged"));
+        bytes *= extent;
+    }
+    if (bytes > file.size() - header.data_offset)
+        throw BadData(message(file.path(), " holds ", file.size() - header.data_offset, " of the ",
+                              bytes, " bytes its header names; it is truncated, copy it again"));
+    return header;
+}
+
+/// Reads the elements of `array` to `target`, which has their type and shape. Throws BadData for
+/// integers that float64 does not hold.
+void read_elements(const RawFile& file, const NpyHeader& header, const FileArray& array,
+                   const ImageView& target) {
+    if (!header.is_half && header.wide == WideInteger::none) return read_array(file, array, target);
+    // Row by row, so that the copy is small.
+    const index_t count = target.shape.x;
+    std::vector<double> row(static_cast<std::size_t>(count));
+    std::vector<std::uint16_t> halves(header.is_half ? row.size() : 0);
+    const Index3 strides = contiguous_strides({1, 1, count});
+    for (index_t z = 0; z < target.shape.z; ++z)
+        for (index_t y = 0; y < target.shape.y; ++y) {
+            const FileArray stored = array.from({z, y, 0}, header.element_bytes());
+            const PixelType type = header.is_half ? PixelType::uint16 : header.type;
+            void* const raw = header.is_half ? static_cast<void*>(halves.data()) : row.data();
+            read_array(file, stored, {raw, type, {1, 1, count}, strides});
+            if (header.is_half)
+                widen_halves(halves.data(), count, reinterpret_cast<float*>(row.data()));
+            if (const auto inexact = widen_integers(row.data(), count, header.wide))
+                throw BadData(message(
+                    file.path(), " holds ", inexact->text,
+                    "; integers of 64 bits are read as float64, which holds them exactly up to "
+                    "2^53 only; store smaller values, or float64"));
+            copy_view({row.data(), header.type, {1, 1, count}, strides},
+                      subview(target, {{z, y, 0}, {z + 1, y + 1, count}}));
+        }
+}
+
+/// Elements from one index of each of `dims` to the next.
+std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortran_order) {
+    const std::size_t rank = dims.size();
+    std::vector<index_t> strides(rank, 1);
+    for (std::size_t i = 1; i < rank; ++i) {
+        // The fastest dimension is the last in C order, the first in Fortran's.
+        const std::size_t d = fortran_order ? i : rank - 1 - i;
+        const std::size_t faster = fortran_order ? i - 1 : rank - i;
+        strides[d] = strides[faster] * dims[faster];
+    }
+    return strides;
+}
+
+std::string type_code(char kind, std::size_t bytes) {
+    const char order = bytes == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
+    return message(order, kind, bytes);
+}
+
+/// "<f4": elements in this machine's byte order.
+std::string type_code(PixelType type) {
+    const char kind = is_complex(type)                         ? 'c'
+                      : !is_integer(type)                      ? 'f'
+                      : std::string(to_string(type))[0] == 'u' ? 'u'
+                                                               : 'i';
+    return type_code(kind, size_of(type));
+}
+
+std::string type_code(SampleType type) {
+    const auto pixels = pixel_type_of(type);
+    return pixels ? type_code(*pixels) : type_code('i', 8);
+}
+
+/// All that stands before the elements of an array in C order (format version 1); a multiple of 64
+/// bytes.
+std::string header_text(const std::string& type_code, const std::vector<index_t>& dims) {
+    std::string shape;
+    for (const index_t extent : dims) shape += message(shape.empty() ? "" : ", ", extent);
+    if (dims.size() == 1) shape += ",";
+    std::string text =
+        message("{'descr': '", type_code, "', 'fortran_order': False, 'shape': (", shape, "), }");
+    // Elements start at a multiple of 64 bytes.
+    text.append(63 - (text.size() + 10) % 64, ' ');
+    text += '\n';
+    std::string header("\x93NUMPY\x01\x00", 8);
+    header += static_cast<char>(text.size() & 0xFF);
+    header += static_cast<char>(text.size() >> 8);
+    return header + text;
+}
+
+class NpyReader : public ImageReader {
+  public:
+    NpyReader(const std::string& path, const OpenOptions& options)
+        : file_(path),
+          header_(read_header(file_)),
+          layout_(axis_layout(header_.dims, "", options.axes, path)),
+          strides_(array_strides(layout_.dims, header_.fortran_order)) {
+        metadata_.format = "NPY";
+        metadata_.type = header_.type;
+        set_extents(metadata_, layout_);
+        if (layout_.assumed && layout_.axes.size() > 3)
+            metadata_.notes.push_back(message("NPY files do not name their axes; ", layout_.axes,
+                                              " are assumed, --axes gives others"));
+    }
+
+    const ImageMetadata& metadata() const override { return metadata_; }
+    StackFormat format() const override { return stack_format(metadata_); }
+    void check_unchanged() const override { file_.check_unchanged(); }
+
+    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
+        check_box(format(), t, c, box, target);
+        index_t first = 0;
+        const std::vector<index_t> at = layout_.position(t, c, 0);
+        for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
+        const index_t bytes_each = header_.element_bytes();
+        const FileArray volume{header_.data_offset + first * bytes_each,
+                               {stride('Z'), stride('Y'), stride('X')},
+                               header_.swapped};
+        read_elements(file_, header_, volume.from(box.begin, bytes_each), target);
+    }
+
+  private:
+    index_t stride(char axis) const {
+        const int d = layout_.dimension(axis);
+        return d < 0 ? 0 : strides_[static_cast<std::size_t>(d)];
+    }
+
+    RawFile file_;
+    NpyHeader header_;
+    AxisLayout layout_;
+    std::vector<index_t> strides_;
+    ImageMetadata metadata_;
+};
+
+/// Arrays of t, c, z, y, x; without t and c when both are 1; with as few dimensions as the source
+/// had when z (and y) are 1.
+std::vector<index_t> dims_of(const ImageMetadata& metadata) {
+    const Shape3& s = metadata.shape;
+    if (metadata.frames > 1 || metadata.channels > 1)
+        return {metadata.frames, metadata.channels, s.z, s.y, s.x};
+    if (s.z > 1 || metadata.axes.find('Z') != std::string::npos) return {s.z, s.y, s.x};
+    if (s.y > 1 || metadata.axes.find('Y') != std::string::npos) return {s.y, s.x};
+    return {s.x};
+}
+
+class NpyWriter : public FileWriter {
+  public:
+    NpyWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options)
+        : FileWriter(metadata),
+          header_(header_text(type_code(metadata.type), dims_of(metadata))),
+          output_(path, options.overwrite, checked_add(metadata.bytes(), data_offset())) {
+        output_.write(0, header_.data(), data_offset());
+        output_.reserve(data_offset(), metadata.bytes());
+    }
+
+    StackFormat format() const override { return stack_format(metadata_); }
+
+  private:
+    index_t data_offset() const { return static_cast<index_t>(header_.size()); }
+    void write_checked_box(index_t t, index_t c, const Box3& box,
+                           const ConstImageView& source) override {
+        write_to_array(output_, data_offset(), t, c, box, source);
+    }
+    void complete() override { output_.commit(); }
+
+    std::string header_;
+    AtomicOutput output_;
+};
+
+class NpySignalReader : public KnownSignals {
+  public:
+    explicit NpySignalReader(const std::string& path) : file_(path), header_(read_header(file_)) {
+        if (header_.dims.empty())
+            throw BadData(message(path, " holds a single value, not an array of samples"));
+        info_ = {"NPY", header_.type, header_.dims};
+        strides_ = array_strides(header_.dims, header_.fortran_order);
+    }
+
+    void read(index_t signal, index_t begin, index_t count, void* to) override {
+        check_range(info_.dims, signal, begin, count);
+        index_t first = begin * strides_.back();
+        const std::vector<index_t> at = row_position(info_.dims, signal);
+        for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * strides_[d];
+        const FileArray samples{header_.data_offset + first * header_.element_bytes(),
+                                {0, 0, strides_.back()},
+                                header_.swapped};
+        read_elements(file_, header_, samples, {to, info_.type, {1, 1, count}, {count, count, 1}});
+        file_.check_unchanged();
+    }
+
+  private:
+    RawFile file_;
+    NpyHeader header_;
+    std::vector<index_t> strides_;
+};
+
+class NpySignalWriter : public SignalWriter {
+  public:
+    explicit NpySignalWriter(const NewSignals& signals)
+        : dims_(signals.dims),
+          type_(signals.type),
+          header_(header_text(type_code(type_), dims_)),
+          output_(signals.path.file, signals.options.overwrite,
+                  checked_add(signals.expected_bytes(bytes_of(type_)), data_offset())) {
+        output_.write(0, header_.data(), data_offset());
+    }
+
+    void write(index_t row, index_t begin, index_t count, const void* from) override {
+        check_range(dims_, row, begin, count);
+        output_.write(data_offset() + (row * dims_.back() + begin) * bytes_of(type_), from,
+                      count * bytes_of(type_));
+        end_ = std::max(end_, begin + count);
+    }
+
+    void commit() override {
+        if (dims_.back() == unknown_samples) {
+            dims_.back() = end_;
+            const std::string header = header_text(type_code(type_), dims_);
+            if (header.size() != header_.size())
+                throw InternalError("a header that grew with the number of samples");
+            output_.write(0, header.data(), data_offset());
+        }
+        output_.commit();
+    }
+
+  private:
+    index_t data_offset() const { return static_cast<index_t>(header_.size()); }
+
+    std::vector<index_t> dims_;
+    SampleType type_;
+    std::string header_;
+    AtomicOutput output_;
+    index_t end_ = 0;  ///< of what was written
+};
+
+}  // namespace
+
+std::unique_ptr<ImageReader> open_npy(const std::string& path, const OpenOptions& options) {
+    return std::make_unique<NpyReader>(path, options);
+}
+
+std::unique_ptr<ImageWriter> create_npy(const std::string& path, const ImageMetadata& metadata,
+                                        const CreateOptions& options) {
+    if (options.compression != Compression::none)
+        throw InvalidArgument("NPY files have no compression; write TIFF or HDF5, or leave it out");
+    if (metadata.scaling)
+        throw InvalidArgument(
+            "NPY files cannot say what their values stand for; write TIFF or HDF5, or values that "
+            "are not scaled");
+    return std::make_unique<NpyWriter>(path, metadata, options);
+}
+
+std::unique_ptr<SignalReader> open_npy_signal(const std::string& path) {
+    return std::make_unique<NpySignalReader>(path);
+}
+
+std::unique_ptr<SignalWriter> create_npy_signal(const NewSignals& signals) {
+    return std::make_unique<NpySignalWriter>(signals);
+}
+
+}  // namespace convolume::io

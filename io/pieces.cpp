@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/pieces.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "convolume/error.hpp"
+#include "io/jobs.hpp"
+#include "io/samples.hpp"
+
+namespace convolume::io {
+namespace {
+
+constexpr index_t page_bytes = 1 << 16;  // a multiple of every system's
+/// One mapping has many pieces: the system limits the number of mappings.
+constexpr index_t least_mapping_bytes = index_t{64} << 20;
+
+int open_nameless(const std::string& folder) {
+    const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (descriptor >= 0) return descriptor;
+    // File systems without it.
+    std::string name = folder + "/.convolume-XXXXXX";
+    const int named = ::mkostemp(name.data(), O_CLOEXEC);
+    if (named >= 0) ::unlink(name.c_str());
+    return named;
+}
+
+}  // namespace
+
+PieceMemory::PieceMemory(std::string folder, index_t piece_bytes, index_t most_bytes)
+    : folder_(std::move(folder)),
+      piece_bytes_(piece_bytes),
+      most_own_(std::max<index_t>(most_bytes / piece_bytes, 1)),
+      mapping_bytes_(round_up(std::max(piece_bytes, least_mapping_bytes), page_bytes)) {}
+
+PieceMemory::~PieceMemory() {
+    for (void* const mapping : mapped_) ::munmap(mapping, static_cast<std::size_t>(mapping_bytes_));
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+char* PieceMemory::take() {
+    if (free_.empty()) {
+        if (static_cast<index_t>(own_.size()) < most_own_) {
+            own_.emplace_back(new char[static_cast<std::size_t>(piece_bytes_)]);
+            free_.push_back(own_.back().get());
+        } else {
+            add_mapping();
+        }
+    }
+    char* const piece = free_.back();
+    free_.pop_back();
+    ++used_pieces_;
+    return piece;
+}
+
+void PieceMemory::give_back(char* piece) {
+    free_.push_back(piece);
+    --used_pieces_;
+}
+
+void PieceMemory::add_mapping() {
+    const auto refuse = [&](int reason) {
+        throw IoError(message("pieces of a compressed image wait for their other samples, and ",
+                              folder_, " has no space for them: ", std::strerror(reason),
+                              "; free some space, or write without compression"));
+    };
+    if (descriptor_ < 0) descriptor_ = open_nameless(folder_);
+    if (descriptor_ < 0) refuse(errno);
+    const index_t offset = file_bytes();
+    // Without space, writing to the mapping would end the process.
+    if (const int error = ::posix_fallocate(descriptor_, offset, mapping_bytes_); error != 0)
+        refuse(error);
+    mapped_.reserve(mapped_.size() + 1);
+    void* const mapping = ::mmap(nullptr, static_cast<std::size_t>(mapping_bytes_),
+                                 PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, offset);
+    if (mapping == MAP_FAILED) refuse(errno);
+    mapped_.push_back(mapping);
+    for (index_t at = 0; at <= mapping_bytes_ - piece_bytes_; at += piece_bytes_)
+        free_.push_back(static_cast<char*>(mapping) + at);
+}
+
+namespace {
+
+/// Coding fewer bytes takes less time than starting a thread.
+constexpr index_t coded_bytes_a_thread = index_t{128} << 10;
+
+Box3 moved(const Box3& box, const Index3& origin) {
+    Box3 result = box;
+    for (int axis = 0; axis < 3; ++axis) {
+        result.begin[axis] -= origin[axis];
+        result.end[axis] -= origin[axis];
+    }
+    return result;
+}
+
+[[noreturn]] void refuse(const Piece& piece) {
+    throw InvalidArgument(
+        message("samples of the piece at z, y, x = ", to_string(piece.box.begin, ", "),
+                " were written twice; write each of them once"));
+}
+
+}  // namespace
+
+PieceAssembler::PieceAssembler(const StackFormat& format, const std::string& folder,
+                               index_t most_memory_bytes)
+    : format_(format),
+      memory_(folder, element_count(format.piece) * static_cast<index_t>(size_of(format.type)),
+              most_memory_bytes) {
+    for (int axis = 0; axis < 3; ++axis)
+        grid_[axis] = ceil_div(format.shape[axis], format.piece[axis]);
+    complete_.resize(
+        static_cast<std::size_t>(checked_multiply(element_count(grid_), format.volumes())));
+}
+
+index_t PieceAssembler::waiting_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return memory_.used_bytes();
+}
+
+Piece PieceAssembler::piece_at(index_t volume, const Index3& place) const {
+    Piece piece;
+    piece.volume = volume;
+    piece.number = ((volume * grid_.z + place.z) * grid_.y + place.y) * grid_.x + place.x;
+    for (int axis = 0; axis < 3; ++axis) {
+        piece.box.begin[axis] = place[axis] * format_.piece[axis];
+        piece.box.end[axis] =
+            std::min(piece.box.begin[axis] + format_.piece[axis], format_.shape[axis]);
+    }
+    return piece;
+}
+
+void PieceAssembler::add(index_t volume, const Box3& box, const ConstImageView& source,
+                         const Use& use) {
+    if (box.empty()) return;
+    Index3 first;
+    Shape3 count;
+    for (int axis = 0; axis < 3; ++axis) {
+        first[axis] = box.begin[axis] / format_.piece[axis];
+        count[axis] = ceil_div(box.end[axis], format_.piece[axis]) - first[axis];
+    }
+    const index_t pieces = element_count(count);
+    const index_t bytes = element_count(source.shape) * static_cast<index_t>(size_of(source.type));
+    run_jobs(pieces, job_threads(pieces, bytes, coded_bytes_a_thread), [&](index_t i) {
+        const Index3 place{first.z + i / (count.y * count.x), first.y + i / count.x % count.y,
+                           first.x + i % count.x};
+        take(piece_at(volume, place), box, source, use);
+    });
+}
+
+void PieceAssembler::take(const Piece& piece, const Box3& box, const ConstImageView& source,
+                          const Use& use) {
+    const Box3 common = intersection(piece.box, box);
+    const ConstImageView samples = subview(source, moved(common, box.begin));
+    if (common == piece.box) {
+        begin_whole(piece);
+        use(piece, samples);
+        return;
+    }
+    char* const memory = begin_part(piece);
+    const ImageView whole{memory, format_.type, piece.box.shape(),
+                          contiguous_strides(piece.box.shape())};
+    // Others write other samples of it meanwhile.
+    copy_view(samples, subview(whole, moved(common, piece.box.begin)));
+    if (!finish_part(piece, element_count(common.shape()))) return;
+    use(piece, whole);
+    const std::lock_guard lock(mutex_);
+    memory_.give_back(memory);
+}
+
+void PieceAssembler::begin_whole(const Piece& piece) {
+    const std::lock_guard lock(mutex_);
+    const auto number = static_cast<std::size_t>(piece.number);
+    if (complete_[number] || partial_.count(piece.number) > 0) refuse(piece);
+    complete_[number] = true;
+}
+
+char* PieceAssembler::begin_part(const Piece& piece) {
+    const std::lock_guard lock(mutex_);
+    if (complete_[static_cast<std::size_t>(piece.number)]) refuse(piece);
+    const auto found = partial_.find(piece.number);
+    if (found != partial_.end()) return found->second.samples;
+    char* const samples = memory_.take();
+    partial_[piece.number] = {samples, element_count(piece.box.shape())};
+    return samples;
+}
+
+bool PieceAssembler::finish_part(const Piece& piece, index_t samples) {
+    const std::lock_guard lock(mutex_);
+    const auto found = partial_.find(piece.number);
+    if (found == partial_.end() || (found->second.missing -= samples) > 0) return false;
+    partial_.erase(found);
+    complete_[static_cast<std::size_t>(piece.number)] = true;
+    return true;
+}
+
+ChunkCache::Chunk ChunkCache::get(const Key& key, index_t bytes,
+                                  const std::function<Chunk()>& decode) {
+    std::shared_ptr<Entry> entry;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = places_.find(key);
+        if (found != places_.end()) {
+            uses_.splice(uses_.begin(), uses_, found->second.use);
+            entry = found->second.entry;
+        } else {
+            entry = std::make_shared<Entry>();
+            uses_.push_front(key);
+            places_.emplace(key, Place{entry, bytes, uses_.begin()});
+            bytes_ += bytes;
+            while (bytes_ > most_bytes_ && uses_.size() > 1) {
+                const auto last = places_.find(uses_.back());
+                bytes_ -= last->second.bytes;
+                places_.erase(last);
+                uses_.pop_back();
+            }
+        }
+    }
+    // Whoever comes second waits for the first. Where decoding fails, each tries for itself.
+    const std::lock_guard lock(entry->mutex);
+    if (!entry->chunk) entry->chunk = decode();
+    return entry->chunk;
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <mutex>
+
+#include "convolume/error.hpp"
+#include "io/atomic_output.hpp"
+#include "io/file_array.hpp"
+#include "io/formats.hpp"
+#include "io/ome/document.hpp"
+#include "io/pieces.hpp"
+#include "io/samples.hpp"
+#include "io/tiff/directory.hpp"
+#include "io/tiff/handle.hpp"
+#include "io/tiff/imagej.hpp"
+
+namespace convolume::io {
+namespace {
+
+/// Behind the header of either kind of TIFF.
+constexpr index_t data_offset = 16;
+/// Classic TIFF ends at 4 GiB; the decision is made before anything is compressed, with room to
+/// spare.
+constexpr index_t classic_limit_bytes = (index_t{1} << 32) - (index_t{32} << 20);
+constexpr index_t directory_bytes = 256;
+
+constexpr index_t strip_bytes = 256 << 10;
+/// Directories that hold offsets beyond this are BigTIFF's.
+constexpr index_t largest_classic_offset = UINT32_MAX;
+
+/// Tells whether ImageJ's own reader takes such pixels.
+bool imagej_holds(PixelType type, Compression compression) {
+    return (type == PixelType::uint8 || type == PixelType::uint16 || type == PixelType::float32) &&
+           compression != Compression::zstd;
+}
+
+/// What stands in the tags of a file that is to be written.
+struct TiffText {
+    bool ome = false;         ///< OME-XML, else ImageJ
+    bool big = false;         ///< BigTIFF
+    std::string description;  ///< of the first page
+    std::string software;
+    std::array<double, 2> pixels_per_unit{1, 1};  ///< y, x
+    std::uint16_t resolution_unit = 1;            ///< 1 none, 3 cm
+};
+
+/// Where the samples of a page are, and how they are stored.
+struct TiffStrips {
+    std::uint16_t compression = 1;  ///< none
+    std::uint16_t predictor = 1;    ///< none
+    index_t rows = 1;               ///< of a strip
+    std::vector<std::uint64_t> offsets;
+    std::vector<std::uint64_t> bytes;
+};
+
+/// SampleFormat of a pixel type.
+std::uint16_t sample_format(PixelType type) {
+    if (is_complex(type)) return 6;
+    if (!is_integer(type)) return 3;
+    return to_string(type)[0] == 'u' ? 1 : 2;
+}
+
+std::string header_bytes(bool big, index_t first_directory) {
+    std::string header = std::endian::native == std::endian::little ? "II" : "MM";
+    const auto append = [&](auto value) {
+        header.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    };
+    append(static_cast<std::uint16_t>(big ? 43 : 42));
+    if (big) {
+        append(std::uint16_t{8});
+        append(std::uint16_t{0});
+        append(static_cast<std::uint64_t>(first_directory));
+    } else {
+        append(static_cast<std::uint32_t>(first_directory));
+    }
+    return header;
+}
+
+/// What both writers do: pages have their samples in some strips, and all directories are written
+/// at the end.
+class TiffWriter : public FileWriter {
+  protected:
+    TiffWriter(const ImageMetadata& metadata, const TiffText& text)
+        : FileWriter(metadata),
+          text_(text),
+          pages_(metadata.frames * metadata.channels * metadata.shape.z),
+          ranges_(metadata.channels) {}
+
+    virtual TiffStrips strips_of(index_t page) const = 0;
+
+    /// Page (t, c, z) of the image: ImageJ wants channels fastest; our OME-XML says z, then c.
+    index_t page_number(index_t t, index_t c, index_t z) const {
+        const index_t slices = metadata_.shape.z;
+        const index_t channels = metadata_.channels;
+        return text_.ome ? (t * channels + c) * slices + z : (t * slices + z) * channels + c;
+    }
+
+    /// Takes samples into account for what ImageJ shows a channel with.
+    void add_to_range(index_t channel, const ConstImageView& samples) {
+        if (!text_.ome) ranges_.add(channel, samples);
+    }
+
+    /// Sets what ImageJ shows each channel with. Sizes of directories stay.
+    void set_display_ranges() {
+        if (text_.ome) return;
+        const std::vector<ValueRange> all = ranges_.all();
+        text_.description = imagej_description(metadata_, all[0]);
+        set_imagej_ranges(metadata_, all);
+    }
+
+    index_t directories_bytes() const {
+        const index_t first = directory_of(0).size();
+        if (pages_ == 1) return first;
+        return checked_add(first, checked_multiply(pages_ - 1, directory_of(1).size()));
+    }
+
+    /// Writes the directory of each page from `offset` (even) on, one behind the other, then the
+    /// header.
+    void write_directories(AtomicOutput& output, index_t offset) const {
+        constexpr std::size_t bytes_at_once = 1 << 20;
+        std::string bytes;
+        index_t written_to = offset;
+        index_t at = offset;
+        for (index_t page = 0; page < pages_; ++page) {
+            const TiffDirectory d = directory_of(page);
+            const index_t next = at + d.size();
+            bytes += d.at(at, page + 1 < pages_ ? next : 0);
+            at = next;
+            if (bytes.size() > bytes_at_once || page + 1 == pages_) {
+                output.write(written_to, bytes.data(), static_cast<index_t>(bytes.size()));
+                written_to = at;
+                bytes.clear();
+            }
+        }
+        const std::string header = header_bytes(text_.big, offset);
+        output.write(0, header.data(), static_cast<index_t>(header.size()));
+    }
+
+    TiffText text_;
+    index_t pages_;
+
+  private:
+    TiffDirectory directory_of(index_t page) const {
+        const bool first = page == 0;
+        const TiffStrips strips = strips_of(page);
+        TiffDirectory d(text_.big);
+        d.add_long(254, 0);
+        d.add_long(256, static_cast<std::uint32_t>(metadata_.shape.x));
+        d.add_long(257, static_cast<std::uint32_t>(metadata_.shape.y));
+        d.add_short(258, static_cast<std::uint16_t>(size_of(metadata_.type) * 8));
+        d.add_short(259, strips.compression);
+        d.add_short(262, 1);  // zero is black
+        if (first) d.add_text(270, text_.description);
+        d.add_offsets(273, strips.offsets);
+        d.add_short(277, 1);
+        d.add_long(278, static_cast<std::uint32_t>(strips.rows));
+        d.add_offsets(279, strips.bytes);
+        d.add_rational(282, text_.pixels_per_unit[1]);
+        d.add_rational(283, text_.pixels_per_unit[0]);
+        d.add_short(296, text_.resolution_unit);
+        if (first && !text_.software.empty()) d.add_text(305, text_.software);
+        if (strips.predictor > 1) d.add_short(317, strips.predictor);
+        d.add_short(339, sample_format(metadata_.type));
+        if (first && !text_.ome && !metadata_.imagej_metadata.empty()) {
+            d.add_longs(50838, metadata_.imagej_metadata_counts);
+            d.add_bytes(50839, metadata_.imagej_metadata);
+        }
+        return d;
+    }
+
+    ChannelRanges ranges_;
+};
+
+/// Pixels as they are, in one run behind the header.
+class RawTiffWriter final : public TiffWriter {
+  public:
+    RawTiffWriter(const std::string& path, const ImageMetadata& metadata,
+                  const CreateOptions& options, const TiffText& text)
+        : TiffWriter(metadata, text),
+          plane_bytes_(metadata.bytes() / pages_),
+          // Directories hold offsets that 32 bits can take, on even addresses.
+          directories_offset_(round_up(checked_add(data_offset, metadata.bytes()), 16)),
+          output_(path, options.overwrite, directories_offset_ + directories_bytes()) {
+        output_.reserve(0, directories_offset_ + directories_bytes());
+    }
+
+    StackFormat format() const override { return stack_format(metadata_); }
+
+  private:
+    void write_checked_box(index_t t, index_t c, const Box3& box,
+                           const ConstImageView& source) override {
+        const index_t first = page_number(t, c, 0);
+        FileArray volume{data_offset + first * plane_bytes_, contiguous_strides(metadata_.shape)};
+        volume.strides.z *= page_number(t, c, 1) - first;
+        write_array(output_, volume.from(box.begin, bytes_each()), source);
+        add_to_range(c, source);
+    }
+
+    void complete() override {
+        set_display_ranges();
+        write_directories(output_, directories_offset_);
+        output_.commit();
+    }
+
+    TiffStrips strips_of(index_t page) const override {
+        TiffStrips strips;
+        strips.rows = metadata_.shape.y;
+        strips.offsets = {static_cast<std::uint64_t>(data_offset + page * plane_bytes_)};
+        strips.bytes = {static_cast<std::uint64_t>(plane_bytes_)};
+        return strips;
+    }
+
+    index_t plane_bytes_;
+    index_t directories_offset_;
+    AtomicOutput output_;
+};
+
+std::uint16_t scheme_of(Compression compression) {
+    switch (compression) {
+        case Compression::deflate:
+            return COMPRESSION_ADOBE_DEFLATE;
+        case Compression::lzw:
+            return COMPRESSION_LZW;
+        case Compression::zstd:
+            return COMPRESSION_ZSTD;
+        case Compression::packbits:
+            return COMPRESSION_PACKBITS;
+        case Compression::none:
+            break;
+    }
+    return COMPRESSION_NONE;
+}
+
+/// Differences of neighbors compress better, but ImageJ reads them in LZW of 8 and 16 bits only,
+/// and Bio-Formats reads none of floating-point numbers.
+std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
+    constexpr std::uint16_t none = 1;
+    constexpr std::uint16_t horizontal = 2;
+    if (scheme == COMPRESSION_PACKBITS || !is_integer(type)) return none;
+    const bool is_for_imagej = type == PixelType::uint8 || type == PixelType::uint16;
+    return scheme == COMPRESSION_LZW || scheme == COMPRESSION_ZSTD || !is_for_imagej ? horizontal
+                                                                                     : none;
+}
+
+/// Strips compressed by libtiff, in the order in which they are complete.
+class CodedTiffWriter final : public TiffWriter {
+  public:
+    CodedTiffWriter(const std::string& path, const ImageMetadata& metadata,
+                    const CreateOptions& options, const TiffText& text)
+        : TiffWriter(metadata, text),
+          scheme_(scheme_of(options.compression)),
+          predictor_(predictor_of(scheme_, metadata.type)),
+          rows_(std::clamp<index_t>(strip_bytes / metadata.shape.x / bytes_each(), 1,
+                                    metadata.shape.y)),
+          strips_a_page_(ceil_div(metadata.shape.y, rows_)),
+          output_(path, options.overwrite, 0),
+          assembler_(format(), output_.folder()),
+          strips_(static_cast<std::size_t>(assembler_.pieces())) {}
+
+    StackFormat format() const override {
+        return stack_format(metadata_, {1, rows_, metadata_.shape.x});
+    }
+
+  private:
+    /// Where an encoded strip is in the file.
+    struct Place {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+    };
+
+    void write_checked_box(index_t t, index_t c, const Box3& box,
+                           const ConstImageView& source) override {
+        assembler_.add(t * metadata_.channels + c, box, source,
+                       [&](const Piece& strip, const ConstImageView& samples) {
+                           append(strip.number, encode(samples));
+                       });
+        add_to_range(c, source);
+    }
+
+    void complete() override {
+        set_display_ranges();
+        const index_t offset = round_up(end_, 16);
+        text_.big = false;
+        text_.big = checked_add(offset, directories_bytes()) > largest_classic_offset;
+        write_directories(output_, offset);
+        output_.commit();
+    }
+
+    TiffStrips strips_of(index_t page) const override {
+        TiffStrips strips{scheme_, predictor_, rows_, {}, {}};
+        for (index_t i = 0; i < strips_a_page_; ++i) {
+            const Place& place =
+                strips_[static_cast<std::size_t>(plane_of(page) * strips_a_page_ + i)];
+            strips.offsets.push_back(place.offset);
+            strips.bytes.push_back(place.bytes);
+        }
+        return strips;
+    }
+
+    /// The plane of a page, counted with z fastest, then c, then t.
+    index_t plane_of(index_t page) const {
+        const index_t channels = metadata_.channels;
+        const index_t slices = metadata_.shape.z;
+        if (text_.ome) return page;
+        const index_t t = page / (slices * channels);
+        const index_t z = page / channels % slices;
+        return (t * channels + page % channels) * slices + z;
+    }
+
+    /// The strip as libtiff encodes it: the only one of a file in memory.
+    std::string encode(const ConstImageView& samples) const {
+        TiffHandle tiff;
+        const auto set = [&](std::uint32_t tag, auto value) {
+            check(TIFFSetField(tiff, tag, value) == 1, tiff);
+        };
+        set(TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(samples.shape.x));
+        set(TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(samples.shape.y));
+        set(TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(samples.shape.y));
+        set(TIFFTAG_BITSPERSAMPLE, static_cast<int>(size_of(metadata_.type) * 8));
+        set(TIFFTAG_SAMPLEFORMAT, static_cast<int>(sample_format(metadata_.type)));
+        set(TIFFTAG_SAMPLESPERPIXEL, 1);
+        set(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+        set(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+        set(TIFFTAG_COMPRESSION, static_cast<int>(scheme_));
+        if (predictor_ > 1) set(TIFFTAG_PREDICTOR, static_cast<int>(predictor_));
+        // A copy, since the predictor works in place.
+        const index_t bytes = element_count(samples.shape) * bytes_each();
+        std::vector<char> strip(static_cast<std::size_t>(bytes));
+        copy_view(samples,
+                  {strip.data(), samples.type, samples.shape, contiguous_strides(samples.shape)});
+        check(TIFFWriteEncodedStrip(tiff, 0, strip.data(), bytes) == bytes, tiff);
+        const std::uint64_t offset = TIFFGetStrileOffset(tiff, 0);
+        const std::uint64_t count = TIFFGetStrileByteCount(tiff, 0);
+        check(offset > 0 && count > 0 && offset <= tiff.memory().size() &&
+                  count <= tiff.memory().size() - offset,
+              tiff);
+        return tiff.memory().substr(offset, count);
+    }
+
+    void check(bool done, const TiffHandle& tiff) const {
+        if (done) return;
+        tiff.rethrow();
+        throw IoError(
+            output_.failure(tiff.error().empty() ? "libtiff gave no reason" : tiff.error()));
+    }
+
+    void append(index_t number, const std::string& strip) {
+        const auto bytes = static_cast<index_t>(strip.size());
+        index_t offset = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            offset = end_;
+            end_ = checked_add(end_, round_up(bytes, 2));  // strips begin on even addresses
+            strips_[static_cast<std::size_t>(number)] = {static_cast<std::uint64_t>(offset),
+                                                         strip.size()};
+        }
+        output_.write(offset, strip.data(), bytes);
+    }
+
+    std::uint16_t scheme_;
+    std::uint16_t predictor_;
+    index_t rows_;
+    index_t strips_a_page_;
+    AtomicOutput output_;
+    PieceAssembler assembler_;
+    std::vector<Place>
+        strips_;  // in the order of the assembler's pieces: z fastest, then c, then t
+    std::mutex mutex_;
+    index_t end_ = data_offset;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata& image,
+                                         const CreateOptions& options, bool ome) {
+    ImageMetadata metadata = image;
+    const Shape3& shape = metadata.shape;
+    if (shape.y > UINT32_MAX || shape.x > UINT32_MAX)
+        throw InvalidArgument(
+            message("a TIFF cannot hold planes of ", shape.y, "×", shape.x, "; write HDF5 (.h5)"));
+    TiffText text;
+    text.ome = ome || !imagej_holds(metadata.type, options.compression);
+    if (!text.ome) complete_imagej_metadata(metadata);
+    text.description =
+        text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata, {});
+    text.software = options.software;
+    const index_t pages =
+        checked_multiply(checked_multiply(metadata.frames, metadata.channels), shape.z);
+    const index_t carried =
+        static_cast<index_t>(text.description.size() + metadata.imagej_metadata.size());
+    const index_t total = checked_add(
+        metadata.bytes(), checked_add(checked_multiply(pages, directory_bytes), carried));
+    text.big = total >= classic_limit_bytes;
+
+    // In OME files the tags repeat the XML, in a unit that TIFF knows.
+    const double micrometers = text.ome ? 1e4 : imagej_unit(metadata).micrometers;
+    for (std::size_t i = 0; i < 2; ++i)
+        if (const auto& size = metadata.voxel_size_um[i + 1]; size && *size > 0) {
+            text.pixels_per_unit[i] = micrometers / *size;
+            if (text.ome) text.resolution_unit = 3;
+        }
+    if (options.compression == Compression::none)
+        return std::make_unique<RawTiffWriter>(path, metadata, options, text);
+    if (!TIFFIsCODECConfigured(scheme_of(options.compression)))
+        throw Unavailable(
+            "the installed libtiff lacks the compression asked for; use deflate or lzw");
+    return std::make_unique<CodedTiffWriter>(path, metadata, options, text);
+}
+
+}  // namespace convolume::io

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats whose libraries this build lacks.
+
+#include "convolume/error.hpp"
+#include "io/formats.hpp"
+#include "io/signal/file.hpp"
+
+namespace convolume::io {
+
+#ifndef CONVOLUME_HAVE_TIFF
+
+[[noreturn]] static void refuse_tiff(const std::string& path) {
+    throw Unavailable(message(path,
+                              " is a TIFF file and convolume was built without TIFF; install "
+                              "libtiff-dev and libpugixml-dev, then build it again"));
+}
+
+std::unique_ptr<ImageReader> open_tiff(const std::string& path, const OpenOptions&) {
+    refuse_tiff(path);
+}
+
+std::unique_ptr<ImageReader> open_ome_companion(const std::string& path, const OpenOptions&) {
+    refuse_tiff(path);
+}
+
+std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMetadata&,
+                                         const CreateOptions&, bool) {
+    refuse_tiff(path);
+}
+
+// Only TIFFs have such metadata.
+void keep_lookup_tables(ImageMetadata&, const std::vector<index_t>&) {}
+
+#endif
+#ifndef CONVOLUME_HAVE_HDF5
+
+[[noreturn]] static void refuse_hdf5(const std::string& path) {
+    throw Unavailable(
+        message(path,
+                " is an HDF5 file and convolume was built without HDF5; install libhdf5-dev, "
+                "libdeflate-dev and libpugixml-dev, then build it again"));
+}
+
+std::unique_ptr<ImageReader> open_hdf5(const PathSpec& spec, const OpenOptions&,
+                                       const std::string&) {
+    refuse_hdf5(spec.file);
+}
+
+std::unique_ptr<ImageReader> open_bdv_xml(const PathSpec& spec, const OpenOptions&) {
+    throw Unavailable(message(spec.file,
+                              " is an XML file and convolume was built without HDF5, whose images "
+                              "such files describe; install libhdf5-dev, libdeflate-dev and "
+                              "libpugixml-dev, then build it again"));
+}
+
+std::unique_ptr<ImageWriter> create_hdf5(const PathSpec& spec, const ImageMetadata&,
+                                         const CreateOptions&) {
+    refuse_hdf5(spec.file);
+}
+
+std::unique_ptr<SignalReader> open_hdf5_signal(const PathSpec& spec) {
+    refuse_hdf5(spec.file);
+}
+
+std::unique_ptr<SignalWriter> create_hdf5_signal(const NewSignals& signals) {
+    refuse_hdf5(signals.path.file);
+}
+
+#endif
+#ifndef CONVOLUME_HAVE_SNDFILE
+
+[[noreturn]] static void refuse_wav(const std::string& path) {
+    throw Unavailable(message(path,
+                              " is a WAV file and convolume was built without libsndfile; install "
+                              "libsndfile1-dev, then build it again"));
+}
+
+std::unique_ptr<SignalReader> open_wav_signal(const std::string& path) {
+    refuse_wav(path);
+}
+
+std::unique_ptr<SignalWriter> create_wav_signal(const NewSignals& signals) {
+    refuse_wav(signals.path.file);
+}
+
+#endif
+
+}  // namespace convolume::io
