@@ -18,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "gpu/fft/lengths.hpp"
 #include "gpu/fft/passes.hpp"

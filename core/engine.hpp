@@ -13,12 +13,50 @@
 #include <vector>
 
 #include "convolume/execution.hpp"
+#include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 #include "core/machine_rates.hpp"
-#include "core/sample_type.hpp"
 
 namespace convolume {
+
+/// The type that data are computed in: real or complex samples of a precision.
+constexpr PixelType sample_type(Precision precision, bool complex_data) {
+    if (precision == Precision::float32)
+        return complex_data ? PixelType::complex64 : PixelType::float32;
+    return complex_data ? PixelType::complex128 : PixelType::float64;
+}
+
+inline index_t pixel_bytes(PixelType type) {
+    return static_cast<index_t>(size_of(type));
+}
+/// Bytes of one sample of the type that data are computed in.
+inline index_t sample_bytes(Precision precision, bool complex_data) {
+    return pixel_bytes(sample_type(precision, complex_data));
+}
+/// Bytes of all samples. Throws where they exceed 64 bits.
+inline index_t bytes_of(const Shape3& shape, PixelType type) {
+    return checked_multiply(element_count(shape), pixel_bytes(type));
+}
+/// Samples at `data`, which may be null, in C order.
+inline ImageView contiguous_view(void* data, PixelType type, const Shape3& shape) {
+    return {data, type, shape, contiguous_strides(shape)};
+}
+
+namespace detail {
+template <class Sample>
+struct RealOf {
+    using type = Sample;
+};
+template <class Real>
+struct RealOf<std::complex<Real>> {
+    using type = Real;
+};
+}  // namespace detail
+
+/// The type of the parts of a sample: float of std::complex<float>, and of float.
+template <class Sample>
+using real_of = typename detail::RealOf<Sample>::type;
 
 /// Sizes of a block along one axis: positions 0 … loaded-1 of the grid hold data, the kernel holds
 /// positions 0 … kernel-1, and positions kept_begin … kept_begin+kept-1 are wanted.

@@ -28,7 +28,11 @@ struct FilterWork {
     /// Of signals and filters.
     PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
     /// Of what is stored: real after `power`, the function's after a function.
-    PixelType result_type() const;
+    PixelType result_type() const {
+        if (function) return function->result_type;
+        if (power) return convolume::sample_type(precision, false);
+        return sample_type();
+    }
 };
 
 /// Samples first … first+count-1 of each signal, in FilterWork::sample_type(); zero elsewhere.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convolume/convolver.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::deconvolve {
 

@@ -10,7 +10,7 @@
 
 #include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/thinning.hpp"
 
 namespace convolume::deconvolve {

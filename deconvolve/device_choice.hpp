@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/device_program.hpp"
+#include "core/gpu_backend.hpp"
 #include "deconvolve/runner.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_selection.hpp"

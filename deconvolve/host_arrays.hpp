@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "convolume/convolver.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/problem.hpp"
 #include "deconvolve/stages.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/row_stages.hpp"
 #include "deconvolve/thinning.hpp"
 

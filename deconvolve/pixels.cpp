@@ -10,7 +10,7 @@
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/richardson_lucy.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::deconvolve {
 

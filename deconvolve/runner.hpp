@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "core/device_program.hpp"
+#include "core/gpu_backend.hpp"
 #include "deconvolve/run.hpp"
 
 struct CUstream_st;  // CUDA's: a cudaStream_t points to one

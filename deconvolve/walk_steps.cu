@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/thinning.hpp"
 #include "deconvolve/walk_steps.cuh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/error.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/consensus_walker.cuh"
 #include "deconvolve/device_stages.cuh"
 #include "deconvolve/step_walker.cuh"

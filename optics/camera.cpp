@@ -7,7 +7,6 @@
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "optics/random_draws.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "optics/check.hpp"
 #include "optics/gauss_legendre.hpp"
 #include "optics/plane_light.hpp"

@@ -8,7 +8,6 @@
 
 #include "convolume/error.hpp"
 #include "core/check_memory.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "optics/phantom_object.hpp"
 #include "optics/phantom_texture.hpp"

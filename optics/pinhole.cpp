@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numbers>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "optics/gauss_legendre.hpp"
 
 namespace convolume::optics {

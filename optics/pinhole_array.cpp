@@ -8,7 +8,7 @@
 #include <map>
 #include <numbers>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::optics {
 

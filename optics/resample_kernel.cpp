@@ -6,7 +6,6 @@
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 #include "core/check_memory.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {

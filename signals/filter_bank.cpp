@@ -7,13 +7,12 @@
 #include "convolume/error.hpp"
 #include "core/result_chunks.hpp"
 #include "core/stop_scope.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "engines/engines.hpp"
-#include "signals/convert.hpp"
 #include "signals/filter_bank_factory.hpp"
 #include "signals/filter_problem.hpp"
 #include "signals/method_selection.hpp"
-#include "signals/nonfinite.hpp"
+#include "signals/samples.hpp"
 #include "signals/stream.hpp"
 
 namespace convolume {

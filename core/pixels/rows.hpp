@@ -63,4 +63,9 @@ std::optional<NonFinite> find_nonfinite(const ConstImageView& image, int threads
 /// How many elements are not finite.
 index_t count_nonfinite(const ConstImageView& image, int threads);
 
+/// load_row() for the samples [begin, begin + count) of the gather.
+template <class T>
+index_t load_span(const ConstImageView& source, index_t z, index_t y, const RowGather& gather,
+                  index_t begin, index_t count, const LoadOptions& options, T* out);
+
 }  // namespace convolume::pixels

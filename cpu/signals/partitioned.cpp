@@ -8,7 +8,7 @@
 #include "core/stop_scope.hpp"
 #include "cpu/fftw.hpp"
 #include "cpu/signals/methods.hpp"
-#include "cpu/signals/tiles.hpp"
+#include "cpu/signals/output.hpp"
 #include "cpu/signals/vector_loops.hpp"
 
 namespace convolume::cpu {

@@ -6,7 +6,6 @@
 
 #include "cpu/fftw.hpp"
 #include "cpu/signals/samples.hpp"
-#include "cpu/signals/scratch.hpp"
 
 namespace convolume::cpu {
 

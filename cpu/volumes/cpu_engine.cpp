@@ -8,7 +8,7 @@
 #include "core/buffer_pool.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/direct.hpp"
-#include "cpu/volumes/fft_kernel.hpp"
+#include "cpu/volumes/fft_block.hpp"
 #include "decompose/split.hpp"
 
 namespace convolume {

@@ -23,4 +23,15 @@ struct CpuEngineOptions {
 /// ($XDG_CACHE_HOME/convolume or ~/.cache/convolume).
 std::shared_ptr<Engine> make_cpu_engine(const CpuEngineOptions& options);
 
+namespace cpu {
+
+/// A kernel as the CPU engine keeps it, with what convolves a block by it.
+class Kernel : public EngineKernel {
+  public:
+    virtual ExecutionReport convolve(const Block& block, const BlockInput& input,
+                                     const BlockOutput& output, char* workspace, int threads,
+                                     const ExecutionContext& context) const = 0;
+};
+
+}  // namespace cpu
 }  // namespace convolume

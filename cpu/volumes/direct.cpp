@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/engine.hpp"
 #include "core/rank1.hpp"
-#include "core/sample_type.hpp"
+#include "core/report.hpp"
 #include "cpu/parallel_loop.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/vector_loops.hpp"
@@ -97,7 +98,7 @@ ExecutionReport DirectKernel<Sample>::convolve(const Block& block, const BlockIn
     const StripLayout layout(block, threads);
     const index_t scratch_bytes = workspace_layout(block, threads).scratch_bytes;
     const DirectInput wide(block, input);
-    ClampTotal clamped;
+    ReportSum clamped;
     ParallelLoop(threads, context).run(layout.strips(), 0, 1, [&](index_t strip, int thread) {
         clamped.add(run(block, layout, wide, output, strip, workspace + thread * scratch_bytes));
     });

@@ -11,7 +11,8 @@
 #include <complex>
 #include <vector>
 
-#include "cpu/volumes/cpu_kernel.hpp"
+#include "core/pixels/rows.hpp"
+#include "cpu/volumes/cpu_engine.hpp"
 
 namespace convolume::cpu {
 

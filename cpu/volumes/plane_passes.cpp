@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/fft_size.hpp"
-#include "cpu/volumes/plane_steps.hpp"
+#include "cpu/parallel_loop.hpp"
 #include "cpu/volumes/vector_loops.hpp"
 
 namespace convolume::cpu {
