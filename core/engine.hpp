@@ -38,6 +38,10 @@ inline index_t sample_bytes(Precision precision, bool complex_data) {
 inline index_t bytes_of(const Shape3& shape, PixelType type) {
     return checked_multiply(element_count(shape), pixel_bytes(type));
 }
+template <class T>
+index_t bytes_of(index_t count) {
+    return checked_multiply(count, static_cast<index_t>(sizeof(T)));
+}
 /// Samples at `data`, which may be null, in C order.
 inline ImageView contiguous_view(void* data, PixelType type, const Shape3& shape) {
     return {data, type, shape, contiguous_strides(shape)};

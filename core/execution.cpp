@@ -13,37 +13,31 @@ void throw_if_stopped(const ExecutionContext& context) {
         throw Cancelled("the convolution was stopped as requested; its output is incomplete");
 }
 
+namespace {
+
+constexpr struct {
+    Phase phase;
+    const char* name;
+} phase_names[] = {{Phase::start, "start"},
+                   {Phase::open, "open"},
+                   {Phase::plan, "plan"},
+                   {Phase::prepare, "prepare"},
+                   {Phase::read, "read"},
+                   {Phase::pad, "pad"},
+                   {Phase::decompose, "decompose"},
+                   {Phase::allocate, "allocate"},
+                   {Phase::host_to_device, "host_to_device"},
+                   {Phase::convolve, "convolve"},
+                   {Phase::device_to_host, "device_to_host"},
+                   {Phase::compose, "compose"},
+                   {Phase::write, "write"},
+                   {Phase::commit, "commit"}};
+
+}  // namespace
+
 const char* to_string(Phase phase) {
-    switch (phase) {
-        case Phase::start:
-            return "start";
-        case Phase::open:
-            return "open";
-        case Phase::plan:
-            return "plan";
-        case Phase::prepare:
-            return "prepare";
-        case Phase::read:
-            return "read";
-        case Phase::pad:
-            return "pad";
-        case Phase::decompose:
-            return "decompose";
-        case Phase::allocate:
-            return "allocate";
-        case Phase::host_to_device:
-            return "host_to_device";
-        case Phase::convolve:
-            return "convolve";
-        case Phase::device_to_host:
-            return "device_to_host";
-        case Phase::compose:
-            return "compose";
-        case Phase::write:
-            return "write";
-        case Phase::commit:
-            return "commit";
-    }
+    for (const auto& entry : phase_names)
+        if (entry.phase == phase) return entry.name;
     throw InternalError("a phase outside its enumeration");
 }
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/report.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 
 namespace convolume {
 
@@ -96,7 +96,7 @@ struct ByteRange {
 };
 
 ByteRange byte_range(const ConstImageView& view) {
-    const auto bytes = static_cast<index_t>(size_of(view.type));
+    const auto bytes = pixel_bytes(view.type);
     index_t first = 0;
     index_t last = 0;
     for (int axis = 0; axis < 3; ++axis) {

@@ -57,8 +57,6 @@ int thread_count(int threads) {
     return all;
 }
 
-}  // namespace convolume
-
 // The team: threads that sleep until some caller has work to share.
 //
 // The machine may be busy with other programs, so nobody waits for a thread to *begin*: the caller
@@ -67,7 +65,6 @@ int thread_count(int threads) {
 //
 // Waking a thread and having it join takes as long as some 10 µs of work. So a loop of many items
 // begins alone, and the caller invites as many threads as the rest of the work is worth.
-namespace convolume {
 
 namespace {
 

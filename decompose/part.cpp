@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/engine.hpp"
+#include "core/pixels/rows.hpp"
 
 namespace convolume::decompose {
 
@@ -59,45 +60,6 @@ std::complex<double> root_of_unity(index_t k, index_t n) {
     double sine = std::sin(angle);
     if (steep) std::swap(cosine, sine);
     return {left ? -cosine : cosine, below ? sine : -sine};
-}
-
-void check_layout(const SplitLayout& layout) {
-    part_shape(layout.complex_data, {0, layout.parts, layout.z_grid});
-    const StepRange steps = stored_steps(layout);
-    if (steps.begin < 0 || steps.begin >= steps.end)
-        throw InvalidArgument(message("a split volume with steps ", steps.begin, " to ", steps.end,
-                                      " holds nothing; store at least one"));
-    if (layout.rows < 1 || layout.columns < 1) {
-        throw InvalidArgument(message("a split volume of ", layout.rows, " rows and ",
-                                      layout.columns,
-                                      " columns holds nothing; both must be at least 1"));
-    }
-}
-
-index_t split_steps(const SplitLayout& layout) {
-    return part_shape(layout.complex_data, {layout.parts - 1, layout.parts, layout.z_grid}).planes;
-}
-
-StepRange stored_steps(const SplitLayout& layout) {
-    return {layout.stored.begin, std::min(layout.stored.end, split_steps(layout))};
-}
-
-index_t SplitLayout::samples() const {
-    const StepRange steps = stored_steps(*this);
-    const index_t planes_of_step = z_grid / split_steps(*this);
-    return element_count(
-        {checked_multiply(steps.end - steps.begin, planes_of_step), rows, columns});
-}
-
-ImageView SplitLayout::part(void* data, int index, Precision precision) const {
-    const PartShape part = part_shape(complex_data, {index, parts, z_grid});
-    const StepRange steps = stored_steps(*this);
-    const index_t planes_of_step = part.planes / split_steps(*this);
-    const Shape3 shape{(steps.end - steps.begin) * planes_of_step, rows, columns};
-    const index_t bytes_of_part = samples() / parts * sample_bytes(precision, complex_data);
-    return {static_cast<char*>(data) + index * bytes_of_part,
-            sample_type(precision, complex_data || part.complex_data), shape,
-            contiguous_strides(shape)};
 }
 
 namespace {

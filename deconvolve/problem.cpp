@@ -7,8 +7,8 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 #include "deconvolve/back_projector.hpp"
 
 namespace convolume::deconvolve {

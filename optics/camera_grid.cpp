@@ -5,8 +5,8 @@
 
 #include "convolume/camera.hpp"
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 
 namespace convolume {
 

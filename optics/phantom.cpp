@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 #include "optics/phantom_object.hpp"
 #include "optics/phantom_texture.hpp"
 

@@ -2,9 +2,9 @@
 #include "convolume/filter_bank.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "convolume/error.hpp"
+#include "core/report.hpp"
 #include "core/result_chunks.hpp"
 #include "core/stop_scope.hpp"
 #include "core/threads.hpp"
@@ -125,8 +125,8 @@ struct FilterBank::Impl {
     void converted(const ConstImageView& signals, const FilterResult& result, bool zero,
                    const ExecutionContext& context) const {
         const FilterWork& work = problem.work;
-        const auto sample = static_cast<index_t>(size_of(work.sample_type()));
-        const auto stored = static_cast<index_t>(size_of(work.result_type()));
+        const auto sample = pixel_bytes(work.sample_type());
+        const auto stored = pixel_bytes(work.result_type());
         constexpr index_t samples_at_a_time = index_t{1} << 23;
         // Windows of peaks stay whole: nobody combines their parts here.
         const index_t longest =
@@ -163,7 +163,7 @@ struct FilterBank::Impl {
     void convert(const ConstImageView& signals, const SampleRange& inputs, bool zero,
                  char* to) const {
         const PixelType type = problem.work.sample_type();
-        const auto sample = static_cast<index_t>(size_of(type));
+        const auto sample = pixel_bytes(type);
         constexpr index_t chunk = index_t{1} << 16;
         const index_t chunks = ceil_div(inputs.count(), chunk);
         const index_t tasks = shape.signals * chunks;
@@ -196,7 +196,7 @@ struct FilterBank::Impl {
     }
 
     static void copy_rows(const ConstImageView& from, const ImageView& to) {
-        const auto bytes = from.shape.x * static_cast<index_t>(size_of(from.type));
+        const auto bytes = from.shape.x * pixel_bytes(from.type);
         for (index_t z = 0; z < from.shape.z; ++z)
             for (index_t y = 0; y < from.shape.y; ++y) {
                 const char* const row = static_cast<const char*>(from.at(z, y, 0));
@@ -220,17 +220,6 @@ struct FilterBank::Impl {
                               source, sink, context);
     }
 };
-
-namespace {
-template <class Run>
-ExecutionReport timed(const Run& run) {
-    const auto start = std::chrono::steady_clock::now();
-    ExecutionReport report = run();
-    report.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return report;
-}
-}  // namespace
 
 FilterBank::FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                        const FilterOptions& options, const EngineChoice& engines,

@@ -10,8 +10,8 @@
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
 #include "convolume/volume.hpp"
-#include "core/check_memory.hpp"
 #include "core/pixels/rows.hpp"
+#include "core/views.hpp"
 #include "signals/samples.hpp"
 
 namespace convolume {
@@ -275,8 +275,8 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     check_function(work);
     check_segment(work);
 
-    const index_t sample = std::max<index_t>(static_cast<index_t>(size_of(work.result_type())),
-                                             static_cast<index_t>(sizeof(index_t)));
+    const index_t sample =
+        std::max<index_t>(pixel_bytes(work.result_type()), static_cast<index_t>(sizeof(index_t)));
     index_t bytes = sample;
     for (const index_t factor : {shape.signals, work.filters, problem.stored()}) {
         if (factor > std::numeric_limits<index_t>::max() / bytes)

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two slots that one thread fills and another empties.
-
 #include "signals/stream.hpp"
 
 #include <algorithm>
@@ -14,12 +12,16 @@
 
 #include "convolume/error.hpp"
 #include "convolume/shape.hpp"
+#include "core/host_memory.hpp"
 #include "core/result_chunks.hpp"
 #include "signals/samples.hpp"
 
 namespace convolume {
 
-/// Items are numbered 0, 1, …; item i travels in slot i % 2.
+namespace {
+
+/// Two slots that one thread fills and another empties. Items are numbered 0, 1, …; item i travels
+/// in slot i % 2.
 template <class Slot>
 class DoubleBuffer {
   public:
@@ -69,10 +71,8 @@ class DoubleBuffer {
     bool stopped_ = false;
 };
 
-namespace {
-
 /// What is computed at a time: one chunk of the range, of some signals.
-struct Chunk {
+struct StreamChunk {
     index_t first_signal = 0;
     index_t signals = 1;
     index_t index = 0;         ///< of the chunk of the range
@@ -82,18 +82,18 @@ struct Chunk {
     bool last = false;         ///< of all
 };
 
-class Stream {
+class SignalPipeline {
   public:
-    Stream(const StreamJob& job, SignalSource& source, ResultSink& sink,
-           const ExecutionContext& context)
+    SignalPipeline(const StreamJob& job, SignalSource& source, ResultSink& sink,
+                   const ExecutionContext& context)
         : job_(job),
           source_(source),
           sink_(sink),
           context_(context),
           work_(job.problem.work),
           peaks_(work_.window.kind == WindowPost::Kind::peak),
-          sample_bytes_(static_cast<index_t>(size_of(work_.sample_type()))),
-          result_bytes_(static_cast<index_t>(size_of(work_.result_type()))),
+          sample_bytes_(pixel_bytes(work_.sample_type())),
+          result_bytes_(pixel_bytes(work_.result_type())),
           range_chunks_(job.problem.engine_range(), work_.window, job.layout.chunk),
           chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()),
           length_known_(job.shape.samples != unknown_samples),
@@ -104,18 +104,16 @@ class Stream {
         for (index_t slot = 0; slot < 2; ++slot) {
             inputs_.slot(slot) = {
                 {}, Buffer(layout.signals * layout.input_samples * sample_bytes_, "signals")};
-            outputs_.slot(slot) = {
-                {},
-                Buffer(results * result_bytes_, "results"),
-                Buffer(peaks_ ? results * static_cast<index_t>(sizeof(index_t)) : 0, "positions")};
+            outputs_.slot(slot) = {{},
+                                   Buffer(results * result_bytes_, "results"),
+                                   Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};
         }
         if (source.type() != work_.sample_type())
-            raw_ = Buffer(StreamLayout::raw_samples * static_cast<index_t>(size_of(source.type())),
-                          "samples");
+            raw_ = Buffer(StreamLayout::raw_samples * pixel_bytes(source.type()), "samples");
         if (range_chunks_.parts() > 1) {
             so_far_ = {{},
                        Buffer(work_.filters * result_bytes_, "peaks"),
-                       Buffer(work_.filters * static_cast<index_t>(sizeof(index_t)), "positions")};
+                       Buffer(bytes_of<index_t>(work_.filters), "positions")};
         }
     }
 
@@ -139,17 +137,17 @@ class Stream {
 
   private:
     struct Samples {
-        Chunk chunk;
+        StreamChunk chunk;
         Buffer values;  ///< [signal][sample]
     };
     struct Results {
-        Chunk chunk;
+        StreamChunk chunk;
         Buffer values;     ///< [signal][filter][stored]
         Buffer positions;  ///< of peaks
     };
 
-    Chunk chunk_at(index_t number) const {
-        Chunk chunk;
+    StreamChunk chunk_at(index_t number) const {
+        StreamChunk chunk;
         chunk.first_signal = number / range_chunks_.count() * job_.layout.signals;
         chunk.signals = std::min(job_.layout.signals, job_.shape.signals - chunk.first_signal);
         chunk.index = number % range_chunks_.count();
@@ -173,7 +171,7 @@ class Stream {
     }
 
     // Leaves only the results that there are.
-    void clip(Chunk& chunk) const {
+    void clip(StreamChunk& chunk) const {
         SampleRange& results = chunk.at.results;
         chunk.samples.end = std::clamp(samples_, chunk.samples.begin, chunk.samples.end);
         if (range_end_ > results.end) return;
@@ -208,7 +206,7 @@ class Stream {
         bool last = false;
         for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);
-            Chunk now = chunk_at(number);
+            StreamChunk now = chunk_at(number);
             const SampleRange wanted = now.samples;
             char* const to = inputs_.slot(number).values.as<char>();
             // Chunks of one signal overlap: what is there is not read again. (Chunks of several
@@ -266,7 +264,7 @@ class Stream {
         for (index_t number = 0; !last; ++number) {
             throw_if_stopped(context_);
             if (!inputs_.await_filled(number) || !outputs_.await_empty(written)) return;
-            const Chunk now = inputs_.slot(number).chunk;
+            const StreamChunk now = inputs_.slot(number).chunk;
             last = now.last;
             const SampleRange& samples = now.samples;
             const index_t stored = now.at.stored;
@@ -302,7 +300,7 @@ class Stream {
     }
 
     // Adds a part of a window to those before; after the last, `results` are the whole window's.
-    void combine_parts(const Chunk& chunk, const Results& results) {
+    void combine_parts(const StreamChunk& chunk, const Results& results) {
         const bool first = chunk.index % range_chunks_.parts() == 0;
         if (chunk.at.results.count() == 0)
             ;  // the signal ended with the part before
@@ -339,7 +337,7 @@ class Stream {
     }
 
     void write(const Results& results) {
-        const Chunk& now = results.chunk;
+        const StreamChunk& now = results.chunk;
         const ResultChunk& at = now.at;
         if (at.stored == 0) return;
         for (index_t s = 0; s < now.signals; ++s)
@@ -379,11 +377,90 @@ class Stream {
     std::exception_ptr error_;
 };
 
+// The host's memory that an engine takes itself.
+index_t engine_bytes(const MethodSelection& choice) {
+    return choice.engine->info().is_gpu ? choice.cost.host_bytes : choice.cost.work_bytes;
+}
+
 }  // namespace
+
+StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shape,
+                           const MethodSelection& choice, index_t limit_bytes) {
+    const FilterWork& work = problem.work;
+    const bool peaks = work.window.kind == WindowPost::Kind::peak;
+    const auto sample = pixel_bytes(work.sample_type());
+    const index_t stored_sample =
+        pixel_bytes(work.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
+    const index_t fixed = checked_add(
+        engine_bytes(choice),
+        // What a file's samples are converted from, and a window's peaks while it goes on.
+        checked_add(StreamLayout::raw_samples * pixel_bytes(PixelType::complex128),
+                    checked_multiply(work.filters, peaks ? stored_sample : 0)));
+
+    const auto laid_out = [&](index_t chunk, index_t signals) {
+        const ResultChunks chunks(problem.engine_range(), work.window, chunk);
+        StreamLayout layout{chunk, signals, 0, 0, 0};
+        layout.stored = chunks[0].stored;
+        const index_t reach = checked_add(
+            work.taps - 1 + (work.function ? work.function->before + work.function->after : 0),
+            problem.lookahead(shape));
+        layout.input_samples =
+            std::min(shape.samples, checked_add(std::min(chunk, problem.range.count()), reach));
+        const index_t inputs = checked_multiply(signals, layout.input_samples);
+        const index_t results =
+            checked_multiply(checked_multiply(signals, work.filters), layout.stored);
+        // Two of each: one in use by the engine, the other by who reads or writes.
+        layout.bytes = checked_add(
+            fixed,
+            2 * checked_add(
+                    Buffer::rounded_bytes(checked_multiply(inputs, sample)),
+                    checked_add(Buffer::rounded_bytes(
+                                    checked_multiply(results, pixel_bytes(work.result_type()))),
+                                Buffer::rounded_bytes(peaks ? bytes_of<index_t>(results) : 0))));
+        return layout;
+    };
+    const auto fits = [&](index_t chunk, index_t signals) {
+        return laid_out(chunk, signals).bytes <= limit_bytes;
+    };
+    // The largest number up to `most` that fits, given that 1 does.
+    const auto largest = [](index_t most, const auto& fitting) {
+        index_t low = 1;
+        while (low < most) {
+            const index_t middle = low + (most - low + 1) / 2;
+            if (fitting(middle))
+                low = middle;
+            else
+                most = middle - 1;
+        }
+        return low;
+    };
+    if (!fits(1, 1)) {
+        StreamLayout none = laid_out(1, 1);
+        none.chunk = 0;
+        return none;
+    }
+    // Chunks large enough that nothing is lost between them, small enough to overlap with reading.
+    constexpr index_t results_at_a_time = index_t{1} << 24;
+    const index_t wished = problem.chunk > 0
+                               ? problem.chunk
+                               : std::max(results_at_a_time / std::max<index_t>(1, work.filters),
+                                          checked_multiply(4, work.taps));
+    const index_t whole = problem.range.count();
+    const index_t chunk =
+        largest(std::min(whole, wished), [&](index_t tried) { return fits(tried, 1); });
+    if (chunk < whole) return laid_out(chunk, 1);
+    const index_t signals = largest(std::clamp<index_t>(wished / whole, 1, shape.signals),
+                                    [&](index_t tried) { return fits(whole, tried); });
+    return laid_out(whole, signals);
+}
+
+index_t stream_limit(const FilterOptions& options) {
+    return options.max_host_bytes ? *options.max_host_bytes : available_host_bytes() / 4;
+}
 
 ExecutionReport stream_signals(const StreamJob& job, SignalSource& source, ResultSink& sink,
                                const ExecutionContext& context) {
-    return Stream(job, source, sink, context).run();
+    return SignalPipeline(job, source, sink, context).run();
 }
 
 }  // namespace convolume

@@ -7,17 +7,18 @@
 
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
-#include "core/check_memory.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/rank1.hpp"
 #include "core/report.hpp"
 #include "core/scratch_file.hpp"
 #include "core/stop_scope.hpp"
+#include "core/views.hpp"
 #include "engines/engines.hpp"
 #include "volumes/adjoint.hpp"
 #include "volumes/convolver_factory.hpp"
 #include "volumes/plan_runner.hpp"
 #include "volumes/problem.hpp"
+#include "volumes/scheduler.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume {
@@ -63,15 +64,9 @@ template <class Run>
 ExecutionReport for_each_volume(const StackFormat& format, const ExecutionContext& context,
                                 const Run& run) {
     ReportSum sum;
-    for (index_t volume = 0; volume < format.volumes(); ++volume) {
-        ExecutionContext part = context;
-        if (context.progress)
-            part.progress = [&, volume](double fraction) {
-                context.progress((static_cast<double>(volume) + fraction) /
-                                 static_cast<double>(format.volumes()));
-            };
-        sum.add(run(volume / format.channels, volume % format.channels, part));
-    }
+    Progress progress(context, format.volumes(), 0, 1);
+    for (index_t volume = 0; volume < format.volumes(); ++volume)
+        sum.add(run(volume / format.channels, volume % format.channels, progress.of_task(volume)));
     return sum.report();
 }
 

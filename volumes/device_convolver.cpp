@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
 #include "core/gpu_backend.hpp"
+#include "core/views.hpp"
 #include "volumes/axis.hpp"
 #include "volumes/problem.hpp"
 

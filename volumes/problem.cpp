@@ -6,8 +6,7 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
-#include "core/stop_scope.hpp"
+#include "core/views.hpp"
 #include "volumes/adjoint.hpp"
 
 namespace convolume {
@@ -34,20 +33,6 @@ double magnitude_of(const std::complex<double>& value) {
     return value.imag() == 0 ? std::abs(value.real()) : std::abs(value);
 }
 
-// Calls f(value, {z, y, x}) for every sample.
-template <class F>
-void for_each_sample(const ConstImageView& view, F f) {
-    visit_pixel_type(view.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        for (index_t z = 0; z < view.shape.z; ++z) {
-            throw_if_stopped();
-            for (index_t y = 0; y < view.shape.y; ++y)
-                for (index_t x = 0; x < view.shape.x; ++x)
-                    f(as_complex(*static_cast<const T*>(view.at(z, y, x))), Index3{z, y, x});
-        }
-    });
-}
-
 ConstImageView reversed(const ConstImageView& view) {
     ConstImageView flipped = view;
     flipped.data = view.at(view.shape.z - 1, view.shape.y - 1, view.shape.x - 1);
@@ -67,7 +52,8 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
     std::complex<double> sum = 0;
     std::complex<double> peak = 0;
     double magnitude = 0, most = 0;
-    for_each_sample(kernel, [&](std::complex<double> value, const Index3& at) {
+    for_each_sample(kernel, [&](const auto& sample, const Index3& at) {
+        const std::complex<double> value = as_complex(sample);
         if (!std::isfinite(value.real()) || !std::isfinite(value.imag()))
             throw BadData(message("the kernel holds ", value.real(), " at z,y,x = ",
                                   to_string(at, ","), ": replace it by a finite number"));
@@ -124,7 +110,8 @@ Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool fl
         if constexpr (requires(T value) { value.imag(); } || std::is_floating_point_v<T>) {
             T* const elements = taps.elements<T>();
             const Index3 strides = contiguous_strides(taps.shape());
-            for_each_sample(source, [&](std::complex<double> value, const Index3& at) {
+            for_each_sample(source, [&](const auto& sample, const Index3& at) {
+                std::complex<double> value = as_complex(sample);
                 value *= facts.factor;
                 if (flip) value = std::conj(value);
                 T& tap = elements[at.z * strides.z + at.y * strides.y + at.x];
@@ -143,19 +130,13 @@ Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool fl
 
 // Calls f(|sample|, {z, y, x}) for every sample.
 template <class F>
-void for_each_magnitude(const ConstImageView& kernel, F f) {
+void for_each_magnitude(const ConstImageView& kernel, const F& f) {
     check_memory(kernel, "the kernel");
-    visit_pixel_type(kernel.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        for (index_t z = 0; z < kernel.shape.z; ++z)
-            for (index_t y = 0; y < kernel.shape.y; ++y)
-                for (index_t x = 0; x < kernel.shape.x; ++x) {
-                    const T value = *static_cast<const T*>(kernel.at(z, y, x));
-                    if constexpr (requires { value.imag(); })
-                        f(static_cast<double>(std::abs(value)), Index3{z, y, x});
-                    else
-                        f(std::abs(static_cast<double>(value)), Index3{z, y, x});
-                }
+    for_each_sample(kernel, [&](const auto& sample, const Index3& at) {
+        if constexpr (requires { sample.imag(); })
+            f(static_cast<double>(std::abs(sample)), at);
+        else
+            f(std::abs(static_cast<double>(sample)), at);
     });
 }
 

@@ -136,9 +136,10 @@ RowGather::RowGather(std::span<const index_t> indices) : indices_(indices.begin(
 
 template <class T>
 index_t load_span(const ConstImageView& source, index_t z, index_t y, const RowGather& gather,
-                  index_t begin, index_t count, const LoadOptions& options, T* out) {
+                  const RowSpan& span, const LoadOptions& options, T* out) {
     check_kinds(is_complex(source.type), is_complex_v<T>);
-    const index_t end = begin + count;
+    const index_t begin = span.begin;
+    const index_t end = begin + span.count;
     const bool contiguous = source.strides.x == 1;
     const index_t run_begin = contiguous ? std::clamp(gather.run_begin(), begin, end) : end;
     const index_t run_end = contiguous ? std::clamp(gather.run_end(), run_begin, end) : end;
@@ -163,7 +164,7 @@ index_t load_span(const ConstImageView& source, index_t z, index_t y, const RowG
 template <class T>
 index_t load_row(const ConstImageView& source, index_t z, index_t y, const RowGather& gather,
                  const LoadOptions& options, T* out) {
-    return load_span(source, z, y, gather, 0, gather.size(), options, out);
+    return load_span(source, z, y, gather, {0, gather.size()}, options, out);
 }
 
 template <class T>
@@ -201,12 +202,12 @@ ClampCount store_row(const T* values, index_t count, std::complex<double> add,
     return clamped;
 }
 
-#define CONVOLUME_INSTANTIATE(T)                                                                   \
-    template index_t load_span(const ConstImageView&, index_t, index_t, const RowGather&, index_t, \
-                               index_t, const LoadOptions&, T*);                                   \
-    template index_t load_row(const ConstImageView&, index_t, index_t, const RowGather&,           \
-                              const LoadOptions&, T*);                                             \
-    template ClampCount store_row(const T*, index_t, std::complex<double>, const ImageView&,       \
+#define CONVOLUME_INSTANTIATE(T)                                                             \
+    template index_t load_span(const ConstImageView&, index_t, index_t, const RowGather&,    \
+                               const RowSpan&, const LoadOptions&, T*);                      \
+    template index_t load_row(const ConstImageView&, index_t, index_t, const RowGather&,     \
+                              const LoadOptions&, T*);                                       \
+    template ClampCount store_row(const T*, index_t, std::complex<double>, const ImageView&, \
                                   index_t, index_t, index_t);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)

@@ -1,20 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap-save: segments overlap in the signal by taps-1 samples, which come out aliased and are
-// dropped. A segment is transformed once; products, inverses and post-processing of all filters
-// stay in a core's cache.
+// Overlap-save and overlap-add: segments of the signal are transformed, multiplied by the spectrum
+// of each filter, and transformed back.
 
 #include <limits>
 
+#include "core/stop_scope.hpp"
+#include "cpu/fftw.hpp"
 #include "cpu/parallel_loop.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/output.hpp"
-#include "cpu/signals/segment_bank.hpp"
 #include "cpu/signals/vector_loops.hpp"
 
 namespace convolume::cpu {
 
 namespace {
 
+// The spectra of a bank at one transform length, and the way from a segment through each filter.
+// All is complex: two real segments ride as real and imaginary part of one, which filters that are
+// real keep apart. That takes FFTW two thirds of the time of real transforms.
+template <class Sample>
+class SegmentBank {
+  public:
+    using Real = real_of<Sample>;
+    using Complex = std::complex<Real>;
+    /// Segments of signals in one transform.
+    static constexpr index_t packed = is_complex_sample<Sample> ? 1 : 2;
+
+    /// `taps`: filters × taps.
+    SegmentBank(const FilterWork& work, const Sample* taps);
+
+    index_t length() const { return length_; }
+
+    /// Of the spectra.
+    static index_t bytes(const FilterWork& work);
+
+    /// Overwrites `segment`.
+    void transform(Complex* segment, Complex* spectrum) const {
+        forward_.execute(segment, spectrum);
+    }
+    /// `filtered`: circular convolution of the segment with filter f. Overwrites `product`.
+    void filter(index_t f, const Complex* spectrum, Complex* product, Complex* filtered) const;
+
+  private:
+    /// From one spectrum to the next: aligned for FFTW.
+    static index_t stride(index_t length) {
+        return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
+    }
+
+    index_t length_;
+    Buffer spectra_;  ///< of the filters, divided by the length
+    FftPlan<Real> forward_;
+    FftPlan<Real> inverse_;
+};
+
+template <class Sample>
+index_t SegmentBank<Sample>::bytes(const FilterWork& work) {
+    return Buffer::rounded_bytes(
+        checked_multiply(checked_multiply(work.filters, stride(work.segment)),
+                         static_cast<index_t>(sizeof(Complex))));
+}
+
+template <class Sample>
+SegmentBank<Sample>::SegmentBank(const FilterWork& work, const Sample* taps)
+    : length_(work.segment), spectra_(bytes(work), "the filters' spectra") {
+    Buffer segment(bytes_of<Complex>(length_), "a segment");
+    Complex* const in = segment.as<Complex>();
+    // Single transforms that FFTW estimates are as fast as those it measures.
+    const Transforms one{length_, 1, 1, length_, 1, length_};
+    Buffer other(bytes_of<Complex>(length_), "a segment");
+    forward_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::forward, Effort::quick);
+    inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::inverse, Effort::quick);
+    for (index_t f = 0; f < work.filters; ++f) {
+        throw_if_stopped();
+        std::fill(in, in + length_, Complex{});
+        for (index_t k = 0; k < work.taps; ++k)
+            in[k] = taps[f * work.taps + k] / static_cast<Real>(length_);
+        forward_.execute(in, spectra_.as<Complex>() + f * stride(length_));
+    }
+}
+
+template <class Sample>
+void SegmentBank<Sample>::filter(index_t f, const Complex* spectrum, Complex* product,
+                                 Complex* filtered) const {
+    multiply(spectra_.as<Complex>() + f * stride(length_), spectrum, product, length_);
+    inverse_.execute(product, filtered);
+}
+
+// Overlap-save: segments overlap in the signal by taps-1 samples, which come out aliased and are
+// dropped. A segment is transformed once; products, inverses and post-processing of all filters
+// stay in a core's cache.
 template <class Sample>
 class OverlapSave : public CpuFilters {
     using Bank = SegmentBank<Sample>;
@@ -27,8 +101,8 @@ class OverlapSave : public CpuFilters {
         : bank_(work, taps), aliased_(work.taps - 1) {}
 
     static index_t scratch_bytes(const FilterWork& work) {
-        return round_up(3 * Scratch::bytes_of<Complex>(work.segment) +
-                            packed * Scratch::bytes_of<Sample>(work.segment) +
+        return round_up(3 * Scratch::room_for<Complex>(work.segment) +
+                            packed * Scratch::room_for<Sample>(work.segment) +
                             Output<Sample>::scratch_bytes(work, overlap_save_useful(work)),
                         static_cast<index_t>(Buffer::alignment));
     }
@@ -132,15 +206,8 @@ index_t overlap_save_bytes(const FilterWork& work, int threads) {
 }
 
 std::shared_ptr<const CpuFilters> make_overlap_save(const FilterWork& work, const void* taps) {
-    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
-        using Sample = typename decltype(tag)::type;
-        return std::make_shared<OverlapSave<Sample>>(work, static_cast<const Sample*>(taps));
-    });
+    return make_filters<OverlapSave>(work, taps);
 }
-
-// Overlap-add: the samples of segments do not overlap, their results do, by taps-1. Results are
-// added in two steps in which none meets another, so that sums need no atomics: even segments, then
-// odd ones (more steps only where a segment has fewer samples than filters have taps).
 
 namespace {
 
@@ -152,6 +219,9 @@ index_t overlap_add_tile(const FilterWork& work) {
                        tile_chunk + function_halo(work));
 }
 
+// Overlap-add: the samples of segments do not overlap, their results do, by taps-1. Results are
+// added in two steps in which none meets another, so that sums need no atomics: even segments, then
+// odd ones (more steps only where a segment has fewer samples than filters have taps).
 template <class Sample>
 class OverlapAdd : public CpuFilters {
     using Bank = SegmentBank<Sample>;
@@ -167,8 +237,8 @@ class OverlapAdd : public CpuFilters {
           steps_(std::max<index_t>(2, ceil_div(length_, hop_))) {}
 
     static index_t scratch_bytes(const FilterWork& work) {
-        return 3 * Scratch::bytes_of<Complex>(work.segment) +
-               2 * Scratch::bytes_of<Sample>(work.segment);
+        return 3 * Scratch::room_for<Complex>(work.segment) +
+               2 * Scratch::room_for<Sample>(work.segment);
     }
 
     void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
@@ -275,10 +345,7 @@ index_t overlap_add_bytes(const FilterWork& work, index_t results, int threads) 
 }
 
 std::shared_ptr<const CpuFilters> make_overlap_add(const FilterWork& work, const void* taps) {
-    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
-        using Sample = typename decltype(tag)::type;
-        return std::make_shared<OverlapAdd<Sample>>(work, static_cast<const Sample*>(taps));
-    });
+    return make_filters<OverlapAdd>(work, taps);
 }
 
 }  // namespace convolume::cpu

@@ -56,13 +56,12 @@ class Scratch {
     template <class T>
     T* take(index_t count) {
         T* const array = reinterpret_cast<T*>(next_);
-        next_ += bytes_of<T>(count);
+        next_ += room_for<T>(count);
         return array;
     }
     template <class T>
-    static index_t bytes_of(index_t count) {
-        return round_up(checked_multiply(count, static_cast<index_t>(sizeof(T))),
-                        static_cast<index_t>(Buffer::alignment)) +
+    static index_t room_for(index_t count) {
+        return round_up(convolume::bytes_of<T>(count), static_cast<index_t>(Buffer::alignment)) +
                stagger_bytes;
     }
 

@@ -140,8 +140,7 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / rates.memory_bytes_per_s);
     if (block.source_bytes_per_s > 0) {
         const auto seconds = [&](const Shape3& shape, PixelType type, double bytes_per_s) {
-            const auto row_bytes =
-                static_cast<double>(shape.x * static_cast<index_t>(size_of(type)));
+            const auto row_bytes = static_cast<double>(shape.x * pixel_bytes(type));
             const double plane_bytes = row_bytes * static_cast<double>(shape.y);
             return rates.file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
                                       block.whole_rows ? plane_bytes : row_bytes);
@@ -189,7 +188,7 @@ double least_seconds_each(int threads, index_t samples, const Work& work) {
     };
     std::vector<Buffer> memory;
     for (int i = 0; i < threads; ++i) {
-        memory.emplace_back(samples * static_cast<index_t>(sizeof(Sample)), "a measurement");
+        memory.emplace_back(bytes_of<Sample>(samples), "a measurement");
         memory.back().touch(threads);
     }
     {
@@ -210,7 +209,7 @@ double row_fft_s(int threads, index_t length) {
     // Distances that no image has: its plans may be better than estimates.
     const index_t row = round_up(length, 16) + 112, spectrum = half + 71;
     const index_t samples = count * (row / 2 + spectrum);
-    Buffer planning(samples * static_cast<index_t>(sizeof(Sample)), "a measurement");
+    Buffer planning(bytes_of<Sample>(samples), "a measurement");
     planning.touch(1);
     const FftPlan<float> plan({length, count, 1, row, 1, spectrum}, planning.as<float>(),
                               planning.as<Sample>() + count * row / 2, Effort::quick);

@@ -83,7 +83,7 @@ class CpuEngine : public Engine {
         return std::make_shared<FftKernel<Real>>(
             transforms<Real>(block, {static_cast<std::complex<Real>*>(workspace.data()), scratch}),
             part_kernel, info_.threads,
-            typename FftKernel<Real>::Scratch{scratch, memory.scratch_bytes});
+            typename FftKernel<Real>::ThreadScratch{scratch, memory.scratch_bytes});
     }
 
     // Plans are shared by all kernels of the same grid, as long as one of them lives.

@@ -35,13 +35,12 @@ template <class Real>
 index_t FftBlock<Real>::scratch_bytes(const SpectrumLayout& layout, bool complex_data) {
     const index_t row = complex_data ? row_distance<Complex>(layout.length_x) * 2
                                      : row_distance<Real>(layout.length_x);
-    const index_t rows = layout.row_batch * row * static_cast<index_t>(sizeof(Real));
+    const index_t rows = bytes_of<Real>(layout.row_batch * row);
     const index_t columns = ColumnFft<Real>::scratch_samples(layout.rows);
     const index_t tiles =
         2 * layout.planes * z_tile + ColumnFft<Real>::scratch_samples(layout.planes);
-    return round_up(
-        std::max(rows, std::max(columns, tiles) * static_cast<index_t>(sizeof(Complex))),
-        static_cast<index_t>(Buffer::alignment));
+    return round_up(std::max(rows, bytes_of<Complex>(std::max(columns, tiles))),
+                    static_cast<index_t>(Buffer::alignment));
 }
 
 template <class Real>
@@ -121,21 +120,14 @@ void FftBlock<Real>::forward_rows(const BlockInput& input, const pixels::RowGath
 }
 
 template <class Real>
-void FftBlock<Real>::forward_columns(Complex* plane, index_t batch, void* scratch) const {
+void FftBlock<Real>::transform_columns(bool inverse, Complex* plane, index_t batch,
+                                       void* scratch) const {
     const index_t first = batch * SpectrumLayout::column_batch;
     const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
-    columns_.forward({plane + first, layout_.pitch, layout_.rows},
-                     {plane + first, layout_.pitch, 0, layout_.rows}, columns,
-                     static_cast<Complex*>(scratch));
-}
-
-template <class Real>
-void FftBlock<Real>::inverse_columns(Complex* plane, index_t batch, void* scratch) const {
-    const index_t first = batch * SpectrumLayout::column_batch;
-    const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
-    columns_.inverse({plane + first, layout_.pitch, layout_.rows},
-                     {plane + first, layout_.pitch, 0, layout_.rows}, columns,
-                     static_cast<Complex*>(scratch));
+    const typename ColumnFft<Real>::Source from{plane + first, layout_.pitch, layout_.rows};
+    const typename ColumnFft<Real>::Target to{plane + first, layout_.pitch, 0, layout_.rows};
+    auto* const own = static_cast<Complex*>(scratch);
+    inverse ? columns_.inverse(from, to, columns, own) : columns_.forward(from, to, columns, own);
 }
 
 template <class Real>
@@ -244,7 +236,7 @@ BlockInput whole(const ConstImageView& view) {
 
 template <class Real>
 FftKernel<Real>::FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
-                           const Scratch& scratch)
+                           const ThreadScratch& scratch)
     : fft_(std::move(fft)), planes_(taps.shape().z) {
     const auto transforms = fft_->current();
     const SpectrumLayout& layout = transforms->layout();
@@ -270,7 +262,7 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
     const auto fft = fft_->current();
     const WorkspaceLayout memory = workspace_layout(block, threads);
     Complex* const spectrum = reinterpret_cast<Complex*>(workspace);
-    const Scratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
+    const ThreadScratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
     transform(*fft, input, spectrum, scratch, threads, context, transformed);
 
     ParallelLoop loop(threads, context);
@@ -287,11 +279,11 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
 
     ReportSum clamped;
     const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
-    const index_t plane_bytes = fft->layout().plane * static_cast<index_t>(sizeof(Complex));
+    const index_t plane_bytes = bytes_of<Complex>(fft->layout().plane);
     for_each_plane(loop, block.axes[0].kept, plane_bytes, threads, multiplied, 1,
                    {{fft->column_batches(),
                      [&](index_t z, index_t batch, int thread) {
-                         fft->inverse_columns(plane(z), batch, scratch.of(thread));
+                         fft->transform_columns(true, plane(z), batch, scratch.of(thread));
                      }},
                     {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
                          clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1],
@@ -304,12 +296,12 @@ ExecutionReport FftKernel<Real>::convolve(const Block& block, const BlockInput& 
 
 template <class Real>
 void FftKernel<Real>::transform(const FftBlock<Real>& fft, const BlockInput& input,
-                                Complex* spectrum, const Scratch& scratch, int threads,
+                                Complex* spectrum, const ThreadScratch& scratch, int threads,
                                 const ExecutionContext& context, double progress_end) {
     ParallelLoop loop(threads, context);
     const pixels::RowGather gather(input.gather[2]);
     const auto plane = [&](index_t z) { return spectrum + z * fft.layout().plane; };
-    const index_t plane_bytes = fft.layout().plane * static_cast<index_t>(sizeof(Complex));
+    const index_t plane_bytes = bytes_of<Complex>(fft.layout().plane);
     for_each_plane(loop, static_cast<index_t>(input.gather[0].size()), plane_bytes, threads, 0,
                    progress_end,
                    {{fft.row_batches(),
@@ -317,7 +309,7 @@ void FftKernel<Real>::transform(const FftBlock<Real>& fft, const BlockInput& inp
                          fft.forward_rows(input, gather, z, batch, plane(z), scratch.of(thread));
                      }},
                     {fft.column_batches(), [&](index_t z, index_t batch, int thread) {
-                         fft.forward_columns(plane(z), batch, scratch.of(thread));
+                         fft.transform_columns(false, plane(z), batch, scratch.of(thread));
                      }}});
 }
 

@@ -69,8 +69,7 @@ class FftBlock {
     void forward_rows(const BlockInput& input, const pixels::RowGather& gather, index_t z,
                       index_t batch, Complex* plane, void* scratch) const;
     /// Transforms one batch of columns of a plane along y, in place.
-    void forward_columns(Complex* plane, index_t batch, void* scratch) const;
-    void inverse_columns(Complex* plane, index_t batch, void* scratch) const;
+    void transform_columns(bool inverse, Complex* plane, index_t batch, void* scratch) const;
     /// Transforms a batch of rows back and stores those of the `kept` range (y and x).
     ClampCount inverse_rows(Complex* plane, index_t z, index_t batch, const BlockAxis& kept_y,
                             const BlockAxis& kept_x, const BlockOutput& output,
@@ -97,6 +96,8 @@ class FftBlock {
     ColumnFft<Real> columns_, z_;
 };
 
+/// Transforms that pay for better plans as they go: estimated at first, so that a first execution
+/// does not wait, measured once the time spent in them shows that measuring will pay.
 template <class Real>
 class ImprovingFft {
   public:
@@ -119,13 +120,14 @@ class ImprovingFft {
     std::shared_ptr<const FftBlock<Real>> current_;
 };
 
+/// A kernel kept as 2D spectra, and the run of one block through the transforms of FftBlock.
 template <class Real>
 class FftKernel : public Kernel {
   public:
     using Complex = std::complex<Real>;
 
     /// Each thread's own memory.
-    struct Scratch {
+    struct ThreadScratch {
         char* data;
         index_t bytes;
         void* of(int thread) const { return data + thread * bytes; }
@@ -133,7 +135,7 @@ class FftKernel : public Kernel {
 
     /// `taps` are the block's own: of its part, real or complex as the block's data.
     FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
-              const Scratch& scratch);
+              const ThreadScratch& scratch);
 
     ExecutionReport convolve(const Block& block, const BlockInput& input, const BlockOutput& output,
                              char* workspace, int threads,
@@ -141,8 +143,8 @@ class FftKernel : public Kernel {
 
   private:
     static void transform(const FftBlock<Real>& fft, const BlockInput& input, Complex* spectrum,
-                          const Scratch& scratch, int threads, const ExecutionContext& context,
-                          double progress_end);
+                          const ThreadScratch& scratch, int threads,
+                          const ExecutionContext& context, double progress_end);
 
     std::shared_ptr<ImprovingFft<Real>> fft_;
     index_t planes_;
