@@ -35,6 +35,13 @@ List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const Gpu
     }
 }
 
+/// What that function of the CUDA part returns; empty without the CUDA part.
+template <class Answer>
+Answer answer_of(Answer (*GpuBackend::*question)()) {
+    const GpuBackend* const backend = gpu_backend();
+    return backend ? (backend->*question)() : Answer();
+}
+
 }  // namespace
 
 EngineList make_engines(const EngineChoice& choice) {
@@ -129,18 +136,15 @@ double gpu_start_seconds() {
 }
 
 std::vector<GpuDevice> gpu_devices() {
-    const GpuBackend* const backend = gpu_backend();
-    return backend ? backend->devices() : std::vector<GpuDevice>();
+    return answer_of(&GpuBackend::devices);
 }
 
 std::string cuda_driver_version() {
-    const GpuBackend* const backend = gpu_backend();
-    return backend ? backend->driver_version() : std::string();
+    return answer_of(&GpuBackend::driver_version);
 }
 
 std::string cuda_runtime_version() {
-    const GpuBackend* const backend = gpu_backend();
-    return backend ? backend->runtime_version() : std::string();
+    return answer_of(&GpuBackend::runtime_version);
 }
 
 GpuBandwidth measure_gpu_bandwidth(int device) {

@@ -18,33 +18,6 @@ namespace convolume {
 
 namespace {
 
-// Filters of any lengths and types brought to one frame: their origins meet at the same tap.
-class AlignedFilters {
-  public:
-    /// Views as in FilterBank. Throws InvalidArgument (nothing in it), BadData (NaN).
-    AlignedFilters(const std::vector<ConstImageView>& filters, const FilterOrigin& origin);
-
-    index_t filters() const { return static_cast<index_t>(rows_.size()); }
-    index_t taps() const { return taps_; }
-    index_t origin() const { return origin_; }
-    bool complex_taps() const { return complex_; }
-
-    /// All filters, with `derivative` of two taps more: h * (1, 0, -1)/2. Throws BadData when
-    /// `type` cannot hold a tap.
-    Volume make_taps(PixelType type, bool derivative) const;
-
-  private:
-    struct Row {
-        std::vector<std::complex<double>> taps;
-        index_t origin = 0;
-        index_t begin = 0;  ///< in the frame
-    };
-    std::vector<Row> rows_;
-    index_t taps_ = 0;
-    index_t origin_ = 0;
-    bool complex_ = false;
-};
-
 index_t origin_of(const FilterOrigin& origin, index_t taps) {
     switch (origin.kind) {
         case FilterOrigin::Kind::center:
@@ -67,77 +40,100 @@ void check_finite(const std::vector<std::complex<double>>& taps, std::size_t fil
                                   " at tap ", k, ": replace it by a finite number"));
 }
 
-AlignedFilters::AlignedFilters(const std::vector<ConstImageView>& filters,
-                               const FilterOrigin& origin) {
-    for (const ConstImageView& view : filters) {
-        if (view.shape.z != 1)
-            throw InvalidArgument(message("the filters have the shape ", to_string(view.shape),
-                                          " (z×y×x): give 1×F×M, a filter of M taps in each row"));
-        if (view.shape.y < 1 || view.shape.x < 1)
-            throw InvalidArgument(message("the bank holds ", view.shape.y, " filters of ",
-                                          view.shape.x,
-                                          " taps: it needs at least 1 of at least 1"));
-        check_memory(view, message("filter ", rows_.size()));
-        complex_ = complex_ || is_complex(view.type);
-        for (index_t y = 0; y < view.shape.y; ++y) {
-            Row row;
-            row.taps.resize(static_cast<std::size_t>(view.shape.x));
-            convert_row(view, y, 0, view.shape.x, false, row.taps.data());
-            check_finite(row.taps, rows_.size());
-            row.origin = origin_of(origin, view.shape.x);
-            rows_.push_back(std::move(row));
-        }
-    }
-    if (rows_.empty()) throw InvalidArgument("the bank holds no filters: it needs at least 1");
-
-    // The earliest tap of all is the frame's tap 0.
-    origin_ = rows_.front().origin;
-    for (const Row& row : rows_) origin_ = std::max(origin_, row.origin);
-    for (Row& row : rows_) {
-        row.begin = origin_ - row.origin;
-        taps_ = std::max(taps_, row.begin + static_cast<index_t>(row.taps.size()));
-    }
-}
-
-Volume AlignedFilters::make_taps(PixelType type, bool derivative) const {
-    const index_t length = checked_add(taps_, derivative ? 2 : 0);
-    Volume taps({1, filters(), length}, type);
-    const bool single = type == PixelType::float32 || type == PixelType::complex64;
-    std::vector<std::complex<double>> frame(static_cast<std::size_t>(length));
-    for (index_t f = 0; f < filters(); ++f) {
-        const Row& row = rows_[static_cast<std::size_t>(f)];
-        std::fill(frame.begin(), frame.end(), 0.0);
-        for (std::size_t k = 0; k < row.taps.size(); ++k) {
-            const std::size_t at = static_cast<std::size_t>(row.begin) + k;
-            if (derivative) {
-                frame[at] += 0.5 * row.taps[k];
-                frame[at + 2] -= 0.5 * row.taps[k];
-            } else {
-                frame[at] = row.taps[k];
+// Filters of any lengths and types brought to one frame: their origins meet at the same tap.
+class AlignedFilters {
+  public:
+    /// Views as in FilterBank. Throws InvalidArgument (nothing in it), BadData (NaN).
+    AlignedFilters(const std::vector<ConstImageView>& filters, const FilterOrigin& origin) {
+        for (const ConstImageView& view : filters) {
+            if (view.shape.z != 1)
+                throw InvalidArgument(
+                    message("the filters have the shape ", to_string(view.shape),
+                            " (z×y×x): give 1×F×M, a filter of M taps in each row"));
+            if (view.shape.y < 1 || view.shape.x < 1)
+                throw InvalidArgument(message("the bank holds ", view.shape.y, " filters of ",
+                                              view.shape.x,
+                                              " taps: it needs at least 1 of at least 1"));
+            check_memory(view, message("filter ", rows_.size()));
+            complex_ = complex_ || is_complex(view.type);
+            for (index_t y = 0; y < view.shape.y; ++y) {
+                Row row;
+                row.taps.resize(static_cast<std::size_t>(view.shape.x));
+                convert_row(view, y, 0, view.shape.x, false, row.taps.data());
+                check_finite(row.taps, rows_.size());
+                row.origin = origin_of(origin, view.shape.x);
+                rows_.push_back(std::move(row));
             }
         }
-        for (const std::complex<double>& tap : frame)
-            if (single && std::max(std::abs(tap.real()), std::abs(tap.imag())) >
-                              static_cast<double>(std::numeric_limits<float>::max()))
-                throw BadData(message("filter ", f, " holds a tap of ", std::abs(tap),
-                                      ", beyond what float32 holds: compute in float64"));
-        visit_pixel_type(type, [&](auto tag) {
-            using T = typename decltype(tag)::type;
-            if constexpr (std::is_integral_v<T>) {
-                throw InternalError("taps are floating-point numbers");
-            } else {
-                T* const out = taps.elements<T>() + f * length;
-                for (const std::complex<double>& tap : frame) {
-                    if constexpr (std::is_floating_point_v<T>)
-                        out[&tap - frame.data()] = static_cast<T>(tap.real());
-                    else
-                        out[&tap - frame.data()] = T(tap);
+        if (rows_.empty()) throw InvalidArgument("the bank holds no filters: it needs at least 1");
+
+        // The earliest tap of all is the frame's tap 0.
+        origin_ = rows_.front().origin;
+        for (const Row& row : rows_) origin_ = std::max(origin_, row.origin);
+        for (Row& row : rows_) {
+            row.begin = origin_ - row.origin;
+            taps_ = std::max(taps_, row.begin + static_cast<index_t>(row.taps.size()));
+        }
+    }
+
+    index_t filters() const { return static_cast<index_t>(rows_.size()); }
+    index_t taps() const { return taps_; }
+    index_t origin() const { return origin_; }
+    bool complex_taps() const { return complex_; }
+
+    /// All filters, with `derivative` of two taps more: h * (1, 0, -1)/2. Throws BadData when
+    /// `type` cannot hold a tap.
+    Volume make_taps(PixelType type, bool derivative) const {
+        const index_t length = checked_add(taps_, derivative ? 2 : 0);
+        Volume taps({1, filters(), length}, type);
+        const bool single = type == PixelType::float32 || type == PixelType::complex64;
+        std::vector<std::complex<double>> frame(static_cast<std::size_t>(length));
+        for (index_t f = 0; f < filters(); ++f) {
+            const Row& row = rows_[static_cast<std::size_t>(f)];
+            std::fill(frame.begin(), frame.end(), 0.0);
+            for (std::size_t k = 0; k < row.taps.size(); ++k) {
+                const std::size_t at = static_cast<std::size_t>(row.begin) + k;
+                if (derivative) {
+                    frame[at] += 0.5 * row.taps[k];
+                    frame[at + 2] -= 0.5 * row.taps[k];
+                } else {
+                    frame[at] = row.taps[k];
                 }
             }
-        });
+            for (const std::complex<double>& tap : frame)
+                if (single && std::max(std::abs(tap.real()), std::abs(tap.imag())) >
+                                  static_cast<double>(std::numeric_limits<float>::max()))
+                    throw BadData(message("filter ", f, " holds a tap of ", std::abs(tap),
+                                          ", beyond what float32 holds: compute in float64"));
+            visit_pixel_type(type, [&](auto tag) {
+                using T = typename decltype(tag)::type;
+                if constexpr (std::is_integral_v<T>) {
+                    throw InternalError("taps are floating-point numbers");
+                } else {
+                    T* const out = taps.elements<T>() + f * length;
+                    for (const std::complex<double>& tap : frame) {
+                        if constexpr (std::is_floating_point_v<T>)
+                            out[&tap - frame.data()] = static_cast<T>(tap.real());
+                        else
+                            out[&tap - frame.data()] = T(tap);
+                    }
+                }
+            });
+        }
+        return taps;
     }
-    return taps;
-}
+
+  private:
+    struct Row {
+        std::vector<std::complex<double>> taps;
+        index_t origin = 0;
+        index_t begin = 0;  ///< in the frame
+    };
+    std::vector<Row> rows_;
+    index_t taps_ = 0;
+    index_t origin_ = 0;
+    bool complex_ = false;
+};
 
 void check_options(const SignalShape& shape, const FilterOptions& options) {
     if (shape.signals < 1 || shape.samples < 1)

@@ -79,59 +79,8 @@ struct Prediction {
     bool keep_kernels = true;  ///< between tasks and executions; false: the limit has no room
 };
 
-/// Predicts ways to run `problem` on `engines`, which are of one kind. All are kept by reference.
-class Predictor {
-  public:
-    Predictor(const ConvolutionProblem& problem, const EngineList& engines,
-              const MemoryLimits& limits)
-        : problem_(problem),
-          engines_(engines),
-          limits_(limits),
-          rates_(engines.front()->info().rates) {}
-
-    Prediction predict(const BlockDivision& division) const;
-
-  private:
-    struct Costs;  // of one engine
-    struct Course {
-        double seconds;    // until all is written
-        double writing_s;  // of these, since the first was
-    };
-    Costs costs_of(const Engine& engine, const BlockDivision& division) const;
-    void add_memory(const Engine& engine, const BlockDivision& division, const Costs& costs,
-                    Prediction& prediction) const;
-    double prepare_seconds(const BlockDivision& division, const Costs& costs) const;
-    Course course_of(const BlockDivision& division, const Costs& costs) const;
-    void add_stages(const BlockDivision& division, const Costs& costs,
-                    PlanCandidate& candidate) const;
-    void make_fit(const BlockDivision& division, index_t beyond_one_kernel,
-                  Prediction& prediction) const;
-    void add_split(const BlockDivision& division, PlanCandidate& candidate) const;
-    void add_start(PlanCandidate& candidate) const;
-    void add_files(PlanCandidate& candidate) const;
-    void add_commit(double writing_s, PlanCandidate& candidate) const;
-
-    index_t tasks(const BlockDivision& division) const {
-        return division.parts > 1 ? division.parts : element_count(division.tiles);
-    }
-    bool streams(const BlockDivision& division) const {
-        return problem_.streamed && division.parts == 1;
-    }
-    /// Samples are read before a task and its results written after.
-    bool holds(const BlockDivision& division) const {
-        return streams(division) && !engines_.front()->info().streams;
-    }
-    bool counts_first_use() const { return problem_.executions > 0; }
-    index_t images() const { return std::max<index_t>(problem_.executions, 1); }
-    index_t held_bytes(const BlockDivision& division) const;  ///< boxes of streams
-    index_t in_memory_bytes() const;  ///< image and result, where they are not streamed
-    index_t image_bytes() const;
-    index_t output_bytes() const;
-
-    const ConvolutionProblem& problem_;
-    const EngineList& engines_;
-    const MemoryLimits& limits_;
-    const MachineRates& rates_;
-};
+/// Predicts one way to run `problem` on `engines`, which are of one kind.
+Prediction predict(const ConvolutionProblem& problem, const EngineList& engines,
+                   const MemoryLimits& limits, const BlockDivision& division);
 
 }  // namespace convolume

@@ -49,8 +49,7 @@ class Planner {
         : problem_(problem),
           options_(options),
           engines_(engines),
-          limits_(find_limits(options, engines_)),
-          predictor_(problem, engines_, limits_) {}
+          limits_(find_limits(options, engines_)) {}
 
     Planner(const Planner&) = delete;
     Planner& operator=(const Planner&) = delete;
@@ -211,7 +210,8 @@ class Planner {
     // Of a layout without parts only its kind counts.
     Prediction predict(const Layout& layout, const Index3& tiles,
                        const std::array<BlockAxis, 3>& axes) const {
-        return predictor_.predict({layout.method,
+        return convolume::predict(problem_, engines_, limits_,
+                                  {layout.method,
                                    layout.algorithm,
                                    layout.parts,
                                    tiles,
@@ -241,7 +241,6 @@ class Planner {
     const Options& options_;
     EngineList engines_;
     MemoryLimits limits_;
-    Predictor predictor_;
     std::vector<Weighed> weighed_;
     const Weighed* best_ = nullptr;
 };

@@ -141,9 +141,7 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
                          {},
                          arguments.subtract,
                          arguments.nonfinite_to_zero,
-                         arguments.find_nonfinite,
-                         {},
-                         {}};
+                         arguments.find_nonfinite};
         Box3 box;
         for (int a = 0; a < 3; ++a) {
             const AxisWindow& window = task.windows[static_cast<std::size_t>(a)];
@@ -152,7 +150,7 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
             box.begin[a] = window.out_begin - plan_.problem.output.begin[a];
             box.end[a] = window.out_end - plan_.problem.output.begin[a];
         }
-        BlockOutput output{{}, arguments.add, {}};
+        BlockOutput output{{}, arguments.add};
         const index_t volume = number / tasks;
         if (stream)
             connect(*stream, {volume / image.channels, volume % image.channels, box, task_number},
@@ -228,10 +226,7 @@ index_t PlanRunner::split_image(const RunArguments& arguments, void* split_volum
                            {gather_indices(plan_.windows[0], problem.image.z, problem.boundary),
                             identity_indices(problem.image.y), identity_indices(problem.image.x)},
                            arguments.subtract,
-                           arguments.nonfinite_to_zero,
-                           false,
-                           {},
-                           {}};
+                           arguments.nonfinite_to_zero};
     const index_t stride =
         plan_.chosen.on_gpu
             ? std::max(ceil_div(front.steps(), 16),
@@ -288,7 +283,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
     if (splitter.joinable()) splitter.join();
 
     const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, plan_.scratch_bytes);
-    const BlockOutput output{arguments.output, arguments.add, {}};
+    const BlockOutput output{arguments.output, arguments.add};
     report.add(visit_reals(plan_.problem.precision, scratch.data(), [&](const auto* reals) {
         return decompose::merge(reals, layout, plan_.windows[0].kept_begin(), output, threads_,
                                 context);

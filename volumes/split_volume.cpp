@@ -183,8 +183,8 @@ index_t StreamedVolume::split(const Band& band, const ExecutionContext& context)
     const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, image_bytes);
     const SplitLayout layout = of_band(layout_, band);
     const BufferPool::Lease parts = take_band(layout);
-    const BlockInput input{
-        view, packed.gathers(), arguments_.subtract, arguments_.nonfinite_to_zero, false, {}, {}};
+    const BlockInput input{view, packed.gathers(), arguments_.subtract,
+                           arguments_.nonfinite_to_zero};
     const index_t replaced = visit_reals(problem.precision, parts.data(), [&](auto* reals) {
         return decompose::split(input, layout, reals, threads_, context);
     });
@@ -228,7 +228,7 @@ ClampCount StreamedVolume::merge(const Band& band, const ExecutionContext& conte
                        [&](int p, const Box3& box, const ImageView& piece) {
                            store_.source(p).read_box(0, 0, box, piece);
                        });
-        const BlockOutput target{view, arguments_.add, {}};
+        const BlockOutput target{view, arguments_.add};
         clamped = visit_reals(plan_.problem.precision, parts.data(), [&](const auto* reals) {
             return decompose::merge(reals, layout, scatter, target, threads_, context);
         });

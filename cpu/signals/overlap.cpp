@@ -27,19 +27,42 @@ class SegmentBank {
     static constexpr index_t packed = is_complex_sample<Sample> ? 1 : 2;
 
     /// `taps`: filters × taps.
-    SegmentBank(const FilterWork& work, const Sample* taps);
+    SegmentBank(const FilterWork& work, const Sample* taps)
+        : length_(work.segment), spectra_(bytes(work), "the filters' spectra") {
+        Buffer segment(bytes_of<Complex>(length_), "a segment");
+        Complex* const in = segment.as<Complex>();
+        // Single transforms that FFTW estimates are as fast as those it measures.
+        const Transforms one{length_, 1, 1, length_, 1, length_};
+        Buffer other(bytes_of<Complex>(length_), "a segment");
+        forward_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::forward, Effort::quick);
+        inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::inverse, Effort::quick);
+        for (index_t f = 0; f < work.filters; ++f) {
+            throw_if_stopped();
+            std::fill(in, in + length_, Complex{});
+            for (index_t k = 0; k < work.taps; ++k)
+                in[k] = taps[f * work.taps + k] / static_cast<Real>(length_);
+            forward_.execute(in, spectra_.as<Complex>() + f * stride(length_));
+        }
+    }
 
     index_t length() const { return length_; }
 
     /// Of the spectra.
-    static index_t bytes(const FilterWork& work);
+    static index_t bytes(const FilterWork& work) {
+        return Buffer::rounded_bytes(
+            checked_multiply(checked_multiply(work.filters, stride(work.segment)),
+                             static_cast<index_t>(sizeof(Complex))));
+    }
 
     /// Overwrites `segment`.
     void transform(Complex* segment, Complex* spectrum) const {
         forward_.execute(segment, spectrum);
     }
     /// `filtered`: circular convolution of the segment with filter f. Overwrites `product`.
-    void filter(index_t f, const Complex* spectrum, Complex* product, Complex* filtered) const;
+    void filter(index_t f, const Complex* spectrum, Complex* product, Complex* filtered) const {
+        multiply(spectra_.as<Complex>() + f * stride(length_), spectrum, product, length_);
+        inverse_.execute(product, filtered);
+    }
 
   private:
     /// From one spectrum to the next: aligned for FFTW.
@@ -52,39 +75,6 @@ class SegmentBank {
     FftPlan<Real> forward_;
     FftPlan<Real> inverse_;
 };
-
-template <class Sample>
-index_t SegmentBank<Sample>::bytes(const FilterWork& work) {
-    return Buffer::rounded_bytes(
-        checked_multiply(checked_multiply(work.filters, stride(work.segment)),
-                         static_cast<index_t>(sizeof(Complex))));
-}
-
-template <class Sample>
-SegmentBank<Sample>::SegmentBank(const FilterWork& work, const Sample* taps)
-    : length_(work.segment), spectra_(bytes(work), "the filters' spectra") {
-    Buffer segment(bytes_of<Complex>(length_), "a segment");
-    Complex* const in = segment.as<Complex>();
-    // Single transforms that FFTW estimates are as fast as those it measures.
-    const Transforms one{length_, 1, 1, length_, 1, length_};
-    Buffer other(bytes_of<Complex>(length_), "a segment");
-    forward_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::forward, Effort::quick);
-    inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::inverse, Effort::quick);
-    for (index_t f = 0; f < work.filters; ++f) {
-        throw_if_stopped();
-        std::fill(in, in + length_, Complex{});
-        for (index_t k = 0; k < work.taps; ++k)
-            in[k] = taps[f * work.taps + k] / static_cast<Real>(length_);
-        forward_.execute(in, spectra_.as<Complex>() + f * stride(length_));
-    }
-}
-
-template <class Sample>
-void SegmentBank<Sample>::filter(index_t f, const Complex* spectrum, Complex* product,
-                                 Complex* filtered) const {
-    multiply(spectra_.as<Complex>() + f * stride(length_), spectrum, product, length_);
-    inverse_.execute(product, filtered);
-}
 
 // Overlap-save: segments overlap in the signal by taps-1 samples, which come out aliased and are
 // dropped. A segment is transformed once; products, inverses and post-processing of all filters

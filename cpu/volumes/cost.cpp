@@ -92,9 +92,7 @@ WorkspaceLayout workspace_layout(const Block& block, int threads) {
         const index_t sample = sample_bytes(block.precision, true);
         const index_t planes = std::max(block.axes[0].loaded, block.axes[0].kept);
         workspace.spectrum_bytes = checked_multiply(checked_multiply(planes, layout.plane), sample);
-        workspace.scratch_bytes = block.precision == Precision::float32
-                                      ? FftBlock<float>::scratch_bytes(layout, block.complex_data)
-                                      : FftBlock<double>::scratch_bytes(layout, block.complex_data);
+        workspace.scratch_bytes = fft_scratch_bytes(layout, block.precision, block.complex_data);
     } else {
         workspace.scratch_bytes = round_up(StripLayout(block, threads).scratch_bytes(block),
                                            static_cast<index_t>(Buffer::alignment));
@@ -297,17 +295,11 @@ double multiply_add_s(int threads, MachineRates rates) {
         image.view(),
         {identity_indices(shape.z), identity_indices(shape.y), identity_indices(shape.x)},
         0,
-        false,
-        false,
-        {},
-        {}};
+        false};
     const auto engine = make_cpu_engine({"cpu:0", 0, threads, 0, rates});
     const auto prepared = engine->prepare(block, {}, taps.view());
     const double seconds = least_seconds(
-        [&] {
-            engine->convolve(block, *prepared, input, {result.view(), 0, {}}, 0, {});
-        },
-        [] {});
+        [&] { engine->convolve(block, *prepared, input, {result.view()}, 0, {}); }, [] {});
     rates.multiply_add_s = 0;
     const double rest_s = estimate_cost(block, threads, rates).compute_s;
     return (seconds - rest_s) * threads /

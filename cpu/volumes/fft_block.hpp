@@ -8,13 +8,9 @@
 #include <algorithm>
 #include <complex>
 #include <memory>
-#include <mutex>
 
 #include "convolume/volume.hpp"
 #include "core/engine.hpp"
-#include "core/pixels/rows.hpp"
-#include "cpu/column_fft.hpp"
-#include "cpu/fftw.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 
 namespace convolume::cpu {
@@ -46,109 +42,37 @@ struct SpectrumLayout {
     }
 };
 
+/// Bytes of the scratch memory that a thread needs.
+index_t fft_scratch_bytes(const SpectrumLayout& layout, Precision precision, bool complex_data);
+
+/// Memory of one plane of spectra and of one thread's scratch: planning overwrites it.
 template <class Real>
-class FftBlock {
-  public:
-    using Complex = std::complex<Real>;
-
-    /// Memory of one plane of spectra and of one thread's scratch: planning overwrites it.
-    struct PlanningMemory {
-        Complex* plane;
-        void* scratch;
-    };
-    /// Plans the transforms of `grid`. Immutable afterwards; all other members may run
-    /// concurrently.
-    FftBlock(const Shape3& grid, bool complex_data, Effort effort, const PlanningMemory& memory);
-
-    const SpectrumLayout& layout() const { return layout_; }
-
-    /// Bytes of the scratch memory that each thread passes to the members below.
-    static index_t scratch_bytes(const SpectrumLayout& layout, bool complex_data);
-
-    /// Loads and transforms rows [row_batch * batch, …) of plane `z` of the input along x.
-    void forward_rows(const BlockInput& input, const pixels::RowGather& gather, index_t z,
-                      index_t batch, Complex* plane, void* scratch) const;
-    /// Transforms one batch of columns of a plane along y, in place.
-    void transform_columns(bool inverse, Complex* plane, index_t batch, void* scratch) const;
-    /// Transforms a batch of rows back and stores those of the `kept` range (y and x).
-    ClampCount inverse_rows(Complex* plane, index_t z, index_t batch, const BlockAxis& kept_y,
-                            const BlockAxis& kept_x, const BlockOutput& output,
-                            void* scratch) const;
-
-    /// The fused pass along z for the columns [z_tile * tile, …): reads `loaded` planes of
-    /// `spectrum` and `kernel_planes` of `kernel`, writes planes kept_begin … as planes 0 … kept-1.
-    void convolve_columns(Complex* spectrum, const BlockAxis& z_axis, const Complex* kernel,
-                          index_t kernel_planes, index_t tile, void* scratch) const;
-
-    index_t row_batches() const { return layout_.rows / layout_.row_batch; }
-    index_t column_batches() const { return ceil_div(layout_.pitch, SpectrumLayout::column_batch); }
-    index_t z_tiles() const { return layout_.plane / SpectrumLayout::z_tile; }
-
-  private:
-    /// Whether any row of the batch holds data.
-    template <class Sample>
-    bool load_batch(const BlockInput& input, const pixels::RowGather& gather, index_t z,
-                    index_t first_row, Sample* rows) const;
-
-    SpectrumLayout layout_;
-    bool complex_data_;
-    FftPlan<Real> rows_forward_, rows_inverse_;
-    ColumnFft<Real> columns_, z_;
+struct PlanningMemory {
+    std::complex<Real>* plane;
+    void* scratch;
 };
 
-/// Transforms that pay for better plans as they go: estimated at first, so that a first execution
-/// does not wait, measured once the time spent in them shows that measuring will pay.
-template <class Real>
-class ImprovingFft {
-  public:
-    using PlanningMemory = typename FftBlock<Real>::PlanningMemory;
-
-    /// `expected_s`: what one use is predicted to take; long ones are measured at once.
-    ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
-                 const PlanningMemory& memory);
-
-    std::shared_ptr<const FftBlock<Real>> current() const;
-    /// Tells of a use that took `seconds`; may spend a fraction of a second on better plans.
-    void used(double seconds, const PlanningMemory& memory);
-
-  private:
-    Shape3 grid_;
-    bool complex_data_;
-    mutable std::mutex mutex_;
-    double spent_s_ = 0;
-    bool measured_;
-    std::shared_ptr<const FftBlock<Real>> current_;
+/// Each thread's own memory.
+struct ThreadScratch {
+    char* data;
+    index_t bytes;
+    void* of(int thread) const { return data + thread * bytes; }
 };
 
-/// A kernel kept as 2D spectra, and the run of one block through the transforms of FftBlock.
+/// The plans of the transforms of a grid, which several kernels share.
 template <class Real>
-class FftKernel : public Kernel {
-  public:
-    using Complex = std::complex<Real>;
+class ImprovingFft;
 
-    /// Each thread's own memory.
-    struct ThreadScratch {
-        char* data;
-        index_t bytes;
-        void* of(int thread) const { return data + thread * bytes; }
-    };
+/// `expected_s`: what one use is predicted to take; plans of long ones are measured at once.
+template <class Real>
+std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_data,
+                                             double expected_s, const PlanningMemory<Real>& memory);
 
-    /// `taps` are the block's own: of its part, real or complex as the block's data.
-    FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
-              const ThreadScratch& scratch);
-
-    ExecutionReport convolve(const Block& block, const BlockInput& input, const BlockOutput& output,
-                             char* workspace, int threads,
-                             const ExecutionContext& context) const override;
-
-  private:
-    static void transform(const FftBlock<Real>& fft, const BlockInput& input, Complex* spectrum,
-                          const ThreadScratch& scratch, int threads,
-                          const ExecutionContext& context, double progress_end);
-
-    std::shared_ptr<ImprovingFft<Real>> fft_;
-    index_t planes_;
-    Buffer spectra_;
-};
+/// A kernel kept as 2D spectra. `taps` are the block's own: of its part, real or complex as the
+/// block's data.
+template <class Real>
+std::shared_ptr<const Kernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
+                                              const Volume& taps, int threads,
+                                              const ThreadScratch& scratch);
 
 }  // namespace convolume::cpu
