@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where things are kept that spare later runs time.
+// The folder for files that make later runs faster.
 
 #include <cstdlib>
 #include <filesystem>

@@ -53,7 +53,7 @@ namespace {
 constexpr index_t max_length = index_t{1} << 58;  // times 2 * 2 * 7 still fits 64 bits
 constexpr index_t table_end = std::end(fft_costs)[-1].length;
 
-// What each sample costs besides one axis' transform (the other axes, memory), in the table's unit.
+// Cost of a sample besides one axis' transform (the other axes, memory), in the table's unit.
 constexpr double other_cost_per_sample = 2.0;
 
 double table_cost(index_t n) {

@@ -138,8 +138,7 @@ namespace {
 template <class T>
 ClampCount convert(const ConstImageView& from, const ImageView& to, int threads) {
     const Shape3& shape = from.shape;
-    const std::vector<index_t> identity = identity_indices(shape.x);
-    const pixels::RowGather gather(identity);
+    const pixels::RowGather gather(identity_indices(shape.x));
     ReportSum sum;
     parallel_ranges(shape.z * shape.y, threads, [&](index_t begin, index_t end, int) {
         std::vector<T> row(static_cast<std::size_t>(shape.x));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What executions report: counts, added up over tasks that run side by side, and seconds.
+// Reports of executions: counts, added up over tasks that run side by side, and seconds.
 
 #include <atomic>
 #include <chrono>

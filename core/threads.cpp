@@ -59,9 +59,9 @@ int thread_count(int threads) {
 
 // The team: threads that sleep until some caller has work to share.
 //
-// The machine may be busy with other programs, so nobody waits for a thread to *begin*: the caller
-// works at once, team threads join when they wake up, and the caller waits in the end only for
-// those that are in the middle of a range. Whoever waits, sleeps after a short spin.
+// The machine may be busy with other programs, so no thread waits for another to *begin*: the
+// caller works at once, team threads join when they wake up, and the caller waits in the end only
+// for those that are in the middle of a range. Waiting threads sleep after a short spin.
 //
 // Waking a thread and having it join takes as long as some 10 µs of work. So a loop of many items
 // begins alone, and the caller invites as many threads as the rest of the work is worth.
@@ -291,7 +291,7 @@ class ThreadTeam {
         }
     }
 
-    // What a thread of the team does, as long as the process lives.
+    // The loop of a thread of the team, as long as the process lives.
     void work() {
         working_ = true;
         while (true) {
@@ -303,7 +303,7 @@ class ThreadTeam {
             if (wake) wake_two();
             job->run(thread);
             --active_;
-            // The job may end with the caller's return as soon as nobody is inside.
+            // The job may end with the caller's return as soon as no thread is inside.
             if (job->inside.fetch_sub(1) == 1 && waiting_callers_.load() > 0) {
                 const std::lock_guard lock(mutex_);
                 finished_.notify_all();
@@ -311,7 +311,7 @@ class ThreadTeam {
         }
     }
 
-    // Who wakes up wakes others while there is work: the caller need not wake a hundred threads.
+    // A thread that wakes up wakes others while there is work: the caller need not wake all.
     void wake_two() {
         wake_.notify_one();
         wake_.notify_one();
@@ -370,7 +370,7 @@ ThreadTeam& team() {
     return *current_team;
 }
 
-// In pieces only where somebody may stop it between them.
+// In pieces only if a stop may be requested between them.
 void run_alone(index_t count, detail::RangeFunction function, const void* work) {
     constexpr index_t pieces = 64;
     const index_t step = current_stop_scope() == nullptr ? count : ceil_div(count, pieces);

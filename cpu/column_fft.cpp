@@ -21,7 +21,7 @@
 #define CONVOLUME_COLUMN_FFT_JOB
 namespace convolume::cpu::column_fft {
 
-/// What the passes are told. Strides are in real numbers.
+/// Arguments of the passes. Strides are in real numbers.
 template <class Real>
 struct Job {
     index_t length;

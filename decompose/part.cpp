@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
 #include "core/engine.hpp"
@@ -68,11 +67,9 @@ namespace {
 template <class Sample>
 void fold(const ConstImageView& taps, const PartId& part, const PartFrequencies& frequencies,
           index_t part_planes, const ImageView& folded) {
-    std::vector<index_t> columns(static_cast<std::size_t>(taps.shape.x));
-    std::iota(columns.begin(), columns.end(), index_t{0});
-    const pixels::RowGather gather(columns);
-    std::vector<Sample> row(columns.size());
-    std::vector<Sample> sum(columns.size());
+    const pixels::RowGather gather(identity_indices(taps.shape.x));
+    std::vector<Sample> row(static_cast<std::size_t>(taps.shape.x));
+    std::vector<Sample> sum(row.size());
     for (index_t n = 0; n < folded.shape.z; ++n) {
         for (index_t y = 0; y < taps.shape.y; ++y) {
             std::fill(sum.begin(), sum.end(), Sample(0));

@@ -36,7 +36,7 @@ void check_layout(const SplitLayout& layout) {
     }
 }
 
-// What split and merge share: the geometry of a pass over all networks of a layout, and the memory
+// Shared by split and merge: the geometry of a pass over all networks of a layout, and the memory
 // a thread works in.
 
 /// Reals that go through a network at a time: in and out they fit a second level cache, and for

@@ -28,7 +28,7 @@ Calibration describe(const MachineRates& rates) {
     return calibration;
 }
 
-// Of a process that has not used one yet.
+// Measures the start of GPUs if this process has not used one yet.
 void measure_gpu_start(MachineRates& rates) {
     const GpuBackend* const backend = gpu_backend();
     if (!backend || backend->started()) return;

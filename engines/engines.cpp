@@ -35,7 +35,7 @@ List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const Gpu
     }
 }
 
-/// What that function of the CUDA part returns; empty without the CUDA part.
+/// Returns the result of that function of the CUDA part; empty without the CUDA part.
 template <class Answer>
 Answer answer_of(Answer (*GpuBackend::*question)()) {
     const GpuBackend* const backend = gpu_backend();

@@ -128,7 +128,7 @@ struct FilterBank::Impl {
         const auto sample = pixel_bytes(work.sample_type());
         const auto stored = pixel_bytes(work.result_type());
         constexpr index_t samples_at_a_time = index_t{1} << 23;
-        // Windows of peaks stay whole: nobody combines their parts here.
+        // Windows of peaks stay whole: their parts are not combined here.
         const index_t longest =
             std::max({ceil_div(samples_at_a_time, shape.signals), 4 * work.taps,
                       work.window.kind == WindowPost::Kind::peak ? work.window.length : 1});

@@ -246,7 +246,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     problem.mode = options.mode;
     problem.asked = options.range;
     problem.range = problem.range_of(shape.samples);
-    // Of a signal that arrives as it is recorded, results are not held back for long.
+    // Results of a signal that arrives as it is recorded are not held back for long.
     constexpr index_t soon = index_t{1} << 16;
     problem.chunk = options.chunk;
     if (problem.chunk == 0 && shape.samples == unknown_samples)

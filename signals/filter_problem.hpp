@@ -38,7 +38,7 @@ struct FilterProblem {
         return dropped ? std::max<index_t>(0, -origin - shift) : 0;
     }
 
-    /// `range` for signals of so many samples. It always begins at the same sample. Throws
+    /// `range` for signals of that length. It always begins at the same sample. Throws
     /// InvalidArgument where it is empty or outside the full result.
     SampleRange range_of(index_t samples) const;
 

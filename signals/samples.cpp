@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <complex>
-#include <numeric>
 #include <type_traits>
-#include <vector>
 
 #include "convolume/error.hpp"
+#include "core/engine.hpp"
 #include "core/pixels/rows.hpp"
 
 namespace convolume {
@@ -15,26 +14,21 @@ namespace convolume {
 namespace {
 // Samples converted at a time: they and their indices stay in cache.
 constexpr index_t at_a_time = 4096;
-
-pixels::RowGather first_samples(index_t count) {
-    std::vector<index_t> indices(static_cast<std::size_t>(count));
-    std::iota(indices.begin(), indices.end(), index_t{0});
-    return pixels::RowGather(indices);
-}
 }  // namespace
 
 template <class T>
 index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count, bool zero,
                     T* out) {
-    static const pixels::RowGather whole = first_samples(at_a_time);
+    static const pixels::RowGather whole = pixels::RowGather(identity_indices(at_a_time));
     index_t nonfinite = 0;
     for (index_t done = 0; done < count; done += at_a_time) {
         const index_t now = std::min(at_a_time, count - done);
         ConstImageView part = view;
         part.data = view.at(0, y, begin + done);
         part.shape = {1, 1, now};
-        nonfinite += pixels::load_row(part, 0, 0, now == at_a_time ? whole : first_samples(now),
-                                      {0, zero}, out + done);
+        nonfinite += pixels::load_row(
+            part, 0, 0, now == at_a_time ? whole : pixels::RowGather(identity_indices(now)),
+            {0, zero}, out + done);
     }
     return nonfinite;
 }

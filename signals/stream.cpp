@@ -71,7 +71,7 @@ class DoubleBuffer {
     bool stopped_ = false;
 };
 
-/// What is computed at a time: one chunk of the range, of some signals.
+/// The unit of computation: one chunk of the range, of some signals.
 struct StreamChunk {
     index_t first_signal = 0;
     index_t signals = 1;
@@ -119,7 +119,7 @@ class SignalPipeline {
 
     ExecutionReport run() {
         {
-            // Who waits for samples, or for a reader of results, is not left waiting.
+            // Ends waiting for samples, and for a reader of results.
             const std::stop_callback on_stop(context_.stop, [this] { cancel(); });
             const std::jthread reader([this] { guard([this] { read_all(); }); });
             guard([this] {  // should there be no second thread, the first is not left waiting
@@ -161,7 +161,7 @@ class SignalPipeline {
         return chunk;
     }
 
-    // The signal turned out to have so many samples.
+    // The signal turned out to have `samples` samples.
     void end_signal(index_t samples) {
         if (samples == 0) throw BadData("the signal holds no samples; check what writes it");
         length_known_ = true;
@@ -177,7 +177,7 @@ class SignalPipeline {
         if (range_end_ > results.end) return;
         chunk.last = chunk.ends_window = true;
         results.end = std::max(range_end_, results.begin);
-        // Of a window in parts, those before may have results to be stored.
+        // Earlier parts of a window may have results to be stored.
         const bool begun = chunk.index % range_chunks_.parts() != 0;
         chunk.at.stored = std::max<index_t>(work_.window.stored(results.count()), begun ? 1 : 0);
     }
@@ -362,7 +362,7 @@ class SignalPipeline {
     index_t result_bytes_;
     ResultChunks range_chunks_;
     index_t chunks_;
-    // Of a signal of unknown length, known to the reading thread when it ends.
+    // For signals of unknown length: set by the reading thread when the signal ends.
     bool length_known_;
     index_t samples_;
     index_t range_end_;
@@ -393,7 +393,7 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         pixel_bytes(work.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
     const index_t fixed = checked_add(
         engine_bytes(choice),
-        // What a file's samples are converted from, and a window's peaks while it goes on.
+        // Buffers for samples before conversion, and for the peaks of a window in parts.
         checked_add(StreamLayout::raw_samples * pixel_bytes(PixelType::complex128),
                     checked_multiply(work.filters, peaks ? stored_sample : 0)));
 
@@ -409,7 +409,7 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         const index_t inputs = checked_multiply(signals, layout.input_samples);
         const index_t results =
             checked_multiply(checked_multiply(signals, work.filters), layout.stored);
-        // Two of each: one in use by the engine, the other by who reads or writes.
+        // Two of each: one in use by the engine, the other by the reading or writing thread.
         layout.bytes = checked_add(
             fixed,
             2 * checked_add(

@@ -7,7 +7,7 @@
 
 namespace convolume {
 
-/// How results are computed when they stream: so many of each of so many signals at a time.
+/// Number of results, and of signals, that are computed at a time when signals stream.
 struct StreamLayout {
     index_t chunk = 0;  ///< 0: not even one result fits the memory
     index_t signals = 1;
@@ -21,7 +21,7 @@ struct StreamLayout {
 StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shape,
                            const MethodSelection& choice, index_t limit_bytes);
 
-/// What streaming may take: the caller's limit, or a quarter of what is free.
+/// Memory limit of streaming: the caller's, or a quarter of the free memory.
 index_t stream_limit(const FilterOptions& options);
 
 struct StreamJob {

@@ -138,10 +138,10 @@ void lay_out(const ConvolutionProblem& problem, const Layout& layout, TaskPlan& 
 
 namespace {
 
-// What a thread holds while it splits or merges: the rows of a few butterflies.
+// Memory of a thread that splits or merges: the rows of a few butterflies.
 constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 
-// What a file's writer waits for before it tells the system to begin (io/atomic_output.cpp).
+// Bytes that are written before write-back begins (io/atomic_output.cpp).
 constexpr double writeback_bytes = 64 << 20;
 
 // Bytes as a number of them, however many.
@@ -196,7 +196,7 @@ class Predictor {
     }
 
   private:
-    // Of one engine: `a` of the first block of an image, `b` of each other.
+    // Costs on one engine: `a` of the first block of an image, `b` of each other.
     struct Costs {
         BlockCost a, b;
         index_t in_flight = 1;
@@ -271,7 +271,7 @@ class Predictor {
                                                    engine.info().threads * split_bytes_per_thread);
     }
 
-    // Where only few images are expected: kernels, and memory that is used for the first time.
+    // If only few images are expected: kernels, and memory that is used for the first time.
     double prepare_seconds(const BlockDivision& division, const Costs& costs) const {
         if (!counts_first_use()) return 0;
         const double taps_s =
@@ -305,7 +305,7 @@ class Predictor {
         return {prepare_seconds(division, costs) + alone_s + others_s, others_s + last_s};
     }
 
-    // What the blocks of all images take.
+    // Adds the stages of the blocks of all images.
     void add_stages(const BlockDivision& division, const Costs& costs,
                     PlanCandidate& candidate) const {
         const auto& [a, b] = std::tie(costs.a, costs.b);
@@ -354,7 +354,7 @@ class Predictor {
         }
         if (!problem_.streamed || division.parts == 1 || candidate.host_bytes <= limits_.host_bytes)
             return;
-        // Of the files, the parts in flight are in memory. Every sample is written and read twice.
+        // Only the parts in flight are in memory then. Every sample is written and read twice.
         const index_t part = ceil_div(division.scratch_bytes, division.parts);
         const index_t in_memory =
             engines_.front()->info().streams
@@ -387,7 +387,7 @@ class Predictor {
         candidate.seconds += touch_s;
     }
 
-    // Of the program and of GPUs.
+    // Adds the start of the program and of GPUs.
     void add_start(PlanCandidate& candidate) const {
         const double start_s = problem_.start_s + (problem_.streamed ? rates_.process_s : 0);
         candidate.stages.start = {0, start_s};
@@ -404,7 +404,7 @@ class Predictor {
         candidate.seconds += stages.read.seconds + stages.write.seconds;
     }
 
-    // What is not on disk yet when all is written, `writing_s` after the first was.
+    // Adds the bytes that are not on disk when all is written, `writing_s` after the first were.
     void add_commit(double writing_s, PlanCandidate& candidate) const {
         const double bytes = static_cast<double>(images()) * static_cast<double>(output_bytes());
         // The disk begins whenever so much was written.

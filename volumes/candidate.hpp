@@ -20,7 +20,7 @@ struct AxisTiling {
     BlockAxis largest() const;
 };
 
-/// What decides grid lengths along one axis.
+/// Inputs of the choice of grid lengths along one axis.
 struct GridRule {
     const Engine* engine;  ///< null: sums in space, any length will do
     int axis;

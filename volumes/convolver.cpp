@@ -104,7 +104,7 @@ struct Convolver::Impl {
             factor_rank1(resolved.taps->view(), options.precision).has_value();
     }
 
-    // Where few executions are expected: plans them on the CPU, if it ends before a GPU could
+    // If few executions are expected: plans them on the CPU, if it ends before a GPU could
     // begin.
     bool may_end_before_gpus_start(const EngineChoice& choice) {
         const double start_s = gpu_start_seconds();

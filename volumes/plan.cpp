@@ -207,7 +207,7 @@ class Planner {
         return fits(a) ? a.seconds < b.seconds : a.engine_bytes < b.engine_bytes;
     }
 
-    // Of a layout without parts only its kind counts.
+    // Of layouts without parts, only the kind is used.
     Prediction predict(const Layout& layout, const Index3& tiles,
                        const std::array<BlockAxis, 3>& axes) const {
         return convolume::predict(problem_, engines_, limits_,

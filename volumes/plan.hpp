@@ -36,7 +36,7 @@ struct TaskPlan {
     const Block& block_of(const Task& task) const {
         return blocks[static_cast<std::size_t>(task.block)];
     }
-    /// What callers see of it.
+    /// The plan as callers see it.
     Plan summary() const;
 };
 

@@ -45,7 +45,7 @@ class PlanRunner {
     /// Returns the number of samples that were read as 0 because they are not finite.
     index_t split_image(const RunArguments& arguments, void* split_volume, SplitFront& front,
                         const ExecutionContext& context) const;
-    /// Number of threads that hand tasks to engines, when so many tasks are in flight on each.
+    /// Number of threads that hand tasks to engines, with `in_flight` tasks on each.
     int workers(int in_flight) const { return static_cast<int>(engines_.size()) * in_flight; }
     int workers() const { return workers(plan_.chosen.tasks_in_flight); }
     std::size_t engine_of(int worker) const {

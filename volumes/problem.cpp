@@ -307,7 +307,7 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     problem.boundary = adjoint ? BoundaryKind::zero : options.boundary.kind;
     for (int a = 0; a < 3; ++a) resolve_axis(a, image[a], center[a], options, resolved);
 
-    // What folds runs as a convolution into the continued image; the caller's output comes after.
+    // A folding adjoint runs as a convolution into the continued image, which is folded afterwards.
     const PixelType natural = sample_type(options.precision, problem.complex_data);
     problem.output_type = resolved.folds ? natural : output_type;
     resolved.taps = std::make_shared<const Volume>(make_taps(

@@ -14,8 +14,8 @@
 
 namespace convolume {
 
-/// What is to be convolved; fixed while a plan lives. The operation is already resolved: the
-/// kernel here is the one of a plain convolution.
+/// The plain convolution of a plan; fixed while the plan lives. The operation is already resolved:
+/// the kernel here is the one of a plain convolution.
 struct ConvolutionProblem {
     Shape3 image;                                ///< extents of the image
     Shape3 kernel;                               ///< extents of the kernel
@@ -23,7 +23,7 @@ struct ConvolutionProblem {
     PixelType output_type = PixelType::float32;  ///< decides host bytes only
     index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
     bool streamed = false;         ///< image and output are read and written box by box
-    /// What a stream gives and takes; 0: what the engines' rates say of files.
+    /// Rates of a stream; 0: the engines' rates of files.
     double source_bytes_per_s = 0;
     double sink_bytes_per_s = 0;
     index_t executions = 0;     ///< volumes to come; 0: many

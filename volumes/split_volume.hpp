@@ -96,7 +96,7 @@ class Bands {
 
     index_t count() const { return checked_multiply(across_steps_, across_rows_); }
     Band operator[](index_t index) const;
-    /// Of those in flight, with the planes of image and output that they meet.
+    /// Bytes of the bands in flight, with the planes of image and output that they meet.
     index_t bytes() const;
 
   private:

@@ -62,12 +62,12 @@ class HeldTasks {
     static constexpr int in_flight = 3;  ///< tasks that keep reading, engine and writing busy
     static constexpr int boxes = 2;  ///< of samples read, and of results, that are there at once
 
-    /// Where a task's times are recorded.
+    /// Recorder of a task's times.
     struct Record {
         Timeline* timeline;
         int task;
     };
-    /// What convolves a task in memory.
+    /// Convolves a task in memory.
     using Convolve = std::function<ExecutionReport(const BlockInput&, const BlockOutput&)>;
 
     /// Bytes of the boxes of `tasks` tasks (0: many) of that block.

@@ -98,7 +98,7 @@ class DirectSums : public CpuFilters {
     }
 
   private:
-    // Of what correlate_rows reads and writes beyond the end.
+    // With the samples that correlate_rows reads and writes beyond the end.
     static index_t padded(index_t count) { return count + 2 * row_padding; }
 
     static Real weight(const Sample& tap, index_t sum, index_t row) {

@@ -10,7 +10,7 @@ namespace convolume::cpu {
 /// A bank prepared for one method.
 class CpuFilters : public PreparedFilters {
   public:
-    /// What an execution may use.
+    /// Memory and threads of an execution.
     struct Resources {
         BufferPool& memory;
         int threads;

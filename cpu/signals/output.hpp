@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What becomes of filtered samples before they are stored: the work's function, or power, then its
-// windows. Engines hand in one chunk of one filter of one signal at a time, from cache, or fill
+// Post-processing of filtered samples before they are stored: the work's function, or power, then
+// its windows. Engines hand in one chunk of one filter of one signal at a time, from cache, or fill
 // tiles of all filters of one signal.
 
 #include <vector>
@@ -27,13 +27,13 @@ class Output {
 
     /// Filtered samples are stored as they are: methods may write them themselves, to `place`.
     bool plain() const { return is_plain(work_); }
-    /// Where result n of a plain work goes.
+    /// Address of result n of a plain work.
     Sample* place(index_t signal, index_t filter, index_t n) const {
         return static_cast<Sample*>(result_.data) + signal * result_.signal_stride +
                filter * result_.filter_stride + (n - result_.range.begin);
     }
 
-    /// What store() takes of a thread's scratch.
+    /// Bytes of a thread's scratch that store() needs.
     index_t scratch_bytes() const { return scratch_bytes(work_, longest_); }
     static index_t scratch_bytes(const FilterWork& work, index_t longest);
 
@@ -63,7 +63,7 @@ class Output {
 // Tiles are for methods that add up several transforms before a filtered sample is complete: they
 // are filled first and post-processed afterwards. Plain results are their own tile.
 
-/// Where filtered samples [range.begin, range.end) of every filter go.
+/// Target of the filtered samples [range.begin, range.end) of every filter.
 template <class Sample>
 struct Tile {
     index_t signal;
@@ -77,7 +77,7 @@ struct Tile {
 /// Results that are post-processed at a time.
 inline constexpr index_t tile_chunk = 4096;
 
-/// Filtered samples of a tile of at most `longest`, where so many results are asked for.
+/// Filtered samples of a tile of at most `longest`, when `results` are requested.
 inline index_t tile_samples(const FilterWork& work, index_t longest, index_t results) {
     return std::min(longest, checked_add(results, function_halo(work)));
 }

@@ -47,7 +47,7 @@ class SegmentBank {
 
     index_t length() const { return length_; }
 
-    /// Of the spectra.
+    /// Bytes of the spectra.
     static index_t bytes(const FilterWork& work) {
         return Buffer::rounded_bytes(
             checked_multiply(checked_multiply(work.filters, stride(work.segment)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the four sample types have in common, how samples are fetched from signals, and the memory
+// Helpers for the four sample types: how samples are fetched from signals, and the memory
 // of a thread.
 
 #include <algorithm>

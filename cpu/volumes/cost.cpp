@@ -238,7 +238,7 @@ double column_fft_s(int threads) {
     return seconds / static_cast<double>(repeats * length * width);
 }
 
-// Of each thread: with all others more than a cache holds, but little of a large machine's memory.
+// Samples of a thread: together more than a cache holds, but little of a large machine's memory.
 index_t samples_beyond_caches(int threads) {
     return threads > 8 ? 1 << 20 : 4 << 20;
 }
@@ -278,7 +278,7 @@ double first_touch_bytes_per_s(int threads) {
     return static_cast<double>(bytes) / least / threads;
 }
 
-// What the model leaves to products of the time of a block.
+// Time of a block that the model leaves to products.
 double multiply_add_s(int threads, MachineRates rates) {
     constexpr index_t kernel = 7;
     constexpr Shape3 shape{32, 128, 128};

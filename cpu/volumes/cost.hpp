@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a block costs on the CPU: bytes exactly, seconds by a model of counted work, whose rates are
+// Cost of a block on the CPU: bytes exactly, seconds by a model of counted work, whose rates are
 // measured here too.
 
 #include "core/engine.hpp"

@@ -13,7 +13,7 @@ struct CpuEngineOptions {
     std::string name = "cpu";
     int index = 0;  ///< on timelines
     int threads = 1;
-    /// What the planner may let this engine take, workspaces and kernels together; 0: no limit of
+    /// Bytes that a plan may use on this engine, workspaces and kernels together; 0: no limit of
     /// its own. Lets a host engine stand in for a small device.
     index_t memory_limit_bytes = 0;
     MachineRates rates = machine_rates();

@@ -18,7 +18,7 @@ namespace convolume::cpu {
 
 namespace {
 
-// What a strip's ring should stay below, to live in a core's own cache.
+// Upper bound for a strip's ring, which then stays in a core's own cache.
 constexpr index_t ring_bytes = 512 << 10;
 
 // Sums longer than this are divided into those of tap groups, which are then added up: the error of

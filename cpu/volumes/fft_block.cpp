@@ -58,7 +58,7 @@ class FftBlock {
           complex_data_(complex_data),
           columns_(layout_.rows),
           z_(layout_.planes) {
-        // What lies there may be anything, and measuring on denormal numbers would mislead.
+        // The memory may hold anything, and measuring on denormal numbers would mislead.
         clear(memory.plane, layout_.plane);
         clear(static_cast<char*>(memory.scratch), scratch_bytes<Real>(layout_, complex_data));
         Complex* const spectrum = memory.plane;

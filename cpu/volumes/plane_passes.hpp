@@ -2,7 +2,7 @@
 #pragma once
 // A convolution from an object to an image, and its adjoint, as passes over planes of spectra, for
 // iterations that alternate between both. Object and image exist as spectra only, in the same
-// memory; what happens to their samples is the caller's, who sees a few rows at a time while they
+// memory; the caller changes their samples, and gets a few rows at a time while they
 // are in the cache. The adjoint multiplies with the conjugate of the kernel's spectrum.
 
 #include <complex>
@@ -61,7 +61,7 @@ class PlanePasses {
   private:
     using Complex = std::complex<float>;
 
-    /// Where spectra, and a side's samples, lie.
+    /// Layout of spectra and of scratch memory.
     struct Layout {
         explicit Layout(const PairAxes& axes);
         index_t pitch, plane, row_distance;
@@ -75,7 +75,7 @@ class PlanePasses {
     };
 
     Box box(Side side) const;
-    /// Of a thread: for columns, and for rows and their transforms.
+    /// Scratch memory of a thread: for columns, and for rows and their transforms.
     struct Scratch {
         float* rows;
         Complex* work;
