@@ -27,16 +27,16 @@ constexpr PixelType sample_type(Precision precision, bool complex_data) {
     return complex_data ? PixelType::complex128 : PixelType::float64;
 }
 
-inline index_t pixel_bytes(PixelType type) {
+inline index_t sample_bytes(PixelType type) {
     return static_cast<index_t>(size_of(type));
 }
 /// Bytes of one sample of the type that data are computed in.
 inline index_t sample_bytes(Precision precision, bool complex_data) {
-    return pixel_bytes(sample_type(precision, complex_data));
+    return sample_bytes(sample_type(precision, complex_data));
 }
 /// Bytes of all samples. Throws where they exceed 64 bits.
 inline index_t bytes_of(const Shape3& shape, PixelType type) {
-    return checked_multiply(element_count(shape), pixel_bytes(type));
+    return checked_multiply(element_count(shape), sample_bytes(type));
 }
 template <class T>
 index_t bytes_of(index_t count) {

@@ -96,7 +96,7 @@ struct ByteRange {
 };
 
 ByteRange byte_range(const ConstImageView& view) {
-    const auto bytes = pixel_bytes(view.type);
+    const auto bytes = sample_bytes(view.type);
     index_t first = 0;
     index_t last = 0;
     for (int axis = 0; axis < 3; ++axis) {

@@ -125,8 +125,8 @@ struct FilterBank::Impl {
     void converted(const ConstImageView& signals, const FilterResult& result, bool zero,
                    const ExecutionContext& context) const {
         const FilterWork& work = problem.work;
-        const auto sample = pixel_bytes(work.sample_type());
-        const auto stored = pixel_bytes(work.result_type());
+        const auto sample = sample_bytes(work.sample_type());
+        const auto stored = sample_bytes(work.result_type());
         constexpr index_t samples_at_a_time = index_t{1} << 23;
         // Windows of peaks stay whole: their parts are not combined here.
         const index_t longest =
@@ -163,7 +163,7 @@ struct FilterBank::Impl {
     void convert(const ConstImageView& signals, const SampleRange& inputs, bool zero,
                  char* to) const {
         const PixelType type = problem.work.sample_type();
-        const auto sample = pixel_bytes(type);
+        const auto sample = sample_bytes(type);
         constexpr index_t chunk = index_t{1} << 16;
         const index_t chunks = ceil_div(inputs.count(), chunk);
         const index_t tasks = shape.signals * chunks;
@@ -196,7 +196,7 @@ struct FilterBank::Impl {
     }
 
     static void copy_rows(const ConstImageView& from, const ImageView& to) {
-        const auto bytes = from.shape.x * pixel_bytes(from.type);
+        const auto bytes = from.shape.x * sample_bytes(from.type);
         for (index_t z = 0; z < from.shape.z; ++z)
             for (index_t y = 0; y < from.shape.y; ++y) {
                 const char* const row = static_cast<const char*>(from.at(z, y, 0));

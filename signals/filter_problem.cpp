@@ -272,7 +272,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     check_segment(work);
 
     const index_t sample =
-        std::max<index_t>(pixel_bytes(work.result_type()), static_cast<index_t>(sizeof(index_t)));
+        std::max<index_t>(sample_bytes(work.result_type()), static_cast<index_t>(sizeof(index_t)));
     index_t bytes = sample;
     for (const index_t factor : {shape.signals, work.filters, problem.stored()}) {
         if (factor > std::numeric_limits<index_t>::max() / bytes)

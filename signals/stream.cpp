@@ -92,8 +92,8 @@ class SignalPipeline {
           context_(context),
           work_(job.problem.work),
           peaks_(work_.window.kind == WindowPost::Kind::peak),
-          sample_bytes_(pixel_bytes(work_.sample_type())),
-          result_bytes_(pixel_bytes(work_.result_type())),
+          sample_bytes_(sample_bytes(work_.sample_type())),
+          result_bytes_(sample_bytes(work_.result_type())),
           range_chunks_(job.problem.engine_range(), work_.window, job.layout.chunk),
           chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()),
           length_known_(job.shape.samples != unknown_samples),
@@ -109,7 +109,7 @@ class SignalPipeline {
                                    Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};
         }
         if (source.type() != work_.sample_type())
-            raw_ = Buffer(StreamLayout::raw_samples * pixel_bytes(source.type()), "samples");
+            raw_ = Buffer(StreamLayout::raw_samples * sample_bytes(source.type()), "samples");
         if (range_chunks_.parts() > 1) {
             so_far_ = {{},
                        Buffer(work_.filters * result_bytes_, "peaks"),
@@ -388,13 +388,13 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
                            const MethodSelection& choice, index_t limit_bytes) {
     const FilterWork& work = problem.work;
     const bool peaks = work.window.kind == WindowPost::Kind::peak;
-    const auto sample = pixel_bytes(work.sample_type());
+    const auto sample = sample_bytes(work.sample_type());
     const index_t stored_sample =
-        pixel_bytes(work.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
+        sample_bytes(work.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
     const index_t fixed = checked_add(
         engine_bytes(choice),
         // Buffers for samples before conversion, and for the peaks of a window in parts.
-        checked_add(StreamLayout::raw_samples * pixel_bytes(PixelType::complex128),
+        checked_add(StreamLayout::raw_samples * sample_bytes(PixelType::complex128),
                     checked_multiply(work.filters, peaks ? stored_sample : 0)));
 
     const auto laid_out = [&](index_t chunk, index_t signals) {
@@ -415,7 +415,7 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
             2 * checked_add(
                     Buffer::rounded_bytes(checked_multiply(inputs, sample)),
                     checked_add(Buffer::rounded_bytes(
-                                    checked_multiply(results, pixel_bytes(work.result_type()))),
+                                    checked_multiply(results, sample_bytes(work.result_type()))),
                                 Buffer::rounded_bytes(peaks ? bytes_of<index_t>(results) : 0))));
         return layout;
     };

@@ -179,9 +179,9 @@ class Predictor {
             const Costs costs = costs_of(*engine, division);
             add_memory(*engine, division, costs, prediction);
             // Tasks are handed out as engines become free: the slowest ends last.
-            const Course course = course_of(division, costs);
-            candidate.seconds = std::max(candidate.seconds, course.seconds);
-            writing_s = std::max(writing_s, course.writing_s);
+            const Makespan makespan = makespan_of(division, costs);
+            candidate.seconds = std::max(candidate.seconds, makespan.seconds);
+            writing_s = std::max(writing_s, makespan.writing_s);
             beyond_one_kernel = costs.beyond_one_kernel;
             if (engine == engines_.front()) add_stages(division, costs, candidate);
         }
@@ -206,7 +206,7 @@ class Predictor {
         index_t workspace = 0;  ///< of each block in flight
         index_t beyond_one_kernel = 0;
     };
-    struct Course {
+    struct Makespan {
         double seconds;    // until all is written
         double writing_s;  // of these, since the first was
     };
@@ -283,7 +283,7 @@ class Predictor {
                static_cast<double>(division.parts - 1) * costs.b.kernel_s;
     }
 
-    Course course_of(const BlockDivision& division, const Costs& costs) const {
+    Makespan makespan_of(const BlockDivision& division, const Costs& costs) const {
         const auto& [a, b] = std::tie(costs.a, costs.b);
         const bool held = holds(division);
         // The last task may end alone.

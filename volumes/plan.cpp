@@ -38,7 +38,7 @@ std::string size_to_allow(index_t bytes) {
     return message(bytes, " B");
 }
 
-struct Weighed : Prediction {
+struct Candidate : Prediction {
     Layout layout;
 };
 
@@ -69,20 +69,20 @@ class Planner {
         if (allows(Method::tiled)) weigh_tilings(Method::tiled, Algorithm::fft);
         if (allows(Method::direct) && engines_.front()->supports(in_space))
             weigh_tilings(Method::direct, in_space);
-        for (Weighed& weighed : weighed_) weighed.candidate.rejected = why_not(weighed.candidate);
+        for (Candidate& one : candidates_) one.candidate.rejected = why_not(one.candidate);
         choose();
     }
 
-    const std::vector<Weighed>& weighed() const { return weighed_; }
+    const std::vector<Candidate>& candidates() const { return candidates_; }
     /// The fastest way that fits; null when none does.
-    const Weighed* best() const { return best_; }
+    const Candidate* best() const { return best_; }
     const EngineList& engines() const { return engines_; }
     index_t host_limit_bytes() const { return limits_.host_bytes; }
 
     // Names the limit to raise: the engines' when no candidate fits it, else the host's.
     std::string nothing_fits() const {
         const auto least = std::min_element(
-            weighed_.begin(), weighed_.end(), [&](const Weighed& a, const Weighed& b) {
+            candidates_.begin(), candidates_.end(), [&](const Candidate& a, const Candidate& b) {
                 return std::pair(excess(a.candidate), a.candidate.host_bytes) <
                        std::pair(excess(b.candidate), b.candidate.host_bytes);
             });
@@ -109,18 +109,17 @@ class Planner {
     // The fastest that fits, or the simplest that is hardly slower.
     void choose() {
         double least_s = std::numeric_limits<double>::infinity();
-        for (const Weighed& weighed : weighed_)
-            if (weighed.candidate.rejected.empty())
-                least_s = std::min(least_s, weighed.candidate.seconds);
-        const auto rank = [](const Weighed& weighed) {
-            const PlanCandidate& candidate = weighed.candidate;
+        for (const Candidate& one : candidates_)
+            if (one.candidate.rejected.empty()) least_s = std::min(least_s, one.candidate.seconds);
+        const auto rank = [](const Candidate& one) {
+            const PlanCandidate& candidate = one.candidate;
             return std::pair(candidate.parts * element_count(candidate.tiles), candidate.seconds);
         };
-        for (const Weighed& weighed : weighed_)
-            if (weighed.candidate.rejected.empty() &&
-                weighed.candidate.seconds <= least_s * (1 + model_error) &&
-                (!best_ || rank(weighed) < rank(*best_)))
-                best_ = &weighed;
+        for (const Candidate& one : candidates_)
+            if (one.candidate.rejected.empty() &&
+                one.candidate.seconds <= least_s * (1 + model_error) &&
+                (!best_ || rank(one) < rank(*best_)))
+                best_ = &one;
     }
 
     // A number of parts asks for a split.
@@ -139,12 +138,12 @@ class Planner {
         for (int a = 0; a < 3; ++a)
             layout.axes[static_cast<std::size_t>(a)] =
                 tile_axis(problem_.axis(a), 1, grid_rule(a, Algorithm::fft, parts));
-        Weighed weighed;
-        static_cast<Prediction&>(weighed) =
+        Candidate one;
+        static_cast<Prediction&>(one) =
             predict(layout, layout.tiles(),
                     {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()});
-        weighed.layout = std::move(layout);
-        weighed_.push_back(std::move(weighed));
+        one.layout = std::move(layout);
+        candidates_.push_back(std::move(one));
     }
 
     // The best tiling, or the one that needs least where none fits.
@@ -167,7 +166,7 @@ class Planner {
                 choices[static_cast<std::size_t>(a)].push_back({std::move(tiling), largest});
             }
         }
-        std::optional<Weighed> best;
+        std::optional<Candidate> best;
         std::array<const Choice*, 3> best_choice{};
         for (const Choice& z : choices[0])
             for (const Choice& y : choices[1])
@@ -182,7 +181,7 @@ class Planner {
                 }
         best->layout = shape;
         for (std::size_t a = 0; a < 3; ++a) best->layout.axes[a] = best_choice[a]->tiling;
-        weighed_.push_back(std::move(*best));
+        candidates_.push_back(std::move(*best));
     }
 
     // 1, 2, 3, 4, 6, 8, 12, …, extent
@@ -241,8 +240,8 @@ class Planner {
     const Options& options_;
     EngineList engines_;
     MemoryLimits limits_;
-    std::vector<Weighed> weighed_;
-    const Weighed* best_ = nullptr;
+    std::vector<Candidate> candidates_;
+    const Candidate* best_ = nullptr;
 };
 
 // Whether `a` is the better plan, of engines of another kind. Where they hardly differ, files
@@ -301,8 +300,7 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
     for (std::size_t i = 0; i < planners.size(); ++i) {
         Planner& planner = planners[i];
         planner.weigh_all();
-        for (const Weighed& weighed : planner.weighed())
-            plan.candidates.push_back(weighed.candidate);
+        for (const Candidate& one : planner.candidates()) plan.candidates.push_back(one.candidate);
         if (!planner.best()) continue;
         if (best && !is_preferable(planner.best()->candidate, best->best()->candidate)) continue;
         best = &planner;
@@ -313,7 +311,7 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
             message("method ", to_string(options.method), " does not run on a GPU: use the CPU"));
     if (!best) {
         for (const Planner& planner : planners)
-            if (!planner.weighed().empty()) throw OutOfMemory(planner.nothing_fits());
+            if (!planner.candidates().empty()) throw OutOfMemory(planner.nothing_fits());
     }
     plan.chosen = best->best()->candidate;
     plan.keep_kernels = best->best()->keep_kernels;

@@ -86,8 +86,8 @@ Bands::Bands(const ConvolutionProblem& problem, int parts, const Shape3& split)
     : steps_(decompose::split_steps({problem.complex_data, parts, split.z, split.y, split.x})),
       rows_(split.y) {
     const index_t columns =
-        std::max(checked_multiply(problem.image.x, pixel_bytes(problem.image_type)),
-                 checked_multiply(problem.output.shape().x, pixel_bytes(problem.output_type)));
+        std::max(checked_multiply(problem.image.x, sample_bytes(problem.image_type)),
+                 checked_multiply(problem.output.shape().x, sample_bytes(problem.output_type)));
     const index_t sample = sample_bytes(problem.precision, problem.complex_data);
     const index_t planes = split.z / steps_;
     row_bytes_ = checked_multiply(planes, checked_add(columns, checked_multiply(split.x, sample)));

@@ -138,7 +138,7 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / rates.memory_bytes_per_s);
     if (block.source_bytes_per_s > 0) {
         const auto seconds = [&](const Shape3& shape, PixelType type, double bytes_per_s) {
-            const auto row_bytes = static_cast<double>(shape.x * pixel_bytes(type));
+            const auto row_bytes = static_cast<double>(shape.x * sample_bytes(type));
             const double plane_bytes = row_bytes * static_cast<double>(shape.y);
             return rates.file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
                                       block.whole_rows ? plane_bytes : row_bytes);
