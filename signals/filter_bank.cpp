@@ -11,7 +11,6 @@
 #include "engines/engines.hpp"
 #include "signals/filter_bank_factory.hpp"
 #include "signals/filter_problem.hpp"
-#include "signals/method_selection.hpp"
 #include "signals/samples.hpp"
 #include "signals/stream.hpp"
 

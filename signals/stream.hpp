@@ -3,7 +3,7 @@
 // Signals that stream from a source through an engine to a sink, and in what chunks.
 
 #include "convolume/filter_bank.hpp"
-#include "signals/method_selection.hpp"
+#include "signals/filter_problem.hpp"
 
 namespace convolume {
 
