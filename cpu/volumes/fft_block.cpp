@@ -45,6 +45,9 @@ index_t scratch_bytes(const SpectrumLayout& layout, bool complex_data) {
                     static_cast<index_t>(Buffer::alignment));
 }
 
+}  // namespace
+
+/// The transforms of one block.
 template <class Real>
 class FftBlock {
   public:
@@ -194,8 +197,6 @@ class FftBlock {
     FftPlan<Real> rows_forward_, rows_inverse_;
     ColumnFft<Real> columns_, z_;
 };
-
-}  // namespace
 
 namespace {
 // Transforms longer than this take long to measure and are rare enough to go on estimates.
