@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints core/src/fft_cost_table.hpp anew for this machine: the time a sample of a batch of 16
+// Prints the table of core/fft_size.cpp anew for this machine: the time a sample of a batch of 16
 // forward complex float transforms held in cache takes, relative to length 1024.
 
 #include <fftw3.h>

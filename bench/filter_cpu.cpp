@@ -21,7 +21,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 using namespace convolume;
 

@@ -16,7 +16,6 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 
 using namespace convolume;

@@ -15,7 +15,6 @@
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 
 namespace {

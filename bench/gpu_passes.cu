@@ -18,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/executors/element_passes.hpp"
 #include "gpu/fft/lengths.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/pixels/rows.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "cpu/column_fft.hpp"
 #include "decompose/split.hpp"
 

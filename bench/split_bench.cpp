@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "core/pixels/contiguous.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "decompose/split.hpp"
 

@@ -2,6 +2,7 @@
 #pragma once
 // Buffers kept between executions: their pages are touched once. Thread-safe.
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -29,12 +30,39 @@ class BufferPool {
 
     /// A buffer of at least `bytes`, new ones touched by `threads` threads. Idle buffers too small
     /// to serve are freed first, so that the pool never holds more than the blocks in flight took.
-    Lease take(index_t bytes, int threads, const char* purpose);
+    Lease take(index_t bytes, int threads, const char* purpose) {
+        {
+            const std::lock_guard lock(mutex_);
+            // The smallest that serves.
+            auto best = idle_.end();
+            for (auto candidate = idle_.begin(); candidate != idle_.end(); ++candidate)
+                if (candidate->bytes() >= bytes &&
+                    (best == idle_.end() || candidate->bytes() < best->bytes()))
+                    best = candidate;
+            if (best != idle_.end()) {
+                Buffer buffer = std::move(*best);
+                idle_.erase(best);
+                return {*this, std::move(buffer)};
+            }
+            std::erase_if(idle_, [&](const Buffer& buffer) { return buffer.bytes() < bytes; });
+        }
+        Buffer buffer(bytes, purpose);
+        buffer.touch(threads);
+        if (memory_ == HostMemory::page_locked) buffer.lock_pages();
+        return {*this, std::move(buffer)};
+    }
+
     /// Frees what is idle.
-    void release();
+    void release() {
+        const std::lock_guard lock(mutex_);
+        idle_.clear();
+    }
 
   private:
-    void give_back(Buffer buffer);
+    void give_back(Buffer buffer) {
+        const std::lock_guard lock(mutex_);
+        idle_.push_back(std::move(buffer));
+    }
 
     HostMemory memory_;
     std::mutex mutex_;

@@ -13,12 +13,54 @@
 #include <vector>
 
 #include "convolume/execution.hpp"
+#include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 #include "core/machine_rates.hpp"
-#include "core/sample_type.hpp"
 
 namespace convolume {
+
+/// The type that data are computed in: real or complex samples of a precision.
+constexpr PixelType sample_type(Precision precision, bool complex_data) {
+    if (precision == Precision::float32)
+        return complex_data ? PixelType::complex64 : PixelType::float32;
+    return complex_data ? PixelType::complex128 : PixelType::float64;
+}
+
+inline index_t sample_bytes(PixelType type) {
+    return static_cast<index_t>(size_of(type));
+}
+/// Bytes of one sample of the type that data are computed in.
+inline index_t sample_bytes(Precision precision, bool complex_data) {
+    return sample_bytes(sample_type(precision, complex_data));
+}
+/// Bytes of all samples. Throws where they exceed 64 bits.
+inline index_t bytes_of(const Shape3& shape, PixelType type) {
+    return checked_multiply(element_count(shape), sample_bytes(type));
+}
+template <class T>
+index_t bytes_of(index_t count) {
+    return checked_multiply(count, static_cast<index_t>(sizeof(T)));
+}
+/// Samples at `data`, which may be null, in C order.
+inline ImageView contiguous_view(void* data, PixelType type, const Shape3& shape) {
+    return {data, type, shape, contiguous_strides(shape)};
+}
+
+namespace detail {
+template <class Sample>
+struct RealOf {
+    using type = Sample;
+};
+template <class Real>
+struct RealOf<std::complex<Real>> {
+    using type = Real;
+};
+}  // namespace detail
+
+/// The type of the parts of a sample: float of std::complex<float>, and of float.
+template <class Sample>
+using real_of = typename detail::RealOf<Sample>::type;
 
 /// Sizes of a block along one axis: positions 0 … loaded-1 of the grid hold data, the kernel holds
 /// positions 0 … kernel-1, and positions kept_begin … kept_begin+kept-1 are wanted.
@@ -45,7 +87,7 @@ struct Block {
     /// The result along z is that of a linear convolution, and the engine may walk along z in slabs
     /// of its own choosing instead of holding all planes; grid z is then only a bound.
     bool walks = false;
-    /// What the block and its kernel may take of an engine; 0: the engine's limit. Blocks of a plan
+    /// Bytes of an engine for the block and its kernel; 0: the engine's limit. Blocks of a plan
     /// have the largest one's, so that a smaller one is not laid out more lavishly.
     index_t memory_bytes = 0;
     /// Samples of a source plane that travel to a device, at most; 0: loaded rows times columns.
@@ -76,7 +118,7 @@ struct PartId {
     friend bool operator==(const PartId&, const PartId&) = default;
 };
 
-/// What an engine expects a block to take.
+/// Bytes and seconds that an engine predicts for a block.
 struct BlockCost {
     index_t workspace_bytes = 0;  ///< for each block in flight
     index_t kernel_bytes = 0;     ///< for each prepared kernel, kept between executions
@@ -86,7 +128,7 @@ struct BlockCost {
     double compute_s = 0;
     double device_to_host_s = 0;
     double write_s = 0;  ///< of streams
-    /// What threads that read and write take of the processors that compute meanwhile.
+    /// Processor time of the threads that read and write while others compute.
     double stream_processor_s = 0;
     double seconds = 0;       ///< one block alone, from first read to last write
     double kernel_s = 0;      ///< preparing a kernel
@@ -115,10 +157,10 @@ struct BlockInput {
     /// Engines on devices look for NaN and infinities among what they are given, which costs them
     /// nothing, and report whether there are any (ExecutionReport::nonfinite_inputs).
     bool find_nonfinite = false;
-    /// Where the source is still being made: returns when its planes below the argument are there,
+    /// Set if the source is still being made: returns when its planes below the argument are there,
     /// or throws. Only engines whose info().is_gpu is set are given such a source.
     std::function<void(index_t)> await_planes = {};
-    /// Where the source is not in memory: reads a box of it. Thread-safe. Only engines whose
+    /// Set if the source is not in memory: reads a box of it. Thread-safe. Only engines whose
     /// info().streams is set are given such a source, or such a target.
     std::function<void(const Box3&, const ImageView&)> read = {};
 };
@@ -126,12 +168,12 @@ struct BlockInput {
 /// 0, 1, …, count-1: an axis gathered as it is.
 std::vector<index_t> identity_indices(index_t count);
 
-/// Where the kept positions go: `target` has the shape Block::kept(). `add` is added to every value
-/// before it is rounded and clamped to an integer target.
+/// Target of the kept positions: `target` has the shape Block::kept(). `add` is added to every
+/// value before it is rounded and clamped to an integer target.
 struct BlockOutput {
     ImageView target;              ///< without data where `write` is set
     std::complex<double> add = 0;  ///< its real part alone where the data are real
-    /// Where the target is not in memory: takes a box of it. Thread-safe.
+    /// Set if the target is not in memory: takes a box of it. Thread-safe.
     std::function<void(const Box3&, const ConstImageView&)> write = {};
 };
 

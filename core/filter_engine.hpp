@@ -25,10 +25,14 @@ struct FilterWork {
     FilterMethod method = FilterMethod::automatic;
     index_t segment = 0;  ///< 0: the engine's choice
 
-    /// Of signals and filters.
+    /// Type of signals and filters.
     PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
-    /// Of what is stored: real after `power`, the function's after a function.
-    PixelType result_type() const;
+    /// Type of what is stored: real after `power`, the function's after a function.
+    PixelType result_type() const {
+        if (function) return function->result_type;
+        if (power) return convolume::sample_type(precision, false);
+        return sample_type();
+    }
 };
 
 /// Samples first … first+count-1 of each signal, in FilterWork::sample_type(); zero elsewhere.
@@ -40,7 +44,7 @@ struct SignalView {
     index_t count = 0;
 };
 
-/// Where the windows of results [range.begin, range.end) go (each sample is a window of its own
+/// Target of the windows of results [range.begin, range.end) (each sample is a window of its own
 /// where there are none): range.begin starts a window. Window w of filter f of signal s at
 /// s·signal_stride + f·filter_stride + w.
 struct FilterResult {

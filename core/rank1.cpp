@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/stop_scope.hpp"
+#include "core/views.hpp"
 
 namespace convolume {
 
@@ -13,20 +13,12 @@ using Factors = std::array<std::vector<double>, 3>;
 
 // Calls f(value, {z, y, x}) for every sample.
 template <class F>
-void for_each_sample(const ConstImageView& kernel, F f) {
-    visit_pixel_type(kernel.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (requires(T value) { static_cast<double>(value); }) {
-            for (index_t z = 0; z < kernel.shape.z; ++z) {
-                throw_if_stopped();
-                for (index_t y = 0; y < kernel.shape.y; ++y)
-                    for (index_t x = 0; x < kernel.shape.x; ++x)
-                        f(static_cast<double>(*static_cast<const T*>(kernel.at(z, y, x))),
-                          Index3{z, y, x});
-            }
-        } else {
+void for_each_value(const ConstImageView& kernel, const F& f) {
+    for_each_sample(kernel, [&](const auto& sample, const Index3& at) {
+        if constexpr (requires { static_cast<double>(sample); })
+            f(static_cast<double>(sample), at);
+        else
             throw InternalError("rank 1 is asked of real kernels only");
-        }
     });
 }
 
@@ -42,7 +34,7 @@ double product_without(const Factors& factors, const Index3& at, int axis) {
 std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
     double peak = 0;
     Index3 peak_at;
-    for_each_sample(kernel, [&](double value, const Index3& at) {
+    for_each_value(kernel, [&](double value, const Index3& at) {
         if (std::abs(value) > std::abs(peak)) {
             peak = value;
             peak_at = at;
@@ -52,7 +44,7 @@ std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
     Factors factors;
     for (int a = 0; a < 3; ++a)
         factors[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(kernel.shape[a]));
-    for_each_sample(kernel, [&](double value, const Index3& at) {
+    for_each_value(kernel, [&](double value, const Index3& at) {
         for (int a = 0; a < 3; ++a) {
             bool on_line = true;
             for (int other = 0; other < 3; ++other)
@@ -68,7 +60,7 @@ std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
 // Replaces one factor by the least-squares one for the other two.
 void improve(const ConstImageView& kernel, Factors& factors, int axis) {
     std::vector<double> numerator(static_cast<std::size_t>(kernel.shape[axis]), 0.0);
-    for_each_sample(kernel, [&](double value, const Index3& at) {
+    for_each_value(kernel, [&](double value, const Index3& at) {
         numerator[static_cast<std::size_t>(at[axis])] += value * product_without(factors, at, axis);
     });
     double norm = 1;
@@ -85,7 +77,7 @@ void improve(const ConstImageView& kernel, Factors& factors, int axis) {
 double relative_distance(const ConstImageView& kernel, const Factors& factors) {
     double difference = 0;
     double total = 0;
-    for_each_sample(kernel, [&](double value, const Index3& at) {
+    for_each_value(kernel, [&](double value, const Index3& at) {
         const double residual = value - product_without(factors, at, 3);
         difference += residual * residual;
         total += value * value;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Numbers of threads that callers ask for.
+// Numbers of threads, and work that threads share. All of the library uses parallel_ranges() and
+// parallel_for(), and nothing else, to compute in parallel.
+
+#include "convolume/shape.hpp"
 
 namespace convolume {
 
@@ -13,5 +16,41 @@ void check_threads(int threads);
 /// Threads for a number asked for; 0 means the first number in the environment variable
 /// OMP_NUM_THREADS, or else the processors that this process may run on. Throws like check_threads.
 int thread_count(int threads);
+
+namespace detail {
+
+using RangeFunction = void (*)(const void* work, index_t begin, index_t end, int thread);
+void run_shared(index_t count, int threads, RangeFunction function, const void* work);
+
+}  // namespace detail
+
+/// Calls work(begin, end, thread) for ranges that together are [0, count), from the calling thread
+/// and up to `threads` - 1 others. Returns when all is done.
+///
+/// `thread` is a number in [0, threads): calls of the same number never overlap, so that it can
+/// index scratch memory. The calling thread has number 0. Ranges are handed out in ascending order
+/// to whoever is free, large ones first. Which thread gets which range is not determined: results
+/// must not depend on it. Ranges must not wait for each other.
+///
+/// Calls may be nested, and several threads may call at the same time: they share the threads of
+/// the team. If `work` throws, ranges that have not begun are left out, and the first exception is
+/// thrown to the caller. Cancelled is thrown where a stop was requested in the caller's StopScope.
+template <class Work>
+void parallel_ranges(index_t count, int threads, const Work& work) {
+    detail::run_shared(
+        count, threads,
+        [](const void* shared, index_t begin, index_t end, int thread) {
+            (*static_cast<const Work*>(shared))(begin, end, thread);
+        },
+        &work);
+}
+
+/// Calls item(i, thread) for every i in [0, count); otherwise like parallel_ranges().
+template <class Item>
+void parallel_for(index_t count, int threads, const Item& item) {
+    parallel_ranges(count, threads, [&item](index_t begin, index_t end, int thread) {
+        for (index_t i = begin; i < end; ++i) item(i, thread);
+    });
+}
 
 }  // namespace convolume

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/volume.hpp"
 
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "convolume/options.hpp"
+#include "core/host_memory.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -18,6 +28,120 @@ void Volume::check_type(PixelType asked) const {
     if (asked != type_)
         throw InvalidArgument(
             message("a volume of ", to_string(type_), " was read as ", to_string(asked)));
+}
+
+namespace {
+std::atomic<const PageLocker*> page_locker{nullptr};
+
+std::atomic<index_t> current_bytes{0};
+std::atomic<index_t> peak_bytes{0};
+
+void count(index_t bytes) {
+    const index_t now = current_bytes.fetch_add(bytes) + bytes;
+    index_t peak = peak_bytes.load();
+    while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
+    }
+}
+
+// Below this size a mapping of its own wastes more than huge pages win.
+constexpr index_t mapped_from_bytes = index_t{4} << 20;
+constexpr index_t huge_page_bytes = index_t{2} << 20;
+
+// Regions of whole huge pages at an address that is a multiple of their size; null when refused.
+void* map_huge(index_t bytes) {
+    const auto padded = static_cast<std::size_t>(bytes + huge_page_bytes);
+    void* region =
+        mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (region == MAP_FAILED) return nullptr;
+    char* const begin = static_cast<char*>(region);
+    char* const end = begin + padded;
+    const auto misalignment = reinterpret_cast<std::uintptr_t>(begin) % huge_page_bytes;
+    char* const aligned = begin + (misalignment ? huge_page_bytes - misalignment : 0);
+    if (aligned > begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
+    if (aligned + bytes < end)
+        munmap(aligned + bytes, static_cast<std::size_t>(end - aligned - bytes));
+    madvise(aligned, static_cast<std::size_t>(bytes),
+            MADV_HUGEPAGE);  // advice: refusal is no error
+    return aligned;
+}
+}  // namespace
+
+MemoryUse memory_use() {
+    return {current_bytes.load(), peak_bytes.load()};
+}
+void reset_memory_peak() {
+    peak_bytes.store(current_bytes.load());
+}
+
+void set_page_locker(const PageLocker* locker) {
+    page_locker.store(locker);
+}
+
+index_t Buffer::rounded_bytes(index_t bytes) {
+    return round_up(bytes,
+                    bytes >= mapped_from_bytes ? huge_page_bytes : static_cast<index_t>(alignment));
+}
+
+Buffer::Buffer(index_t bytes, const char* purpose) {
+    if (bytes < 0) throw InternalError(message("a negative size for ", purpose));
+    if (bytes == 0) return;
+    bytes = rounded_bytes(bytes);
+    data_ = bytes >= mapped_from_bytes
+                ? map_huge(bytes)
+                : std::aligned_alloc(alignment, static_cast<std::size_t>(bytes));
+    if (!data_)
+        throw OutOfMemory(message("the system refused ", format_bytes(bytes), " for ", purpose,
+                                  ": free memory, or set a lower memory limit"));
+    bytes_ = bytes;
+    count(bytes_);
+}
+
+Buffer::~Buffer() {
+    release();
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      unlock_(std::exchange(other.unlock_, nullptr)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+    if (this != &other) {
+        release();
+        data_ = std::exchange(other.data_, nullptr);
+        bytes_ = std::exchange(other.bytes_, 0);
+        unlock_ = std::exchange(other.unlock_, nullptr);
+    }
+    return *this;
+}
+
+void Buffer::release() noexcept {
+    if (!data_) return;
+    if (unlock_) unlock_(data_);
+    unlock_ = nullptr;
+    if (bytes_ >= mapped_from_bytes)
+        munmap(data_, static_cast<std::size_t>(bytes_));
+    else
+        std::free(data_);
+    count(-bytes_);
+    data_ = nullptr;
+    bytes_ = 0;
+}
+
+void Buffer::touch(int threads) {
+    const index_t step = huge_page_bytes;
+    const index_t steps = ceil_div(bytes_, step);
+    parallel_for(steps, threads, [&](index_t i, int) {
+        std::memset(as<char>() + i * step, 0,
+                    static_cast<std::size_t>(std::min(step, bytes_ - i * step)));
+    });
+}
+
+bool Buffer::lock_pages() {
+    const PageLocker* const locker = page_locker.load();
+    if (!unlock_ && data_ && locker && locker->lock(data_, static_cast<std::size_t>(bytes_)))
+        unlock_ = locker->unlock;
+    return unlock_ != nullptr;
 }
 
 }  // namespace convolume

@@ -21,7 +21,7 @@
 #define CONVOLUME_COLUMN_FFT_JOB
 namespace convolume::cpu::column_fft {
 
-/// What the passes are told. Strides are in real numbers.
+/// Arguments of the passes. Strides are in real numbers.
 template <class Real>
 struct Job {
     index_t length;
@@ -35,6 +35,16 @@ struct Job {
     Real* scratch;
     index_t columns;
     bool inverse;
+};
+
+/// A pass: `s` results of earlier passes lie side by side, `m` is what remains after it.
+template <class Real>
+struct Pass {
+    bool first, last;
+    index_t s, m;
+    const Real* twiddles;
+    const Real* from;
+    Real* to;
 };
 
 }  // namespace convolume::cpu::column_fft
@@ -159,10 +169,9 @@ HWY_INLINE void dft(D d, Value<D>* x) {
     }
 }
 
-/// A pass of a transform of which `s` results of earlier passes lie side by side, and `m` = what
-/// remains after it. Samples are loaded from the job's source in the first pass, and stored to its
-/// target in the last; between them they lie in scratch, a row's real parts before its imaginary
-/// ones. Inverse transforms swap real and imaginary parts at both ends.
+/// A pass of a transform (see Pass). Samples are loaded from the job's source in the first pass,
+/// and stored to its target in the last; between them they lie in scratch, a row's real parts
+/// before its imaginary ones. Inverse transforms swap real and imaginary parts at both ends.
 template <int Radix, index_t width, bool First, bool Last, bool Inverse, class Real>
 HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
                          const Real* HWY_RESTRICT twiddles, const Real* from, Real* to) {
@@ -219,8 +228,8 @@ HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
 }
 
 template <int Radix, index_t width, bool Inverse, class Real>
-void run_pass(const Job<Real>& job, bool first, bool last, index_t s, index_t m,
-              const Real* twiddles, const Real* from, Real* to) {
+void run_pass(const Job<Real>& job, const column_fft::Pass<Real>& pass) {
+    const auto& [first, last, s, m, twiddles, from, to] = pass;
     if (first && last)
         run_pass<Radix, width, true, true, Inverse>(job, s, m, twiddles, from, to);
     else if (first)
@@ -239,29 +248,30 @@ void transform(const Job<Real>& job) {
     index_t s = 1, rest = job.length;
     for (index_t pass = 0; pass < job.passes; ++pass) {
         const int radix = job.radices[pass];
-        const bool first = pass == 0, last = pass + 1 == job.passes;
         const index_t m = rest / radix;
+        const column_fft::Pass<Real> now{pass == 0, pass + 1 == job.passes, s, m, twiddles, from,
+                                         to};
         switch (radix) {
             case 1:
-                run_pass<1, width, Inverse>(job, first, last, s, m, twiddles, from, to);
+                run_pass<1, width, Inverse>(job, now);
                 break;
             case 2:
-                run_pass<2, width, Inverse>(job, first, last, s, m, twiddles, from, to);
+                run_pass<2, width, Inverse>(job, now);
                 break;
             case 3:
-                run_pass<3, width, Inverse>(job, first, last, s, m, twiddles, from, to);
+                run_pass<3, width, Inverse>(job, now);
                 break;
             case 4:
-                run_pass<4, width, Inverse>(job, first, last, s, m, twiddles, from, to);
+                run_pass<4, width, Inverse>(job, now);
                 break;
             case 5:
-                run_pass<5, width, Inverse>(job, first, last, s, m, twiddles, from, to);
+                run_pass<5, width, Inverse>(job, now);
                 break;
             case 7:
-                run_pass<7, width, Inverse>(job, first, last, s, m, twiddles, from, to);
+                run_pass<7, width, Inverse>(job, now);
                 break;
             default:
-                run_pass<8, width, Inverse>(job, first, last, s, m, twiddles, from, to);
+                run_pass<8, width, Inverse>(job, now);
         }
         twiddles += 2 * m * (radix - 1);
         s *= radix;

@@ -2,10 +2,13 @@
 #pragma once
 // Loops shared by threads, with progress and cancellation.
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <initializer_list>
 
 #include "convolume/execution.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::cpu {
 
@@ -34,5 +37,40 @@ class ParallelLoop {
     int threads_;
     const ExecutionContext& context_;
 };
+
+/// A step on one plane that can be cut into batches.
+struct PlaneStep {
+    index_t batches;
+    std::function<void(index_t z, index_t batch, int thread)> run;
+};
+
+/// Applies steps to planes 0 … planes-1: planes side by side when there are enough of them (each
+/// then stays in a core's cache), else the batches of a few planes side by side.
+inline void for_each_plane(ParallelLoop& loop, index_t planes, index_t plane_bytes, int threads,
+                           double begin, double end, std::initializer_list<PlaneStep> steps) {
+    if (planes >= 2 * threads) {
+        loop.run(planes, begin, end, [&](index_t z, int thread) {
+            for (const PlaneStep& step : steps)
+                for (index_t batch = 0; batch < step.batches; ++batch) step.run(z, batch, thread);
+        });
+        return;
+    }
+    // Loops over less than this are not worth waking other threads for.
+    constexpr index_t worth_sharing_bytes = index_t{4} << 20;
+    const index_t together = ceil_div(worth_sharing_bytes, plane_bytes);
+    const auto step_count = static_cast<double>(steps.size());
+    const double share = (end - begin) / (step_count * static_cast<double>(planes));
+    for (index_t from = 0; from < planes; from += together) {
+        const index_t here = std::min(together, planes - from);
+        double at = begin + step_count * share * static_cast<double>(from);
+        for (const PlaneStep& step : steps) {
+            const double next = at + share * static_cast<double>(here);
+            loop.run(here * step.batches, at, next, [&](index_t i, int thread) {
+                step.run(from + i / step.batches, i % step.batches, thread);
+            });
+            at = next;
+        }
+    }
+}
 
 }  // namespace convolume::cpu

@@ -8,8 +8,9 @@
 // others. With P = 1 there is one row of either kind.
 
 #include <array>
+#include <complex>
 
-#include "core/pixels/rows.hpp"
+#include "convolume/shape.hpp"
 
 namespace convolume::decompose {
 

@@ -6,7 +6,8 @@
 #include <numbers>
 #include <utility>
 
-#include "core/sample_type.hpp"
+#include "core/engine.hpp"
+#include "core/pixels/rows.hpp"
 
 namespace convolume::decompose {
 
@@ -60,43 +61,56 @@ std::complex<double> root_of_unity(index_t k, index_t n) {
     return {left ? -cosine : cosine, below ? sine : -sine};
 }
 
-void check_layout(const SplitLayout& layout) {
-    part_shape(layout.complex_data, {0, layout.parts, layout.z_grid});
-    const StepRange steps = stored_steps(layout);
-    if (steps.begin < 0 || steps.begin >= steps.end)
-        throw InvalidArgument(message("a split volume with steps ", steps.begin, " to ", steps.end,
-                                      " holds nothing; store at least one"));
-    if (layout.rows < 1 || layout.columns < 1) {
-        throw InvalidArgument(message("a split volume of ", layout.rows, " rows and ",
-                                      layout.columns,
-                                      " columns holds nothing; both must be at least 1"));
+namespace {
+
+/// Sample is the part's kind in double.
+template <class Sample>
+void fold(const ConstImageView& taps, const PartId& part, const PartFrequencies& frequencies,
+          index_t part_planes, const ImageView& folded) {
+    const pixels::RowGather gather(identity_indices(taps.shape.x));
+    std::vector<Sample> row(static_cast<std::size_t>(taps.shape.x));
+    std::vector<Sample> sum(row.size());
+    for (index_t n = 0; n < folded.shape.z; ++n) {
+        for (index_t y = 0; y < taps.shape.y; ++y) {
+            std::fill(sum.begin(), sum.end(), Sample(0));
+            for (index_t z = n; z < taps.shape.z; z += part_planes) {
+                pixels::load_row(taps, z, y, gather, {}, row.data());
+                if constexpr (std::is_same_v<Sample, double>) {
+                    for (std::size_t x = 0; x < row.size(); ++x) sum[x] += row[x];
+                } else {
+                    const Sample factor = root_of_unity(frequencies.first * z, part.z_grid);
+                    for (std::size_t x = 0; x < row.size(); ++x) sum[x] += row[x] * factor;
+                }
+            }
+            pixels::store_row(sum.data(), taps.shape.x, 0, folded, n, y);
+        }
     }
 }
 
-index_t split_steps(const SplitLayout& layout) {
-    return part_shape(layout.complex_data, {layout.parts - 1, layout.parts, layout.z_grid}).planes;
-}
+}  // namespace
 
-StepRange stored_steps(const SplitLayout& layout) {
-    return {layout.stored.begin, std::min(layout.stored.end, split_steps(layout))};
-}
-
-index_t SplitLayout::samples() const {
-    const StepRange steps = stored_steps(*this);
-    const index_t planes_of_step = z_grid / split_steps(*this);
-    return element_count(
-        {checked_multiply(steps.end - steps.begin, planes_of_step), rows, columns});
-}
-
-ImageView SplitLayout::part(void* data, int index, Precision precision) const {
-    const PartShape part = part_shape(complex_data, {index, parts, z_grid});
-    const StepRange steps = stored_steps(*this);
-    const index_t planes_of_step = part.planes / split_steps(*this);
-    const Shape3 shape{(steps.end - steps.begin) * planes_of_step, rows, columns};
-    const index_t bytes_of_part = samples() / parts * sample_bytes(precision, complex_data);
-    return {static_cast<char*>(data) + index * bytes_of_part,
-            sample_type(precision, complex_data || part.complex_data), shape,
-            contiguous_strides(shape)};
+Volume split_kernel(const ConstImageView& taps, bool complex_data, const PartId& part,
+                    Precision precision) {
+    const PartShape shape = part_shape(complex_data, part);
+    if (element_count(taps.shape) == 0 || taps.shape.z > part.z_grid) {
+        throw InvalidArgument(message("a kernel of ", to_string(taps.shape),
+                                      " samples does not fit a grid of ", part.z_grid,
+                                      " planes; it must have at least one sample and at most as "
+                                      "many planes as the grid"));
+    }
+    if (is_complex(taps.type) && !complex_data) {
+        throw InvalidArgument(
+            "a complex kernel cannot be split as real data; ask for complex parts");
+    }
+    Volume folded({std::min(taps.shape.z, shape.planes), taps.shape.y, taps.shape.x},
+                  sample_type(precision, shape.complex_data));
+    const auto frequencies = part_frequencies(complex_data, part.index, part.count);
+    if (shape.complex_data) {
+        fold<std::complex<double>>(taps, part, frequencies, shape.planes, folded.view());
+    } else {
+        fold<double>(taps, part, frequencies, shape.planes, folded.view());
+    }
+    return folded;
 }
 
 }  // namespace convolume::decompose

@@ -4,12 +4,158 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/pixels/row_span.hpp"
-#include "decompose/passes.hpp"
+#include "core/pixels/contiguous.hpp"
+#include "core/pixels/rows.hpp"
+#include "core/threads.hpp"
+#include "decompose/network.hpp"
 
 namespace convolume::decompose {
 
+index_t split_steps(const SplitLayout& layout) {
+    return part_shape(layout.complex_data, {layout.parts - 1, layout.parts, layout.z_grid}).planes;
+}
+
 namespace {
+
+// layout.stored within the steps that there are.
+StepRange stored_steps(const SplitLayout& layout) {
+    return {layout.stored.begin, std::min(layout.stored.end, split_steps(layout))};
+}
+
+// Throws InvalidArgument for layouts that cannot be split.
+void check_layout(const SplitLayout& layout) {
+    part_shape(layout.complex_data, {0, layout.parts, layout.z_grid});
+    const StepRange steps = stored_steps(layout);
+    if (steps.begin < 0 || steps.begin >= steps.end)
+        throw InvalidArgument(message("a split volume with steps ", steps.begin, " to ", steps.end,
+                                      " holds nothing; store at least one"));
+    if (layout.rows < 1 || layout.columns < 1) {
+        throw InvalidArgument(message("a split volume of ", layout.rows, " rows and ",
+                                      layout.columns,
+                                      " columns holds nothing; both must be at least 1"));
+    }
+}
+
+// Shared by split and merge: the geometry of a pass over all networks of a layout, and the memory
+// a thread works in.
+
+/// Reals that go through a network at a time: in and out they fit a second level cache, and for
+/// P = 16 a row is still long enough for the memory's own bursts.
+constexpr index_t block_reals = 16384;
+
+/// Volumes of at least this size leave the caches before they are read again, so they are written
+/// past them.
+constexpr index_t stream_bytes = index_t{32} << 20;
+
+bool is_line_aligned(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % 64 == 0;
+}
+
+/// Copies a row out of the workspace, past the caches when `streamed`.
+void write_row(const void* row, index_t bytes, void* target, bool streamed) {
+    if (streamed) {
+        pixels::stream_copy(row, bytes, target);
+    } else {
+        std::memcpy(target, row, static_cast<std::size_t>(bytes));
+    }
+}
+
+/// The networks of a layout: addresses (in `Real`s) and factors.
+template <class Real>
+struct Geometry {
+    explicit Geometry(const SplitLayout& layout_)
+        : layout(layout_),
+          reals(layout_.complex_data ? 2 : 1),
+          rows(network_rows(layout_.complex_data, layout_.parts)),
+          networks(layout_.z_grid / rows.undivided),
+          stored(stored_steps(layout_)),
+          block(block_reals / (rows.undivided * reals)) {
+        const bool twice = rows.parts > layout.parts;  // part 0 at n and n + M
+        const index_t part_size = layout.samples() / layout.parts * reals;
+        for (int row = 0; row < rows.parts; ++row) {
+            const auto i = static_cast<std::size_t>(row);
+            part_reals[i] = twice && row > 1 ? 2 : reals;
+            part_begin[i] = (twice && row > 0 ? row - 1 : row) * part_size;
+        }
+        if (twice) part_begin[1] += (stored.end - stored.begin) * layout.rows * layout.columns;
+    }
+
+    /// Offset of sample (n, y, x) of a part's row.
+    index_t part_offset(std::size_t row, index_t n, index_t y, index_t x) const {
+        return part_begin[row] +
+               (((n - stored.begin) * layout.rows + y) * layout.columns + x) * part_reals[row];
+    }
+    /// Samples of a block when a row of `columns` is cut into equal ones.
+    index_t block_for(index_t columns) const {
+        return round_up(ceil_div(columns, ceil_div(columns, block)), row_quantum);
+    }
+    /// Factors of all networks, n = 0 … M-1.
+    std::vector<PlaneFactors<Real>> factors(bool inverse) const {
+        std::vector<PlaneFactors<Real>> result(static_cast<std::size_t>(networks));
+        for (int p = 0; p < layout.parts; ++p) {
+            const index_t first = part_frequencies(layout.complex_data, p, layout.parts).first;
+            index_t n = 0;
+            for (auto& factors_of_plane : result) {
+                const auto root = root_of_unity(first * n++, layout.z_grid);
+                const auto factor = inverse ? std::conj(root) / double(layout.parts) : root;
+                factors_of_plane[static_cast<std::size_t>(p)] = std::complex<Real>(factor);
+            }
+        }
+        return result;
+    }
+
+    SplitLayout layout;
+    index_t reals;  ///< of one undivided sample
+    NetworkRows rows;
+    index_t networks;  ///< planes between undivided rows, M
+    StepRange stored;  ///< networks whose planes are there
+    index_t block;     ///< most samples of x that go through a network at a time
+    std::array<index_t, max_rows> part_reals{};  ///< of one sample of a part's row
+    std::array<index_t, max_rows> part_begin{};  ///< of a part's row at n = 0
+};
+
+/// A thread's rows of a block: those of `in`, those of `out`, and one of zeros.
+template <class Real>
+class Workspace {
+  public:
+    Workspace(const Geometry<Real>& geometry, int threads)
+        : rows_(static_cast<std::size_t>(geometry.rows.undivided)),
+          row_reals_(2 * geometry.block + padding),
+          buffer_(checked_multiply(threads, thread_reals() * static_cast<index_t>(sizeof(Real))),
+                  "the rows of a split") {
+        buffer_.touch(1);
+    }
+    Real* in(int thread, std::size_t row) const { return at(thread, row); }
+    Real* out(int thread, std::size_t row) const { return at(thread, rows_ + row); }
+    const Real* zeros(int thread) const { return at(thread, 2 * rows_); }
+
+  private:
+    static constexpr index_t padding = 16;  // keeps rows from meeting in one set of a cache
+
+    // There are never more part rows than undivided ones.
+    index_t thread_reals() const { return static_cast<index_t>(2 * rows_ + 1) * row_reals_; }
+    Real* at(int thread, std::size_t row) const {
+        return buffer_.template as<Real>() + thread * thread_reals() +
+               static_cast<index_t>(row) * row_reals_;
+    }
+
+    std::size_t rows_;
+    index_t row_reals_;
+    Buffer buffer_;
+};
+
+/// Calls work(thread, n, y) for n < planes, y < rows from `threads` threads; throws Cancelled when
+/// asked to stop.
+template <class Work>
+void for_each_row(index_t planes, index_t rows, int threads, const ExecutionContext& context,
+                  const Work& work) {
+    parallel_ranges(planes * rows, threads, [&](index_t begin, index_t end, int thread) {
+        for (index_t item = begin; item < end && !context.stop.stop_requested(); ++item)
+            work(thread, item / rows, item % rows);
+        pixels::stream_fence();
+    });
+    throw_if_stopped(context);
+}
 
 void check_input(const BlockInput& input, const SplitLayout& layout) {
     check_layout(layout);
@@ -77,7 +223,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
                              } else {
                                  Real* loaded = workspace.in(thread, q);
                                  replaced[static_cast<std::size_t>(thread)] +=
-                                     pixels::load_span(source, plane, row, gather, x, count,
+                                     pixels::load_span(source, plane, row, gather, {x, count},
                                                        options, reinterpret_cast<T*>(loaded));
                                  block.in[q] = loaded;
                              }
@@ -106,6 +252,24 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
 
 }  // namespace
 
+index_t SplitLayout::samples() const {
+    const StepRange steps = stored_steps(*this);
+    const index_t planes_of_step = z_grid / split_steps(*this);
+    return element_count(
+        {checked_multiply(steps.end - steps.begin, planes_of_step), rows, columns});
+}
+
+ImageView SplitLayout::part(void* data, int index, Precision precision) const {
+    const PartShape part = part_shape(complex_data, {index, parts, z_grid});
+    const StepRange steps = stored_steps(*this);
+    const index_t planes_of_step = part.planes / split_steps(*this);
+    const Shape3 shape{(steps.end - steps.begin) * planes_of_step, rows, columns};
+    const index_t bytes_of_part = samples() / parts * sample_bytes(precision, complex_data);
+    return {static_cast<char*>(data) + index * bytes_of_part,
+            sample_type(precision, complex_data || part.complex_data), shape,
+            contiguous_strides(shape)};
+}
+
 template <class Real>
 index_t split(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
               const ExecutionContext& context, const StepRange& steps) {
@@ -120,5 +284,131 @@ template index_t split(const BlockInput&, const SplitLayout&, float*, int, const
                        const StepRange&);
 template index_t split(const BlockInput&, const SplitLayout&, double*, int, const ExecutionContext&,
                        const StepRange&);
+
+namespace {
+
+void check_output(const SplitLayout& layout, const std::vector<index_t>& scatter,
+                  const ImageView& target) {
+    check_layout(layout);
+    const auto planes = static_cast<index_t>(scatter.size());
+    const index_t last = scatter.empty() ? -1 : *std::max_element(scatter.begin(), scatter.end());
+    if (planes > layout.z_grid || last >= target.shape.z || target.shape.y > layout.rows ||
+        target.shape.x > layout.columns) {
+        throw InvalidArgument(message(
+            "an output of ", to_string(target.shape), " does not lie within a split volume of ",
+            to_string({layout.z_grid, layout.rows, layout.columns}), "; enlarge the grid"));
+    }
+    if (layout.complex_data && !is_complex(target.type)) {
+        throw InvalidArgument(message("complex data cannot be stored as ", to_string(target.type),
+                                      "; ask for a complex type"));
+    }
+}
+
+/// T is the sample type of the undivided data.
+template <class T, class Real>
+ClampCount merge_typed(const Real* data, const SplitLayout& layout,
+                       const std::vector<index_t>& scatter, const BlockOutput& output, int threads,
+                       const ExecutionContext& context) {
+    const Geometry<Real> geometry(layout);
+    const auto factors = geometry.factors(true);
+    const Workspace<Real> workspace(geometry, threads);
+    const auto undivided = static_cast<std::size_t>(geometry.rows.undivided);
+    const auto parts = static_cast<std::size_t>(geometry.rows.parts);
+    const ImageView& target = output.target;
+    const bool plain =
+        target.type == pixel_type_of_v<T> && target.strides.x == 1 && output.add == 0.0;
+    const bool streamed =
+        plain && element_count(target.shape) * static_cast<index_t>(sizeof(T)) >= stream_bytes;
+    std::vector<ClampCount> clamped(static_cast<std::size_t>(threads));
+
+    const index_t step = geometry.block_for(target.shape.x);
+
+    const StepRange& stored = geometry.stored;
+    for_each_row(stored.end - stored.begin, target.shape.y, threads, context,
+                 [&](int thread, index_t step_number, index_t y) {
+                     const index_t n = stored.begin + step_number;
+                     std::array<index_t, max_rows> plane;  // of the target, or -1
+                     bool needed = false;
+                     for (std::size_t q = 0; q < undivided; ++q) {
+                         const auto z = static_cast<std::size_t>(n) +
+                                        q * static_cast<std::size_t>(geometry.networks);
+                         plane[q] = z < scatter.size() ? scatter[z] : -1;
+                         needed = needed || plane[q] >= 0;
+                     }
+                     if (!needed) return;
+                     for (index_t x = 0; x < target.shape.x; x += step) {
+                         const index_t count = std::min(step, target.shape.x - x);
+                         const bool whole = count % row_quantum == 0;
+                         NetworkBlock<Real> block;
+                         block.samples = round_up(count, row_quantum);
+                         for (std::size_t p = 0; p < parts; ++p) {
+                             block.in[p] = data + geometry.part_offset(p, n, y, x);
+                             if (whole) continue;
+                             // Whole vectors could reach beyond the volume's end.
+                             std::copy_n(block.in[p], count * geometry.part_reals[p],
+                                         workspace.in(thread, p));
+                             block.in[p] = workspace.in(thread, p);
+                         }
+                         for (std::size_t q = 0; q < undivided; ++q) {
+                             block.out[q] = workspace.out(thread, q);
+                             block.stream[q] = false;
+                             if (plane[q] < 0 || !plain || !whole) continue;
+                             auto* address = static_cast<Real*>(target.at(plane[q], y, x));
+                             block.stream[q] = streamed && is_line_aligned(address);
+                             if (block.stream[q] || !streamed) block.out[q] = address;
+                         }
+                         merge_block(layout.complex_data, layout.parts,
+                                     factors[static_cast<std::size_t>(n)], block);
+                         for (std::size_t q = 0; q < undivided; ++q) {
+                             if (plane[q] < 0 || block.out[q] != workspace.out(thread, q)) continue;
+                             if (plain) {
+                                 write_row(block.out[q], count * static_cast<index_t>(sizeof(T)),
+                                           target.at(plane[q], y, x), streamed);
+                             } else {
+                                 clamped[static_cast<std::size_t>(thread)] +=
+                                     pixels::store_row(reinterpret_cast<const T*>(block.out[q]),
+                                                       count, output.add, target, plane[q], y, x);
+                             }
+                         }
+                     }
+                 });
+    ClampCount total;
+    for (const ClampCount& c : clamped) total += c;
+    return total;
+}
+
+}  // namespace
+
+template <class Real>
+ClampCount merge(const Real* data, const SplitLayout& layout, const std::vector<index_t>& scatter,
+                 const BlockOutput& output, int threads, const ExecutionContext& context) {
+    check_output(layout, scatter, output.target);
+    if (layout.complex_data) {
+        return merge_typed<std::complex<Real>>(data, layout, scatter, output, threads, context);
+    }
+    return merge_typed<Real>(data, layout, scatter, output, threads, context);
+}
+
+template <class Real>
+ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
+                 const BlockOutput& output, int threads, const ExecutionContext& context) {
+    const index_t planes = output.target.shape.z;
+    if (z_begin < 0 || planes > layout.z_grid - z_begin)
+        throw InvalidArgument(message("planes ", z_begin, " to ", z_begin + planes,
+                                      " do not lie within a grid of ", layout.z_grid,
+                                      " planes; enlarge the grid"));
+    std::vector<index_t> scatter(static_cast<std::size_t>(z_begin), -1);
+    for (index_t z = 0; z < planes; ++z) scatter.push_back(z);
+    return merge(data, layout, scatter, output, threads, context);
+}
+
+template ClampCount merge(const float*, const SplitLayout&, index_t, const BlockOutput&, int,
+                          const ExecutionContext&);
+template ClampCount merge(const double*, const SplitLayout&, index_t, const BlockOutput&, int,
+                          const ExecutionContext&);
+template ClampCount merge(const float*, const SplitLayout&, const std::vector<index_t>&,
+                          const BlockOutput&, int, const ExecutionContext&);
+template ClampCount merge(const double*, const SplitLayout&, const std::vector<index_t>&,
+                          const BlockOutput&, int, const ExecutionContext&);
 
 }  // namespace convolume::decompose

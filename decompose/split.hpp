@@ -19,19 +19,9 @@
 #include <limits>
 #include <vector>
 
-#include "core/pixels/rows.hpp"
+#include "decompose/part.hpp"
 
 namespace convolume::decompose {
-
-/// Sizes and kind of one part.
-struct PartShape {
-    bool complex_data;
-    index_t planes;
-};
-
-/// Shape of part `index`; throws InvalidArgument unless P is 1, 2, 4, 8 or 16 and divides K (2P for
-/// real data and P > 1).
-PartShape part_shape(bool complex_data, const PartId& part);
 
 /// Steps [begin, end) of a split: step n makes plane n of every part, and of real data's part 0
 /// also plane n + split_steps().
@@ -89,13 +79,5 @@ ClampCount merge(const Real* data, const SplitLayout& layout, index_t z_begin,
 template <class Real>
 ClampCount merge(const Real* data, const SplitLayout& layout, const std::vector<index_t>& scatter,
                  const BlockOutput& output, int threads, const ExecutionContext& context);
-
-/// The part of a compact kernel that belongs to `part`: `taps`, of any type and strides, are planes
-/// 0 … taps.z-1 of a grid of part.z_grid planes, and those beyond the part's extent are folded onto
-/// it. Returns the min(taps.z, extent) planes that can be non-zero, in the part's kind. Computed in
-/// double. Throws InvalidArgument for taps that are empty, taller than the grid, or complex where
-/// the data are real.
-Volume split_kernel(const ConstImageView& taps, bool complex_data, const PartId& part,
-                    Precision precision);
 
 }  // namespace convolume::decompose

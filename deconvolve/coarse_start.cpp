@@ -12,7 +12,7 @@
 
 #include "convolume/error.hpp"
 #include "core/pixels/rows.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {

@@ -10,7 +10,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 namespace convolume::deconvolve {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::deconvolve {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/device_program.hpp"
+#include "core/gpu_backend.hpp"
 #include "deconvolve/loop.hpp"
 
 struct CUstream_st;  // CUDA's: a cudaStream_t points to one

@@ -7,9 +7,10 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 #include "deconvolve/methods/registry.hpp"
+#include "deconvolve/methods/wiener_butterworth.hpp"
 
 namespace convolume::deconvolve {
 

@@ -5,12 +5,44 @@
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "convolume/filter_bank.hpp"
 #include "core/gpu_backend.hpp"
+#include "core/host_memory.hpp"
+#include "core/machine_rates.hpp"
 #include "core/threads.hpp"
+#include "cpu/signals/cpu_filter_engine.hpp"
 #include "cpu/volumes/cpu_engine.hpp"
 #include "engines/engines.hpp"
 
 namespace convolume {
+
+namespace {
+
+/// Engines of the GPUs that `choice` asks for, by that function of the CUDA part; none where the
+/// CPU is to do the work instead.
+template <class List>
+List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const GpuOptions&),
+                 const MachineRates& rates) {
+    const bool automatic = choice.device == EngineChoice::Device::automatic;
+    if (choice.device == EngineChoice::Device::cpu || (automatic && !gpu_unavailable().empty()))
+        return {};
+    try {
+        return (require_gpu_backend().*make)(
+            {choice.gpus, choice.max_gpu_bytes, choice.transfer_gate, choice.threads, 0, rates});
+    } catch (const Error&) {
+        if (!automatic) throw;
+        return {};
+    }
+}
+
+/// Returns the result of that function of the CUDA part; empty without the CUDA part.
+template <class Answer>
+Answer answer_of(Answer (*GpuBackend::*question)()) {
+    const GpuBackend* const backend = gpu_backend();
+    return backend ? (backend->*question)() : Answer();
+}
+
+}  // namespace
 
 EngineList make_engines(const EngineChoice& choice) {
     if (choice.cpu_engines < 1)
@@ -22,20 +54,9 @@ EngineList make_engines(const EngineChoice& choice) {
     if (choice.max_gpu_bytes && *choice.max_gpu_bytes < 1)
         throw InvalidArgument("a GPU without memory cannot work: give it at least 64 MiB");
 
-    using Device = EngineChoice::Device;
     const MachineRates rates = choice.calibrated ? machine_rates() : MachineRates{};
-    EngineList engines;
-    if (choice.device == Device::gpu ||
-        (choice.device == Device::automatic && gpu_unavailable().empty())) {
-        try {
-            engines = require_gpu_backend().make_engines({choice.gpus, choice.max_gpu_bytes,
-                                                          choice.transfer_gate, choice.threads, 0,
-                                                          rates});
-        } catch (const Error&) {
-            if (choice.device == Device::gpu) throw;  // else the CPU does it
-        }
-    }
-    if (choice.device == Device::gpu) return engines;
+    EngineList engines = gpu_engines(choice, &GpuBackend::make_engines, rates);
+    if (choice.device == EngineChoice::Device::gpu) return engines;
 
     const auto gpus = static_cast<int>(engines.size());
     const int threads = thread_count(choice.threads);
@@ -44,6 +65,94 @@ EngineList make_engines(const EngineChoice& choice) {
                                            std::max(1, threads / choice.cpu_engines),
                                            choice.max_cpu_engine_bytes.value_or(0), rates}));
     return engines;
+}
+
+FilterEngineList make_filter_engines(const EngineChoice& choice) {
+    check_threads(choice.threads);
+    FilterEngineList engines = gpu_engines(choice, &GpuBackend::make_filter_engines, {});
+    if (choice.device == EngineChoice::Device::gpu) return engines;
+
+    CpuFilterEngineOptions cpu;
+    cpu.index = static_cast<int>(engines.size());
+    cpu.threads = thread_count(choice.threads);
+    engines.push_back(make_cpu_filter_engine(cpu));
+    return engines;
+}
+
+const char* to_string(EngineChoice::Device device) {
+    switch (device) {
+        case EngineChoice::Device::automatic:
+            return "auto";
+        case EngineChoice::Device::cpu:
+            return "cpu";
+        case EngineChoice::Device::gpu:
+            return "gpu";
+    }
+    throw InternalError("a device outside its enumeration");
+}
+
+EngineChoice::Device parse_device(std::string_view text) {
+    using Device = EngineChoice::Device;
+    for (const Device device : {Device::automatic, Device::cpu, Device::gpu})
+        if (text == to_string(device)) return device;
+    throw InvalidArgument(message("unknown device \"", text, "\": choose auto, cpu or gpu"));
+}
+
+const char* to_string(TransferGate gate) {
+    switch (gate) {
+        case TransferGate::automatic:
+            return "auto";
+        case TransferGate::global:
+            return "global";
+        case TransferGate::per_link:
+            return "per-link";
+        case TransferGate::off:
+            return "off";
+    }
+    throw InternalError("a transfer gate outside its enumeration");
+}
+
+TransferGate parse_transfer_gate(std::string_view text) {
+    for (const TransferGate gate :
+         {TransferGate::automatic, TransferGate::global, TransferGate::per_link, TransferGate::off})
+        if (text == to_string(gate)) return gate;
+    throw InvalidArgument(message("the transfer gate is auto, global, per-link or off, not \"",
+                                  text, "\"; choose one of these"));
+}
+
+HostResources host_resources() {
+    const HostMemoryLimit memory = host_memory_limit();
+    return {processor_name(), thread_count(0), memory.available_bytes, memory.rule};
+}
+
+std::string gpu_unavailable() {
+    const GpuBackend* const backend = gpu_backend();
+    return backend ? backend->unavailable() : why_no_gpu_backend;
+}
+
+double gpu_start_seconds() {
+    const GpuBackend* const backend = gpu_backend();
+    return backend && !backend->started() ? machine_rates().gpu_start_s : 0;
+}
+
+std::vector<GpuDevice> gpu_devices() {
+    return answer_of(&GpuBackend::devices);
+}
+
+std::string cuda_driver_version() {
+    return answer_of(&GpuBackend::driver_version);
+}
+
+std::string cuda_runtime_version() {
+    return answer_of(&GpuBackend::runtime_version);
+}
+
+GpuBandwidth measure_gpu_bandwidth(int device) {
+    return require_gpu_backend().measure_bandwidth(device);
+}
+
+double measure_concurrent_upload(const std::vector<int>& devices) {
+    return require_gpu_backend().measure_concurrent_upload(devices);
 }
 
 }  // namespace convolume

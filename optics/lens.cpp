@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "optics/sampling.hpp"
 
 namespace convolume::optics {

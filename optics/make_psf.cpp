@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "convolume/error.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "optics/psf_light.hpp"
 #include "optics/psf_options.hpp"

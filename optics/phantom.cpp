@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "convolume/error.hpp"
-#include "core/check_memory.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 #include "optics/phantom_object.hpp"
 
 namespace convolume {

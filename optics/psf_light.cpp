@@ -6,7 +6,7 @@
 #include <numbers>
 #include <utility>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "optics/lens.hpp"
 #include "optics/psf_options.hpp"
 

@@ -5,9 +5,8 @@
 
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
-#include "core/check_memory.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
+#include "core/views.hpp"
 
 namespace convolume {
 

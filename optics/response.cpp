@@ -9,7 +9,7 @@
 #include <numbers>
 #include <utility>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume {
 

@@ -2,18 +2,16 @@
 #include "convolume/filter_bank.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "convolume/error.hpp"
+#include "core/report.hpp"
 #include "core/result_chunks.hpp"
 #include "core/stop_scope.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "engines/engines.hpp"
-#include "signals/convert.hpp"
 #include "signals/filter_bank_factory.hpp"
 #include "signals/filter_problem.hpp"
-#include "signals/method_selection.hpp"
-#include "signals/nonfinite.hpp"
+#include "signals/samples.hpp"
 #include "signals/stream.hpp"
 
 namespace convolume {
@@ -126,10 +124,10 @@ struct FilterBank::Impl {
     void converted(const ConstImageView& signals, const FilterResult& result, bool zero,
                    const ExecutionContext& context) const {
         const FilterWork& work = problem.work;
-        const auto sample = static_cast<index_t>(size_of(work.sample_type()));
-        const auto stored = static_cast<index_t>(size_of(work.result_type()));
+        const auto sample = sample_bytes(work.sample_type());
+        const auto stored = sample_bytes(work.result_type());
         constexpr index_t samples_at_a_time = index_t{1} << 23;
-        // Windows of peaks stay whole: nobody combines their parts here.
+        // Windows of peaks stay whole: their parts are not combined here.
         const index_t longest =
             std::max({ceil_div(samples_at_a_time, shape.signals), 4 * work.taps,
                       work.window.kind == WindowPost::Kind::peak ? work.window.length : 1});
@@ -164,7 +162,7 @@ struct FilterBank::Impl {
     void convert(const ConstImageView& signals, const SampleRange& inputs, bool zero,
                  char* to) const {
         const PixelType type = problem.work.sample_type();
-        const auto sample = static_cast<index_t>(size_of(type));
+        const auto sample = sample_bytes(type);
         constexpr index_t chunk = index_t{1} << 16;
         const index_t chunks = ceil_div(inputs.count(), chunk);
         const index_t tasks = shape.signals * chunks;
@@ -197,7 +195,7 @@ struct FilterBank::Impl {
     }
 
     static void copy_rows(const ConstImageView& from, const ImageView& to) {
-        const auto bytes = from.shape.x * static_cast<index_t>(size_of(from.type));
+        const auto bytes = from.shape.x * sample_bytes(from.type);
         for (index_t z = 0; z < from.shape.z; ++z)
             for (index_t y = 0; y < from.shape.y; ++y) {
                 const char* const row = static_cast<const char*>(from.at(z, y, 0));
@@ -221,17 +219,6 @@ struct FilterBank::Impl {
                               source, sink, context);
     }
 };
-
-namespace {
-template <class Run>
-ExecutionReport timed(const Run& run) {
-    const auto start = std::chrono::steady_clock::now();
-    ExecutionReport report = run();
-    report.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return report;
-}
-}  // namespace
 
 FilterBank::FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                        const FilterOptions& options, const EngineChoice& engines,

@@ -2,14 +2,139 @@
 #include "signals/filter_problem.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <limits>
+#include <vector>
 
 #include "convolume/error.hpp"
-#include "signals/aligned_filters.hpp"
+#include "convolume/filter_options.hpp"
+#include "convolume/volume.hpp"
+#include "core/pixels/rows.hpp"
+#include "core/views.hpp"
+#include "signals/samples.hpp"
+#include "signals/stream.hpp"
 
 namespace convolume {
 
 namespace {
+
+index_t origin_of(const FilterOrigin& origin, index_t taps) {
+    switch (origin.kind) {
+        case FilterOrigin::Kind::center:
+            return (taps - 1) / 2;
+        case FilterOrigin::Kind::causal:
+            return 0;
+        case FilterOrigin::Kind::anticausal:
+            return taps - 1;
+        case FilterOrigin::Kind::explicit_:
+            return origin.index;
+    }
+    throw InternalError("a filter origin outside its enumeration");
+}
+
+void check_finite(const std::vector<std::complex<double>>& taps, std::size_t filter) {
+    for (std::size_t k = 0; k < taps.size(); ++k)
+        if (!std::isfinite(taps[k].real()) || !std::isfinite(taps[k].imag()))
+            throw BadData(message("filter ", filter, " holds ",
+                                  std::isfinite(taps[k].real()) ? taps[k].imag() : taps[k].real(),
+                                  " at tap ", k, ": replace it by a finite number"));
+}
+
+// Filters of any lengths and types brought to one frame: their origins meet at the same tap.
+class AlignedFilters {
+  public:
+    /// Views as in FilterBank. Throws InvalidArgument (nothing in it), BadData (NaN).
+    AlignedFilters(const std::vector<ConstImageView>& filters, const FilterOrigin& origin) {
+        for (const ConstImageView& view : filters) {
+            if (view.shape.z != 1)
+                throw InvalidArgument(
+                    message("the filters have the shape ", to_string(view.shape),
+                            " (z×y×x): give 1×F×M, a filter of M taps in each row"));
+            if (view.shape.y < 1 || view.shape.x < 1)
+                throw InvalidArgument(message("the bank holds ", view.shape.y, " filters of ",
+                                              view.shape.x,
+                                              " taps: it needs at least 1 of at least 1"));
+            check_memory(view, message("filter ", rows_.size()));
+            complex_ = complex_ || is_complex(view.type);
+            for (index_t y = 0; y < view.shape.y; ++y) {
+                Row row;
+                row.taps.resize(static_cast<std::size_t>(view.shape.x));
+                convert_row(view, y, 0, view.shape.x, false, row.taps.data());
+                check_finite(row.taps, rows_.size());
+                row.origin = origin_of(origin, view.shape.x);
+                rows_.push_back(std::move(row));
+            }
+        }
+        if (rows_.empty()) throw InvalidArgument("the bank holds no filters: it needs at least 1");
+
+        // The earliest tap of all is the frame's tap 0.
+        origin_ = rows_.front().origin;
+        for (const Row& row : rows_) origin_ = std::max(origin_, row.origin);
+        for (Row& row : rows_) {
+            row.begin = origin_ - row.origin;
+            taps_ = std::max(taps_, row.begin + static_cast<index_t>(row.taps.size()));
+        }
+    }
+
+    index_t filters() const { return static_cast<index_t>(rows_.size()); }
+    index_t taps() const { return taps_; }
+    index_t origin() const { return origin_; }
+    bool complex_taps() const { return complex_; }
+
+    /// All filters, with `derivative` of two taps more: h * (1, 0, -1)/2. Throws BadData when
+    /// `type` cannot hold a tap.
+    Volume make_taps(PixelType type, bool derivative) const {
+        const index_t length = checked_add(taps_, derivative ? 2 : 0);
+        Volume taps({1, filters(), length}, type);
+        const bool single = type == PixelType::float32 || type == PixelType::complex64;
+        std::vector<std::complex<double>> frame(static_cast<std::size_t>(length));
+        for (index_t f = 0; f < filters(); ++f) {
+            const Row& row = rows_[static_cast<std::size_t>(f)];
+            std::fill(frame.begin(), frame.end(), 0.0);
+            for (std::size_t k = 0; k < row.taps.size(); ++k) {
+                const std::size_t at = static_cast<std::size_t>(row.begin) + k;
+                if (derivative) {
+                    frame[at] += 0.5 * row.taps[k];
+                    frame[at + 2] -= 0.5 * row.taps[k];
+                } else {
+                    frame[at] = row.taps[k];
+                }
+            }
+            for (const std::complex<double>& tap : frame)
+                if (single && std::max(std::abs(tap.real()), std::abs(tap.imag())) >
+                                  static_cast<double>(std::numeric_limits<float>::max()))
+                    throw BadData(message("filter ", f, " holds a tap of ", std::abs(tap),
+                                          ", beyond what float32 holds: compute in float64"));
+            visit_pixel_type(type, [&](auto tag) {
+                using T = typename decltype(tag)::type;
+                if constexpr (std::is_integral_v<T>) {
+                    throw InternalError("taps are floating-point numbers");
+                } else {
+                    T* const out = taps.elements<T>() + f * length;
+                    for (const std::complex<double>& tap : frame) {
+                        if constexpr (std::is_floating_point_v<T>)
+                            out[&tap - frame.data()] = static_cast<T>(tap.real());
+                        else
+                            out[&tap - frame.data()] = T(tap);
+                    }
+                }
+            });
+        }
+        return taps;
+    }
+
+  private:
+    struct Row {
+        std::vector<std::complex<double>> taps;
+        index_t origin = 0;
+        index_t begin = 0;  ///< in the frame
+    };
+    std::vector<Row> rows_;
+    index_t taps_ = 0;
+    index_t origin_ = 0;
+    bool complex_ = false;
+};
 
 void check_options(const SignalShape& shape, const FilterOptions& options) {
     if (shape.signals < 1 || shape.samples < 1)
@@ -122,7 +247,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     problem.mode = options.mode;
     problem.asked = options.range;
     problem.range = problem.range_of(shape.samples);
-    // Of a signal that arrives as it is recorded, results are not held back for long.
+    // Results of a signal that arrives as it is recorded are not held back for long.
     constexpr index_t soon = index_t{1} << 16;
     problem.chunk = options.chunk;
     if (problem.chunk == 0 && shape.samples == unknown_samples)
@@ -147,8 +272,8 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     check_function(work);
     check_segment(work);
 
-    const index_t sample = std::max<index_t>(static_cast<index_t>(size_of(work.result_type())),
-                                             static_cast<index_t>(sizeof(index_t)));
+    const index_t sample =
+        std::max<index_t>(sample_bytes(work.result_type()), static_cast<index_t>(sizeof(index_t)));
     index_t bytes = sample;
     for (const index_t factor : {shape.signals, work.filters, problem.stored()}) {
         if (factor > std::numeric_limits<index_t>::max() / bytes)
@@ -159,6 +284,68 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     }
     problem.taps = frame.make_taps(work.sample_type(), derivative);
     return problem;
+}
+
+namespace {
+
+constexpr FilterMethod all_methods[] = {FilterMethod::direct, FilterMethod::overlap_save,
+                                        FilterMethod::overlap_add, FilterMethod::partitioned};
+
+bool allows(const FilterOptions& options, FilterMethod method) {
+    return options.method == FilterMethod::automatic || options.method == method;
+}
+
+[[noreturn]] void throw_no_choice(const FilterProblem& problem, const SignalShape& shape,
+                                  const FilterOptions& options, const FilterEngineList& engines) {
+    std::string choices;
+    bool only_the_segment = false;  // is in the way
+    for (const auto& engine : engines)
+        for (const FilterMethod method : all_methods) {
+            FilterWork work = problem.work;
+            work.method = method;
+            work.segment = 0;
+            const auto cost =
+                engine->estimate(work, shape.signals, problem.predicted_results(shape));
+            if (!cost) continue;
+            only_the_segment |= options.segment > 0 && allows(options, method);
+            choices +=
+                message(choices.empty() ? "" : ", ", engine->info().name, " ", to_string(method));
+            if (cost->segment > 0) choices += message(" (segments of ", cost->segment, ")");
+        }
+    const std::string text =
+        message("no engine filters with ", problem.work.taps, " taps by the method ",
+                to_string(options.method),
+                options.segment > 0 ? message(" in segments of ", options.segment) : std::string(),
+                ": ", choices.empty() ? "there is none" : "there is " + choices);
+    if (only_the_segment) throw InvalidArgument(text);
+    throw Unavailable(text);
+}
+
+}  // namespace
+
+MethodSelection select_method(const FilterProblem& problem, const SignalShape& shape,
+                              const FilterOptions& options, const FilterEngineList& engines) {
+    MethodSelection best;
+    bool best_fits = false;
+    for (const auto& engine : engines)
+        for (const FilterMethod method : all_methods) {
+            if (!allows(options, method)) continue;
+            FilterWork work = problem.work;
+            work.method = method;
+            auto cost = engine->estimate(work, shape.signals, problem.predicted_results(shape));
+            if (!cost) continue;
+            const MethodSelection tried{engine, *std::move(cost)};
+            const bool fits =
+                !options.max_host_bytes ||
+                stream_layout(problem, shape, tried, *options.max_host_bytes).chunk > 0;
+            if (!best.engine || (fits && !best_fits) ||
+                (fits == best_fits && tried.cost.seconds < best.cost.seconds)) {
+                best = tried;
+                best_fits = fits;
+            }
+        }
+    if (!best.engine) throw_no_choice(problem, shape, options, engines);
+    return best;
 }
 
 }  // namespace convolume

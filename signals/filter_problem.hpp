@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From what a caller asks for to what engines do: filters of one frame, results as a range.
+// From what a caller asks for to what engines do: filters of one frame, results as a range, and
+// the engine and method that are predicted to be fastest.
 
 #include <algorithm>
 #include <optional>
@@ -38,7 +39,7 @@ struct FilterProblem {
         return dropped ? std::max<index_t>(0, -origin - shift) : 0;
     }
 
-    /// `range` for signals of so many samples. It always begins at the same sample. Throws
+    /// `range` for signals of that length. It always begins at the same sample. Throws
     /// InvalidArgument where it is empty or outside the full result.
     SampleRange range_of(index_t samples) const;
 
@@ -49,5 +50,16 @@ struct FilterProblem {
 /// Throws InvalidArgument and BadData as FilterBank's constructor does.
 FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                               const FilterOptions& options, PixelType signal_type);
+
+struct MethodSelection {
+    std::shared_ptr<FilterEngine> engine;
+    FilterCost cost;
+};
+
+/// The least predicted seconds for signals of `shape` among engines and methods that the options
+/// leave; with a memory limit, among those that keep it on the host, if any does. Throws
+/// Unavailable where there are none, InvalidArgument where another segment would do.
+MethodSelection select_method(const FilterProblem& problem, const SignalShape& shape,
+                              const FilterOptions& options, const FilterEngineList& engines);
 
 }  // namespace convolume

@@ -2,23 +2,77 @@
 #include "signals/stream.hpp"
 
 #include <algorithm>
+#include <array>
+#include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <stop_token>
 #include <thread>
 
 #include "convolume/error.hpp"
+#include "convolume/shape.hpp"
+#include "core/host_memory.hpp"
 #include "core/result_chunks.hpp"
-#include "signals/convert.hpp"
-#include "signals/double_buffer.hpp"
-#include "signals/nonfinite.hpp"
+#include "signals/samples.hpp"
 
 namespace convolume {
 
 namespace {
 
-/// What is computed at a time: one chunk of the range, of some signals.
-struct Chunk {
+/// Two slots that one thread fills and another empties. Items are numbered 0, 1, …; item i travels
+/// in slot i % 2.
+template <class Slot>
+class DoubleBuffer {
+  public:
+    Slot& slot(index_t item) { return slots_[static_cast<std::size_t>(item % 2)]; }
+
+    /// Waits until the slot of `item` may be filled; false after stop().
+    bool await_empty(index_t item) {
+        return await([&] { return item - emptied_ < 2; });
+    }
+    void filled() { advance(filled_); }
+
+    /// Waits until `item` is there.
+    bool await_filled(index_t item) {
+        return await([&] { return filled_ > item; });
+    }
+    void emptied() { advance(emptied_); }
+
+    /// Ends all waiting, now and later.
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopped_ = true;
+        }
+        changed_.notify_all();
+    }
+
+  private:
+    template <class Condition>
+    bool await(const Condition& condition) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stopped_ || condition(); });
+        return !stopped_;
+    }
+    void advance(index_t& count) {
+        {
+            const std::lock_guard lock(mutex_);
+            ++count;
+        }
+        changed_.notify_all();
+    }
+
+    std::array<Slot, 2> slots_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    index_t filled_ = 0;
+    index_t emptied_ = 0;
+    bool stopped_ = false;
+};
+
+/// The unit of computation: one chunk of the range, of some signals.
+struct StreamChunk {
     index_t first_signal = 0;
     index_t signals = 1;
     index_t index = 0;         ///< of the chunk of the range
@@ -28,18 +82,18 @@ struct Chunk {
     bool last = false;         ///< of all
 };
 
-class Stream {
+class SignalPipeline {
   public:
-    Stream(const StreamJob& job, SignalSource& source, ResultSink& sink,
-           const ExecutionContext& context)
+    SignalPipeline(const StreamJob& job, SignalSource& source, ResultSink& sink,
+                   const ExecutionContext& context)
         : job_(job),
           source_(source),
           sink_(sink),
           context_(context),
           work_(job.problem.work),
           peaks_(work_.window.kind == WindowPost::Kind::peak),
-          sample_bytes_(static_cast<index_t>(size_of(work_.sample_type()))),
-          result_bytes_(static_cast<index_t>(size_of(work_.result_type()))),
+          sample_bytes_(sample_bytes(work_.sample_type())),
+          result_bytes_(sample_bytes(work_.result_type())),
           range_chunks_(job.problem.engine_range(), work_.window, job.layout.chunk),
           chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()),
           length_known_(job.shape.samples != unknown_samples),
@@ -50,24 +104,22 @@ class Stream {
         for (index_t slot = 0; slot < 2; ++slot) {
             inputs_.slot(slot) = {
                 {}, Buffer(layout.signals * layout.input_samples * sample_bytes_, "signals")};
-            outputs_.slot(slot) = {
-                {},
-                Buffer(results * result_bytes_, "results"),
-                Buffer(peaks_ ? results * static_cast<index_t>(sizeof(index_t)) : 0, "positions")};
+            outputs_.slot(slot) = {{},
+                                   Buffer(results * result_bytes_, "results"),
+                                   Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};
         }
         if (source.type() != work_.sample_type())
-            raw_ = Buffer(StreamLayout::raw_samples * static_cast<index_t>(size_of(source.type())),
-                          "samples");
+            raw_ = Buffer(StreamLayout::raw_samples * sample_bytes(source.type()), "samples");
         if (range_chunks_.parts() > 1) {
             so_far_ = {{},
                        Buffer(work_.filters * result_bytes_, "peaks"),
-                       Buffer(work_.filters * static_cast<index_t>(sizeof(index_t)), "positions")};
+                       Buffer(bytes_of<index_t>(work_.filters), "positions")};
         }
     }
 
     ExecutionReport run() {
         {
-            // Who waits for samples, or for a reader of results, is not left waiting.
+            // Ends waiting for samples, and for a reader of results.
             const std::stop_callback on_stop(context_.stop, [this] { cancel(); });
             const std::jthread reader([this] { guard([this] { read_all(); }); });
             guard([this] {  // should there be no second thread, the first is not left waiting
@@ -85,17 +137,17 @@ class Stream {
 
   private:
     struct Samples {
-        Chunk chunk;
+        StreamChunk chunk;
         Buffer values;  ///< [signal][sample]
     };
     struct Results {
-        Chunk chunk;
+        StreamChunk chunk;
         Buffer values;     ///< [signal][filter][stored]
         Buffer positions;  ///< of peaks
     };
 
-    Chunk chunk_at(index_t number) const {
-        Chunk chunk;
+    StreamChunk chunk_at(index_t number) const {
+        StreamChunk chunk;
         chunk.first_signal = number / range_chunks_.count() * job_.layout.signals;
         chunk.signals = std::min(job_.layout.signals, job_.shape.signals - chunk.first_signal);
         chunk.index = number % range_chunks_.count();
@@ -109,7 +161,7 @@ class Stream {
         return chunk;
     }
 
-    // The signal turned out to have so many samples.
+    // The signal turned out to have `samples` samples.
     void end_signal(index_t samples) {
         if (samples == 0) throw BadData("the signal holds no samples; check what writes it");
         length_known_ = true;
@@ -119,13 +171,13 @@ class Stream {
     }
 
     // Leaves only the results that there are.
-    void clip(Chunk& chunk) const {
+    void clip(StreamChunk& chunk) const {
         SampleRange& results = chunk.at.results;
         chunk.samples.end = std::clamp(samples_, chunk.samples.begin, chunk.samples.end);
         if (range_end_ > results.end) return;
         chunk.last = chunk.ends_window = true;
         results.end = std::max(range_end_, results.begin);
-        // Of a window in parts, those before may have results to be stored.
+        // Earlier parts of a window may have results to be stored.
         const bool begun = chunk.index % range_chunks_.parts() != 0;
         chunk.at.stored = std::max<index_t>(work_.window.stored(results.count()), begun ? 1 : 0);
     }
@@ -154,7 +206,7 @@ class Stream {
         bool last = false;
         for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);
-            Chunk now = chunk_at(number);
+            StreamChunk now = chunk_at(number);
             const SampleRange wanted = now.samples;
             char* const to = inputs_.slot(number).values.as<char>();
             // Chunks of one signal overlap: what is there is not read again. (Chunks of several
@@ -212,7 +264,7 @@ class Stream {
         for (index_t number = 0; !last; ++number) {
             throw_if_stopped(context_);
             if (!inputs_.await_filled(number) || !outputs_.await_empty(written)) return;
-            const Chunk now = inputs_.slot(number).chunk;
+            const StreamChunk now = inputs_.slot(number).chunk;
             last = now.last;
             const SampleRange& samples = now.samples;
             const index_t stored = now.at.stored;
@@ -248,7 +300,7 @@ class Stream {
     }
 
     // Adds a part of a window to those before; after the last, `results` are the whole window's.
-    void combine_parts(const Chunk& chunk, const Results& results) {
+    void combine_parts(const StreamChunk& chunk, const Results& results) {
         const bool first = chunk.index % range_chunks_.parts() == 0;
         if (chunk.at.results.count() == 0)
             ;  // the signal ended with the part before
@@ -285,7 +337,7 @@ class Stream {
     }
 
     void write(const Results& results) {
-        const Chunk& now = results.chunk;
+        const StreamChunk& now = results.chunk;
         const ResultChunk& at = now.at;
         if (at.stored == 0) return;
         for (index_t s = 0; s < now.signals; ++s)
@@ -310,7 +362,7 @@ class Stream {
     index_t result_bytes_;
     ResultChunks range_chunks_;
     index_t chunks_;
-    // Of a signal of unknown length, known to the reading thread when it ends.
+    // For signals of unknown length: set by the reading thread when the signal ends.
     bool length_known_;
     index_t samples_;
     index_t range_end_;
@@ -325,11 +377,90 @@ class Stream {
     std::exception_ptr error_;
 };
 
+// The host's memory that an engine takes itself.
+index_t engine_bytes(const MethodSelection& choice) {
+    return choice.engine->info().is_gpu ? choice.cost.host_bytes : choice.cost.work_bytes;
+}
+
 }  // namespace
+
+StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shape,
+                           const MethodSelection& choice, index_t limit_bytes) {
+    const FilterWork& work = problem.work;
+    const bool peaks = work.window.kind == WindowPost::Kind::peak;
+    const auto sample = sample_bytes(work.sample_type());
+    const index_t stored_sample =
+        sample_bytes(work.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
+    const index_t fixed = checked_add(
+        engine_bytes(choice),
+        // Buffers for samples before conversion, and for the peaks of a window in parts.
+        checked_add(StreamLayout::raw_samples * sample_bytes(PixelType::complex128),
+                    checked_multiply(work.filters, peaks ? stored_sample : 0)));
+
+    const auto laid_out = [&](index_t chunk, index_t signals) {
+        const ResultChunks chunks(problem.engine_range(), work.window, chunk);
+        StreamLayout layout{chunk, signals, 0, 0, 0};
+        layout.stored = chunks[0].stored;
+        const index_t reach = checked_add(
+            work.taps - 1 + (work.function ? work.function->before + work.function->after : 0),
+            problem.lookahead(shape));
+        layout.input_samples =
+            std::min(shape.samples, checked_add(std::min(chunk, problem.range.count()), reach));
+        const index_t inputs = checked_multiply(signals, layout.input_samples);
+        const index_t results =
+            checked_multiply(checked_multiply(signals, work.filters), layout.stored);
+        // Two of each: one in use by the engine, the other by the reading or writing thread.
+        layout.bytes = checked_add(
+            fixed,
+            2 * checked_add(
+                    Buffer::rounded_bytes(checked_multiply(inputs, sample)),
+                    checked_add(Buffer::rounded_bytes(
+                                    checked_multiply(results, sample_bytes(work.result_type()))),
+                                Buffer::rounded_bytes(peaks ? bytes_of<index_t>(results) : 0))));
+        return layout;
+    };
+    const auto fits = [&](index_t chunk, index_t signals) {
+        return laid_out(chunk, signals).bytes <= limit_bytes;
+    };
+    // The largest number up to `most` that fits, given that 1 does.
+    const auto largest = [](index_t most, const auto& fitting) {
+        index_t low = 1;
+        while (low < most) {
+            const index_t middle = low + (most - low + 1) / 2;
+            if (fitting(middle))
+                low = middle;
+            else
+                most = middle - 1;
+        }
+        return low;
+    };
+    if (!fits(1, 1)) {
+        StreamLayout none = laid_out(1, 1);
+        none.chunk = 0;
+        return none;
+    }
+    // Chunks large enough that nothing is lost between them, small enough to overlap with reading.
+    constexpr index_t results_at_a_time = index_t{1} << 24;
+    const index_t wished = problem.chunk > 0
+                               ? problem.chunk
+                               : std::max(results_at_a_time / std::max<index_t>(1, work.filters),
+                                          checked_multiply(4, work.taps));
+    const index_t whole = problem.range.count();
+    const index_t chunk =
+        largest(std::min(whole, wished), [&](index_t tried) { return fits(tried, 1); });
+    if (chunk < whole) return laid_out(chunk, 1);
+    const index_t signals = largest(std::clamp<index_t>(wished / whole, 1, shape.signals),
+                                    [&](index_t tried) { return fits(whole, tried); });
+    return laid_out(whole, signals);
+}
+
+index_t stream_limit(const FilterOptions& options) {
+    return options.max_host_bytes ? *options.max_host_bytes : available_host_bytes() / 4;
+}
 
 ExecutionReport stream_signals(const StreamJob& job, SignalSource& source, ResultSink& sink,
                                const ExecutionContext& context) {
-    return Stream(job, source, sink, context).run();
+    return SignalPipeline(job, source, sink, context).run();
 }
 
 }  // namespace convolume

@@ -15,7 +15,7 @@
 
 namespace convolume {
 
-/// What one axis of a convolution asks for.
+/// One axis of a convolution.
 struct AxisProblem {
     index_t image = 1;   ///< extent of the image
     index_t kernel = 1;  ///< extent of the kernel

@@ -1,185 +1,350 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/convolver.hpp"
 
-#include <chrono>
+#include <algorithm>
+#include <memory>
+#include <mutex>
 
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
+#include "core/pixels/rows.hpp"
 #include "core/rank1.hpp"
+#include "core/report.hpp"
+#include "core/scratch_file.hpp"
 #include "core/stop_scope.hpp"
+#include "core/views.hpp"
 #include "engines/engines.hpp"
+#include "volumes/adjoint.hpp"
 #include "volumes/convolver_factory.hpp"
-#include "volumes/convolver_impl.hpp"
-#include "volumes/fold.hpp"
+#include "volumes/plan_runner.hpp"
+#include "volumes/problem.hpp"
+#include "volumes/scheduler.hpp"
+#include "volumes/stream_tasks.hpp"
 
 namespace convolume {
 
 namespace {
 
-void check_memory(const ConstImageView& input, const ImageView& output) {
-    if (input.data == nullptr || output.data == nullptr)
-        throw InvalidArgument(message("the ", input.data == nullptr ? "input" : "output",
-                                      " points to no memory (null): allocate it first"));
-    if (overlap(input, output))
-        throw InvalidArgument(
-            "input and output overlap in memory: convolve into memory of its own");
+// Cure for an image with NaN or infinities, as the end of a message.
+constexpr const char* cure_of_nonfinite =
+    "repair it, or choose to read such samples as zero or to propagate them";
+
+// Memory was refused after samples had been written: a sink takes every sample once, so that
+// nothing is tried again.
+struct RefusedTooLate {
+    std::string why;
+};
+
+// One channel at one time, as an image of its own.
+class VolumeOf : public ImageSource, public ImageSink {
+  public:
+    VolumeOf(ImageSource* source, ImageSink* sink, index_t t, index_t c)
+        : source_(source), sink_(sink), t_(t), c_(c) {}
+
+    StackFormat format() const override {
+        StackFormat format = source_ ? source_->format() : sink_->format();
+        format.frames = format.channels = 1;
+        return format;
+    }
+    void read_box(index_t, index_t, const Box3& box, const ImageView& target) override {
+        source_->read_box(t_, c_, box, target);
+    }
+    void write_box(index_t, index_t, const Box3& box, const ConstImageView& source) override {
+        sink_->write_box(t_, c_, box, source);
+    }
+
+  private:
+    ImageSource* source_;
+    ImageSink* sink_;
+    index_t t_, c_;
+};
+
+// Calls `run(t, c, context)` for every volume, one after the other.
+template <class Run>
+ExecutionReport for_each_volume(const StackFormat& format, const ExecutionContext& context,
+                                const Run& run) {
+    ReportSum sum;
+    Progress progress(context, format.volumes(), 0, 1);
+    for (index_t volume = 0; volume < format.volumes(); ++volume)
+        sum.add(run(volume / format.channels, volume % format.channels, progress.of_task(volume)));
+    return sum.report();
 }
 
 }  // namespace
 
-Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
-                      PixelType image_type, PixelType output_type)
-    : options(opts), resolved(resolve_problem(image, taps, opts, image_type, output_type)) {
-    resolved.problem.rank1_kernel =
-        may_sum_in_space() && !resolved.problem.complex_data &&
-        factor_rank1(resolved.taps->view(), options.precision).has_value();
-}
+struct Convolver::Impl {
+    Options options;
+    ResolvedProblem resolved;
+    EngineList engines;  ///< all that may be used
+    mutable std::mutex runner_mutex;
+    mutable std::shared_ptr<const PlanRunner> current_runner;
 
-Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
-                      EngineList engine_list, PixelType image_type, PixelType output_type)
-    : Impl(image, taps, opts, image_type, output_type) {
-    engines = std::move(engine_list);
-    current_runner = make_runner();
-}
-
-Convolver::Impl::Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
-                      const EngineChoice& choice, PixelType image_type, PixelType output_type)
-    : Impl(image, taps, opts, image_type, output_type) {
-    if (may_end_before_gpus_start(choice)) return;
-    const double start_s = gpu_start_seconds();
-    engines = make_engines(choice);
-    if (engines.front()->info().is_gpu) resolved.problem.start_s = start_s;
-    current_runner = make_runner();
-}
-
-// Where few executions are expected: plans them on the CPU, if it ends before a GPU could begin.
-bool Convolver::Impl::may_end_before_gpus_start(const EngineChoice& choice) {
-    const double start_s = gpu_start_seconds();
-    if (choice.device != EngineChoice::Device::automatic || !options.expected_executions ||
-        start_s == 0)
-        return false;
-    EngineChoice cpu = choice;
-    cpu.device = EngineChoice::Device::cpu;
-    engines = make_engines(cpu);
-    try {
+    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
+         EngineList engine_list, PixelType image_type, PixelType output_type)
+        : Impl(image, taps, opts, image_type, output_type) {
+        engines = std::move(engine_list);
         current_runner = make_runner();
-    } catch (const OutOfMemory&) {
-        return false;  // GPUs may need less
     }
-    return current_runner->plan().chosen.seconds <= start_s;
-}
 
-std::shared_ptr<const PlanRunner> Convolver::Impl::make_runner() const {
-    throw_if_stopped();
-    TaskPlan plan = make_plan(resolved.problem, options, engines);
-    EngineList chosen;
-    for (const int index : plan.engine_indices)
-        chosen.push_back(engines[static_cast<std::size_t>(index)]);
-    return std::make_shared<const PlanRunner>(std::move(plan), std::move(chosen), resolved.taps);
-}
+    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
+         const EngineChoice& choice, PixelType image_type, PixelType output_type)
+        : Impl(image, taps, opts, image_type, output_type) {
+        if (may_end_before_gpus_start(choice)) return;
+        const double start_s = gpu_start_seconds();
+        engines = make_engines(choice);
+        if (engines.front()->info().is_gpu) resolved.problem.start_s = start_s;
+        current_runner = make_runner();
+    }
 
-std::shared_ptr<const PlanRunner> Convolver::Impl::runner() const {
-    const std::lock_guard lock(runner_mutex);
-    return current_runner;
-}
+    Impl(const Shape3& image, const ConstImageView& taps, const Options& opts, PixelType image_type,
+         PixelType output_type)
+        : options(opts), resolved(resolve_problem(image, taps, opts, image_type, output_type)) {
+        resolved.problem.rank1_kernel =
+            may_sum_in_space() && !resolved.problem.complex_data &&
+            factor_rank1(resolved.taps->view(), options.precision).has_value();
+    }
 
-void Convolver::Impl::plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
-    const std::lock_guard lock(runner_mutex);
-    if (current_runner != failed) return;  // another execution has done so
-    failed->release();
-    current_runner = make_runner();
-}
+    // If few executions are expected: plans them on the CPU, if it ends before a GPU could
+    // begin.
+    bool may_end_before_gpus_start(const EngineChoice& choice) {
+        const double start_s = gpu_start_seconds();
+        if (choice.device != EngineChoice::Device::automatic || !options.expected_executions ||
+            start_s == 0)
+            return false;
+        EngineChoice cpu = choice;
+        cpu.device = EngineChoice::Device::cpu;
+        engines = make_engines(cpu);
+        try {
+            current_runner = make_runner();
+        } catch (const OutOfMemory&) {
+            return false;  // GPUs may need less
+        }
+        return current_runner->plan().chosen.seconds <= start_s;
+    }
 
-bool Convolver::Impl::may_sum_in_space() const {
-    return options.method == Method::direct ||
-           (options.method == Method::automatic && options.parts == 0);
-}
+    std::shared_ptr<const PlanRunner> make_runner() const {
+        throw_if_stopped();
+        TaskPlan plan = make_plan(resolved.problem, options, engines);
+        EngineList chosen;
+        for (const int index : plan.engine_indices)
+            chosen.push_back(engines[static_cast<std::size_t>(index)]);
+        return std::make_shared<const PlanRunner>(std::move(plan), std::move(chosen),
+                                                  resolved.taps);
+    }
 
-void Convolver::Impl::check_shapes_and_types(const Shape3& input, PixelType input_type,
-                                             const Shape3& output, PixelType output_type) const {
-    const auto expect = [](const char* what, const Shape3& found, const Shape3& wanted) {
-        if (found != wanted)
-            throw InvalidArgument(message("the ", what, " has the shape ", to_string(found),
-                                          " (z×y×x), but this convolution was planned for ",
-                                          to_string(wanted), ": plan another one"));
-    };
-    expect("input", input, resolved.input_shape);
-    expect("output", output, resolved.output_shape);
-    const bool complex_data = resolved.problem.complex_data;
-    if (is_complex(input_type) && !complex_data)
-        throw InvalidArgument(
-            "the input is complex, but this convolution was planned for real images: give the "
-            "complex type when planning");
-    if (complex_data && !is_complex(output_type))
-        throw InvalidArgument(message("the result is complex and cannot be stored as ",
-                                      to_string(output_type), ": use complex64 or complex128"));
-}
+    std::shared_ptr<const PlanRunner> runner() const {
+        const std::lock_guard lock(runner_mutex);
+        return current_runner;
+    }
 
-ExecutionReport Convolver::Impl::execute(const ConstImageView& input, const ImageView& output,
-                                         const ExecutionContext& context) const {
-    const StopScope scope(context.stop);
-    const auto start = std::chrono::steady_clock::now();
-    check_shapes_and_types(input.shape, input.type, output.shape, output.type);
-    check_memory(input, output);
-    ExecutionReport report;
-    if (!resolved.folds) {
-        report = run_views(input, output, context);
-    } else {
+    /// A device had less memory than was planned with, and knows so now: a smaller plan.
+    void plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
+        const std::lock_guard lock(runner_mutex);
+        if (current_runner != failed) return;  // another execution has done so
+        failed->release();
+        current_runner = make_runner();
+    }
+
+    /// Calls `run(runner)`, and again with smaller plans as long as GPUs refuse memory.
+    template <class Run>
+    ExecutionReport run_with_retries(const Run& run) const {
+        constexpr int attempts = 4;
+        for (int attempt = 1;; ++attempt) {
+            const auto current = runner();
+            try {
+                return run(*current);
+            } catch (const OutOfMemory&) {
+                if (!current->plan().chosen.on_gpu || attempt == attempts) throw;
+            }
+            plan_again(current);
+        }
+    }
+
+    bool may_sum_in_space() const {
+        return options.method == Method::direct ||
+               (options.method == Method::automatic && options.parts == 0);
+    }
+
+    bool may_hold_nonfinite(PixelType type) const {
+        return options.nan != NanPolicy::propagate && !is_integer(type);
+    }
+    PixelType natural_type() const {
+        return sample_type(options.precision, resolved.problem.complex_data);
+    }
+    void check_shapes_and_types(const Shape3& input, PixelType input_type, const Shape3& output,
+                                PixelType output_type) const {
+        const auto expect = [](const char* what, const Shape3& found, const Shape3& wanted) {
+            if (found != wanted)
+                throw InvalidArgument(message("the ", what, " has the shape ", to_string(found),
+                                              " (z×y×x), but this convolution was planned for ",
+                                              to_string(wanted), ": plan another one"));
+        };
+        expect("input", input, resolved.input_shape);
+        expect("output", output, resolved.output_shape);
+        const bool complex_data = resolved.problem.complex_data;
+        if (is_complex(input_type) && !complex_data)
+            throw InvalidArgument(
+                "the input is complex, but this convolution was planned for real images: give the "
+                "complex type when planning");
+        check_result_type(complex_data, output_type);
+    }
+
+    ExecutionReport execute(const ConstImageView& input, const ImageView& output,
+                            const ExecutionContext& context) const {
+        check_shapes_and_types(input.shape, input.type, output.shape, output.type);
+        check_memory(input.data, "input", output.data, "output");
+        if (overlap(input, output))
+            throw InvalidArgument(
+                "input and output overlap in memory: convolve into memory of its own");
+        if (!resolved.folds) return run_views(input, output, context);
         Volume extended(resolved.problem.output.shape(), natural_type());
-        report = run_views(input, extended.view(), context);
+        ExecutionReport report = run_views(input, extended.view(), context);
         const ClampCount clamped =
             fold(extended.view(), resolved.fold_sources, output, runner()->threads());
         report.clamped_low = clamped.low;
         report.clamped_high = clamped.high;
+        return report;
     }
-    report.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return report;
-}
 
-// `output` is that of the plan: before anything is folded.
-ExecutionReport Convolver::Impl::run_views(const ConstImageView& input, const ImageView& output,
-                                           const ExecutionContext& context) const {
-    RunArguments arguments;
-    arguments.input = input;
-    arguments.output = output;
-    arguments.subtract = resolved.subtract;
-    arguments.add = resolved.add;
-    return run_with_retries([&](const PlanRunner& current) {
-        return current.plan().chosen.on_gpu ? run_on_gpu(current, arguments, context)
-                                            : run_on_cpu(current, arguments, context);
-    });
-}
+    // `output` is that of the plan: before anything is folded.
+    ExecutionReport run_views(const ConstImageView& input, const ImageView& output,
+                              const ExecutionContext& context) const {
+        RunArguments arguments;
+        arguments.input = input;
+        arguments.output = output;
+        arguments.subtract = resolved.subtract;
+        arguments.add = resolved.add;
+        return run_with_retries([&](const PlanRunner& current) {
+            return current.plan().chosen.on_gpu ? run_on_gpu(current, arguments, context)
+                                                : run_on_cpu(current, arguments, context);
+        });
+    }
 
-ExecutionReport Convolver::Impl::run_on_cpu(const PlanRunner& current, RunArguments& arguments,
-                                            const ExecutionContext& context) const {
-    const index_t found =
-        may_hold_nonfinite(arguments.input.type) ? check_finite(arguments.input) : 0;
-    arguments.nonfinite_to_zero = found > 0;
-    ExecutionReport report = current.execute(arguments, context);
-    report.nonfinite_inputs = found;
-    return report;
-}
+    ExecutionReport run_on_cpu(const PlanRunner& current, RunArguments& arguments,
+                               const ExecutionContext& context) const {
+        const index_t found =
+            may_hold_nonfinite(arguments.input.type) ? check_finite(arguments.input) : 0;
+        arguments.nonfinite_to_zero = found > 0;
+        ExecutionReport report = current.execute(arguments, context);
+        report.nonfinite_inputs = found;
+        return report;
+    }
 
-// Devices look at every sample anyway: the host, whose memory is slower, only where they found
-// something.
-ExecutionReport Convolver::Impl::run_on_gpu(const PlanRunner& current, RunArguments& arguments,
-                                            const ExecutionContext& context) const {
-    arguments.find_nonfinite = may_hold_nonfinite(arguments.input.type);
-    arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
-    ExecutionReport report = current.execute(arguments, context);
-    if (report.nonfinite_inputs > 0) report.nonfinite_inputs = check_finite(arguments.input);
-    return report;
-}
+    // Devices look at every sample anyway: the host, whose memory is slower, only where they found
+    // something.
+    ExecutionReport run_on_gpu(const PlanRunner& current, RunArguments& arguments,
+                               const ExecutionContext& context) const {
+        arguments.find_nonfinite = may_hold_nonfinite(arguments.input.type);
+        arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
+        ExecutionReport report = current.execute(arguments, context);
+        if (report.nonfinite_inputs > 0) report.nonfinite_inputs = check_finite(arguments.input);
+        return report;
+    }
 
-// Returns the samples to be read as 0.
-index_t Convolver::Impl::check_finite(const ConstImageView& input) const {
-    const auto found = pixels::find_nonfinite(input, runner()->threads());
-    if (!found) return 0;
-    if (options.nan == NanPolicy::error)
-        throw NonfiniteSample(found->value, {.index = found->index}, cure_of_nonfinite);
-    return pixels::count_nonfinite(input, runner()->threads());
-}
+    // Returns the samples to be read as 0.
+    index_t check_finite(const ConstImageView& input) const {
+        const auto found = pixels::find_nonfinite(input, runner()->threads());
+        if (!found) return 0;
+        if (options.nan == NanPolicy::error)
+            throw NonfiniteSample(found->value, {.index = found->index}, cure_of_nonfinite);
+        return pixels::count_nonfinite(input, runner()->threads());
+    }
+
+    ExecutionReport execute(ImageSource& source, ImageSink& sink,
+                            const ExecutionContext& context) const {
+        const StackFormat from = source.format(), to = sink.format();
+        check_shapes_and_types(from.shape, from.type, to.shape, to.type);
+        if (from.frames != to.frames || from.channels != to.channels)
+            throw InvalidArgument(message("the source has ", from.frames, " times and ",
+                                          from.channels, " channels, the sink ", to.frames, " and ",
+                                          to.channels, ": give a sink of as many"));
+        return resolved.folds ? run_folded(source, sink, context)
+                              : run_stream(source, sink, context);
+    }
+
+    ExecutionReport run_stream(ImageSource& source, ImageSink& sink,
+                               const ExecutionContext& context) const {
+        StreamedImage stream{&source, &sink};
+        RunArguments arguments;
+        arguments.stream = &stream;
+        arguments.subtract = resolved.subtract;
+        arguments.add = resolved.add;
+        arguments.find_nonfinite = may_hold_nonfinite(source.format().type);
+        arguments.scratch_directory = options.scratch_directory;
+        arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
+        const auto run = [&](const PlanRunner& current) {
+            try {
+                return current.execute(arguments, context);
+            } catch (const FoundNonfinite&) {
+                check_finite(source, context);
+                throw InternalError("NaN or infinities were found in an image that has none");
+            } catch (const OutOfMemory& error) {
+                if (stream.written) throw RefusedTooLate{error.what()};
+                throw;
+            }
+        };
+        ExecutionReport report;
+        try {
+            report = run_with_retries(run);
+        } catch (const RefusedTooLate& refused) {
+            throw OutOfMemory(refused.why);
+        }
+        // Tasks count the samples that they share more than once.
+        if (arguments.find_nonfinite && report.nonfinite_inputs > 0)
+            report.nonfinite_inputs = check_finite(source, context);
+        return report;
+    }
+
+    ExecutionReport run_folded(ImageSource& source, ImageSink& sink,
+                               const ExecutionContext& context) const {
+        return for_each_volume(
+            source.format(), context, [&](index_t t, index_t c, const ExecutionContext& part) {
+                VolumeOf input(&source, nullptr, t, c), output(nullptr, &sink, t, c);
+                ScratchVolume extended(options.scratch_directory, resolved.problem.output.shape(),
+                                       natural_type());
+                ExecutionReport report;
+                try {
+                    report = run_stream(input, extended, part);
+                } catch (const NonfiniteSample& error) {
+                    throw error.at({error.place().index, t, c, source.format().volumes() > 1});
+                }
+                const ClampCount clamped =
+                    fold_planes(extended, resolved.fold_sources, output, runner()->threads(), part);
+                report.clamped_low = clamped.low;
+                report.clamped_high = clamped.high;
+                return report;
+            });
+    }
+
+    /// Throws NonfiniteSample of the first NaN or infinity, or counts them.
+    index_t check_finite(ImageSource& source, const ExecutionContext& context) const {
+        const StackFormat format = source.format();
+        const Shape3& shape = format.shape;
+        const index_t at_once = planes_in_group(shape, format.type, format.piece.z);
+        index_t count = 0;
+        for (index_t t = 0; t < format.frames; ++t)
+            for (index_t c = 0; c < format.channels; ++c)
+                for (index_t z = 0; z < shape.z; z += at_once) {
+                    throw_if_stopped(context);
+                    const Box3 box{{z, 0, 0}, {std::min(z + at_once, shape.z), shape.y, shape.x}};
+                    Volume planes(box.shape(), format.type);
+                    source.read_box(t, c, box, planes.view());
+                    const auto found = pixels::find_nonfinite(planes.view(), runner()->threads());
+                    if (!found) continue;
+                    if (options.nan == NanPolicy::error) {
+                        const Index3 at{z + found->index.z, found->index.y, found->index.x};
+                        throw NonfiniteSample(found->value, {at, t, c, format.volumes() > 1},
+                                              cure_of_nonfinite);
+                    }
+                    count += pixels::count_nonfinite(planes.view(), runner()->threads());
+                }
+        return count;
+    }
+};
+
+// Executions whose image and result are not in memory
+
+// The public members
 
 Convolver::Convolver(const Shape3& image_shape, const ConstImageView& kernel,
                      const Options& options, const EngineChoice& engines, PixelType image_type,
@@ -201,7 +366,7 @@ PixelType Convolver::natural_output_type() const {
     return impl_->natural_type();
 }
 double Convolver::kernel_sum() const {
-    return impl_->resolved.kernel.sum;
+    return impl_->resolved.kernel_sum;
 }
 Plan Convolver::plan() const {
     return impl_->runner()->plan().summary();
@@ -209,12 +374,14 @@ Plan Convolver::plan() const {
 
 ExecutionReport Convolver::execute(const ConstImageView& input, const ImageView& output,
                                    const ExecutionContext& context) const {
-    return impl_->execute(input, output, context);
+    const StopScope scope(context.stop);
+    return timed([&] { return impl_->execute(input, output, context); });
 }
 
 ExecutionReport Convolver::execute(ImageSource& source, ImageSink& sink,
                                    const ExecutionContext& context) const {
-    return impl_->execute(source, sink, context);
+    const StopScope scope(context.stop);
+    return timed([&] { return impl_->execute(source, sink, context); });
 }
 
 Volume convolve(const ConstImageView& image, const ConstImageView& kernel, const Options& options,

@@ -2,7 +2,9 @@
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "core/gpu_backend.hpp"
-#include "volumes/resolved_problem.hpp"
+#include "core/views.hpp"
+#include "volumes/axis.hpp"
+#include "volumes/problem.hpp"
 
 namespace convolume {
 
@@ -15,7 +17,7 @@ struct DeviceAxis {
     std::vector<index_t> gather;
 };
 
-DeviceAxis device_axis(const Problem& problem, int axis, int device) {
+DeviceAxis device_axis(const ConvolutionProblem& problem, int axis, int device) {
     const AxisProblem of_axis = problem.axis(axis);
     const auto good_length = [&](index_t least) {
         return require_gpu_backend().good_device_length(device, axis, least, problem.complex_data,
@@ -62,13 +64,10 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     ResolvedProblem& resolved = impl_->resolved;
     resolved = resolve_problem(image_shape, kernel, options, device.image_type,
                                device.output_type.value_or(PixelType::float32));
-    const Problem& problem = resolved.problem;
+    const ConvolutionProblem& problem = resolved.problem;
     const PixelType natural = sample_type(options.precision, problem.complex_data);
     impl_->output_type = device.output_type.value_or(natural);
-    if (problem.complex_data && !is_complex(impl_->output_type))
-        throw InvalidArgument(message("the result is complex and cannot be stored as ",
-                                      to_string(impl_->output_type),
-                                      ": use complex64 or complex128"));
+    check_result_type(problem.complex_data, impl_->output_type);
 
     DeviceProgramSpec spec;
     spec.device = device.device;
@@ -126,9 +125,7 @@ const Shape3& DeviceConvolver::grid() const {
 }
 
 void DeviceConvolver::execute(const void* input, void* output, DeviceStream stream) const {
-    if (input == nullptr || output == nullptr)
-        throw InvalidArgument(message("the ", input == nullptr ? "input" : "output",
-                                      " points to no memory (null): allocate it first"));
+    check_memory(input, "input", output, "output");
     impl_->program->run(input, output, stream.get());
 }
 

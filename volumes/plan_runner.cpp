@@ -3,13 +3,13 @@
 
 #include <condition_variable>
 #include <exception>
+#include <optional>
 #include <thread>
 
+#include "core/report.hpp"
 #include "core/stop_scope.hpp"
 #include "decompose/split.hpp"
-#include "volumes/report_sum.hpp"
 #include "volumes/scheduler.hpp"
-#include "volumes/task_progress.hpp"
 
 namespace convolume {
 
@@ -25,8 +25,10 @@ int host_threads(const EngineList& engines) {
     return threads;
 }
 
-// How far a split has come, for those who read what it makes meanwhile.
-class SplitFront {
+}  // namespace
+
+// The progress of a split, for engines that read what it has made meanwhile.
+class PlanRunner::SplitFront {
   public:
     explicit SplitFront(index_t steps) : steps_(steps) {}
 
@@ -71,8 +73,6 @@ class SplitFront {
     std::exception_ptr error_;
 };
 
-}  // namespace
-
 PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps)
     : plan_(std::move(plan)),
       engines_(std::move(engines)),
@@ -85,18 +85,16 @@ PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const 
         kept_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
 }
 
-std::shared_ptr<const EngineKernel> PlanRunner::kernel(int engine, const Task& task,
+std::shared_ptr<const EngineKernel> PlanRunner::kernel(std::size_t engine, const Task& task,
                                                        const ExecutionContext& context) const {
-    const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
     const auto prepare = [&] {
-        const PhaseTimer timer(context.timeline, Phase::prepare,
-                               engines_[static_cast<std::size_t>(engine)]->info().index,
+        const PhaseTimer timer(context.timeline, Phase::prepare, engines_[engine]->info().index,
                                task.part.index);
-        return engines_[static_cast<std::size_t>(engine)]->prepare(block, task.part, taps_->view(),
-                                                                   !plan_.keep_kernels);
+        return engines_[engine]->prepare(plan_.block_of(task), task.part, taps_->view(),
+                                         !plan_.keep_kernels);
     };
     if (!plan_.keep_kernels) return prepare();
-    KeptKernels& kept = kept_[static_cast<std::size_t>(engine)];
+    KeptKernels& kept = kept_[engine];
     const std::lock_guard lock(kept.mutex);
     auto& known = kept.of_part[static_cast<std::size_t>(task.part.index)];
     if (!known) known = prepare();
@@ -127,26 +125,23 @@ ExecutionReport PlanRunner::execute(const RunArguments& arguments,
 
 ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
                                       const ExecutionContext& context) const {
-    Stream* const stream = arguments.stream;
+    StreamedImage* const stream = arguments.stream;
     const StackFormat image = stream ? stream->source->format() : StackFormat{};
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     const index_t all_tasks = checked_multiply(tasks, image.volumes());
-    const int engines = static_cast<int>(engines_.size());
     const bool holds = stream && !engines_.front()->info().streams;
     std::vector<HeldTasks> held(holds ? engines_.size() : 0);
     ReportSum report;
     Progress progress(context, all_tasks, 0, 1);
-    const auto run = [&](int worker, index_t number) {
-        const auto engine = static_cast<std::size_t>(worker % engines);
+    const auto run_task = [&](int worker, index_t number, const ExecutionContext& task_context) {
+        const std::size_t engine = engine_of(worker);
         const int task_number = static_cast<int>(number % tasks);
         const Task& task = plan_.tasks[static_cast<std::size_t>(task_number)];
         BlockInput input{arguments.input,
                          {},
                          arguments.subtract,
                          arguments.nonfinite_to_zero,
-                         arguments.find_nonfinite,
-                         {},
-                         {}};
+                         arguments.find_nonfinite};
         Box3 box;
         for (int a = 0; a < 3; ++a) {
             const AxisWindow& window = task.windows[static_cast<std::size_t>(a)];
@@ -155,17 +150,16 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
             box.begin[a] = window.out_begin - plan_.problem.output.begin[a];
             box.end[a] = window.out_end - plan_.problem.output.begin[a];
         }
-        BlockOutput output{{}, arguments.add, {}};
+        BlockOutput output{{}, arguments.add};
+        const index_t volume = number / tasks;
         if (stream)
-            connect(*stream, number / tasks / image.channels, number / tasks % image.channels, box,
-                    task_number, context.timeline, input, output);
+            connect(*stream, {volume / image.channels, volume % image.channels, box, task_number},
+                    context.timeline, input, output);
         else
             output.target = subview(arguments.output, box);
 
-        const ExecutionContext task_context = progress.of_task(number);
         const auto convolve = [&](const BlockInput& from, const BlockOutput& to) {
-            return engines_[engine]->convolve(plan_.blocks[static_cast<std::size_t>(task.block)],
-                                              *kernel(static_cast<int>(engine), task, context),
+            return engines_[engine]->convolve(plan_.block_of(task), *kernel(engine, task, context),
                                               from, to, task_number, task_context);
         };
         const ExecutionReport done =
@@ -175,10 +169,14 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
         report.add(done);
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
             throw FoundNonfinite{};
-        if (task_context.progress) task_context.progress(1);
     };
-    run_on_engines(holds ? engines * HeldTasks::in_flight : workers(), all_tasks, context, run);
-    return report.sum();
+    run_on_engines(workers(holds ? HeldTasks::in_flight : plan_.chosen.tasks_in_flight), all_tasks,
+                   context, [&](int worker, index_t number) {
+                       progress.run(number, [&](const ExecutionContext& task_context) {
+                           run_task(worker, number, task_context);
+                       });
+                   });
+    return report.report();
 }
 
 const Task& PlanRunner::part_task(index_t number) const {
@@ -189,72 +187,73 @@ const Task& PlanRunner::part_task(index_t number) const {
 
 PartRows PlanRunner::part_rows(index_t number) const {
     const Task& task = part_task(number);
-    const auto& axes = plan_.blocks[static_cast<std::size_t>(task.block)].axes;
+    const auto& axes = plan_.block_of(task).axes;
     const Shape3& image = plan_.problem.image;
     return {task.part.index,
             {{0, 0, 0}, {axes[0].loaded, image.y, image.x}},
             {{0, 0, 0}, {axes[0].loaded, axes[1].kept, axes[2].kept}}};
 }
 
-ExecutionReport PlanRunner::convolve_part(int engine, index_t number, const ConnectPart& connect,
+ExecutionReport PlanRunner::convolve_part(std::size_t engine, index_t number,
+                                          const ConnectPart& connect_part,
                                           const ExecutionContext& context) const {
-    const Problem& problem = plan_.problem;
+    const ConvolutionProblem& problem = plan_.problem;
     const Task& task = part_task(number);
-    const Block& block = plan_.blocks[static_cast<std::size_t>(task.block)];
+    const Block& block = plan_.block_of(task);
     BlockInput input;
     input.gather = {identity_indices(block.axes[0].loaded),
                     gather_indices(plan_.windows[1], problem.image.y, problem.boundary),
                     gather_indices(plan_.windows[2], problem.image.x, problem.boundary)};
     BlockOutput output;
     const auto prepared = kernel(engine, task, context);
-    connect(input, output);
-    return engines_[static_cast<std::size_t>(engine)]->convolve(block, *prepared, input, output,
-                                                                task.part.index, context);
+    connect_part(input, output);
+    return engines_[engine]->convolve(block, *prepared, input, output, task.part.index, context);
+}
+
+BufferPool::Lease PlanRunner::take_scratch(const ExecutionContext& context) const {
+    const PhaseTimer timer(context.timeline, Phase::allocate, -1, -1, plan_.scratch_bytes);
+    return scratch_->take(plan_.scratch_bytes, threads_, "the split volume");
+}
+
+// The split works along z only: rows and columns are continued by the engines, from the image's
+// own.
+index_t PlanRunner::split_image(const RunArguments& arguments, void* split_volume,
+                                SplitFront& front, const ExecutionContext& context) const {
+    const ConvolutionProblem& problem = plan_.problem;
+    const decompose::SplitLayout layout = split_layout(plan_);
+    const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, plan_.scratch_bytes);
+    const BlockInput input{arguments.input,
+                           {gather_indices(plan_.windows[0], problem.image.z, problem.boundary),
+                            identity_indices(problem.image.y), identity_indices(problem.image.x)},
+                           arguments.subtract,
+                           arguments.nonfinite_to_zero};
+    const index_t stride =
+        plan_.chosen.on_gpu
+            ? std::max(ceil_div(front.steps(), 16),
+                       ceil_div(least_split_bytes, ceil_div(plan_.scratch_bytes, front.steps())))
+            : front.steps();
+    index_t replaced = 0;
+    for (index_t begin = 0; begin < front.steps(); begin += stride) {
+        const decompose::StepRange steps{begin, begin + stride};
+        replaced += visit_reals(problem.precision, split_volume, [&](auto* reals) {
+            return decompose::split(input, layout, reals, threads_, context, steps);
+        });
+        front.advance(begin + stride);
+    }
+    return replaced;
 }
 
 ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
                                       const ExecutionContext& context) const {
-    const Problem& problem = plan_.problem;
-    const bool single = problem.precision == Precision::float32;
-    const decompose::SplitLayout layout{problem.complex_data, plan_.chosen.parts, plan_.scratch.z,
-                                        plan_.scratch.y, plan_.scratch.x};
-    const BufferPool::Lease scratch = [&] {
-        const PhaseTimer timer(context.timeline, Phase::allocate, -1, -1, plan_.scratch_bytes);
-        return scratch_->take(plan_.scratch_bytes, threads_, "the split volume");
-    }();
+    const decompose::SplitLayout layout = split_layout(plan_);
+    const BufferPool::Lease scratch = take_scratch(context);
+    const PartStore store(layout, plan_.problem.precision, scratch.data());
+    ReportSum report;
 
-    const PartStore store(layout, problem.precision, scratch.data());
-    ExecutionReport found;
-    ReportSum tasks_report;
-
-    // The split works along z only: rows and columns are continued by the engines, from the image's
-    // own. Devices begin with the planes that are there.
+    // Devices begin with the planes that are there.
     SplitFront front(decompose::split_steps(layout));
     const auto split = [&] {
-        const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, plan_.scratch_bytes);
-        const BlockInput input{
-            arguments.input,
-            {gather_indices(plan_.windows[0], problem.image.z, problem.boundary),
-             identity_indices(problem.image.y), identity_indices(problem.image.x)},
-            arguments.subtract,
-            arguments.nonfinite_to_zero,
-            false,
-            {},
-            {}};
-        const index_t stride =
-            plan_.chosen.on_gpu ? std::max(ceil_div(front.steps(), 16),
-                                           ceil_div(least_split_bytes,
-                                                    ceil_div(plan_.scratch_bytes, front.steps())))
-                                : front.steps();
-        for (index_t begin = 0; begin < front.steps(); begin += stride) {
-            const decompose::StepRange steps{begin, begin + stride};
-            found.nonfinite_inputs +=
-                single ? decompose::split(input, layout, static_cast<float*>(scratch.data()),
-                                          threads_, context, steps)
-                       : decompose::split(input, layout, static_cast<double*>(scratch.data()),
-                                          threads_, context, steps);
-            front.advance(begin + stride);
-        }
+        report.add_nonfinite(split_image(arguments, scratch.data(), front, context));
     };
     std::jthread splitter;
     if (plan_.chosen.on_gpu)
@@ -266,35 +265,93 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
         split();
     if (context.progress) context.progress(0.1);
 
-    const auto tasks = static_cast<int>(plan_.tasks.size());
+    const auto tasks = static_cast<index_t>(plan_.tasks.size());
     Progress progress(context, tasks, 0.1, 0.9);
     run_on_engines(workers(), tasks, context, [&](int worker, index_t number) {
-        const auto connect = [&](BlockInput& input, BlockOutput& output) {
+        const auto connect_part = [&](BlockInput& input, BlockOutput& output) {
             store.connection(part_rows(number))(input, output);
             input.find_nonfinite = arguments.find_nonfinite;
             if (!front.is_complete())
                 input.await_planes = [&front](index_t planes) { front.await(planes); };
         };
-        const ExecutionContext task_context = progress.of_task(number);
-        tasks_report.add(convolve_part(worker % static_cast<int>(engines_.size()), number, connect,
-                                       task_context));
-        if (task_context.progress) task_context.progress(1);
+        progress.run(number, [&](const ExecutionContext& task_context) {
+            report.add_nonfinite(
+                convolve_part(engine_of(worker), number, connect_part, task_context)
+                    .nonfinite_inputs);
+        });
     });
     if (splitter.joinable()) splitter.join();
 
     const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, plan_.scratch_bytes);
-    const BlockOutput output{arguments.output, arguments.add, {}};
-    const index_t first_plane = plan_.windows[0].kept_begin();
-    const ClampCount clamped =
-        single ? decompose::merge(static_cast<const float*>(scratch.data()), layout, first_plane,
-                                  output, threads_, context)
-               : decompose::merge(static_cast<const double*>(scratch.data()), layout, first_plane,
-                                  output, threads_, context);
+    const BlockOutput output{arguments.output, arguments.add};
+    report.add(visit_reals(plan_.problem.precision, scratch.data(), [&](const auto* reals) {
+        return decompose::merge(reals, layout, plan_.windows[0].kept_begin(), output, threads_,
+                                context);
+    }));
     if (context.progress) context.progress(1);
-    found.clamped_low = clamped.low;
-    found.clamped_high = clamped.high;
-    found.nonfinite_inputs += tasks_report.sum().nonfinite_inputs;
-    return found;
+    return report.report();
+}
+
+ExecutionReport PlanRunner::run_streamed_parts(const RunArguments& arguments,
+                                               const ExecutionContext& context) const {
+    const decompose::SplitLayout layout = split_layout(plan_);
+    const Precision precision = plan_.problem.precision;
+    const bool on_disk = plan_.chosen.scratch_file_bytes > 0;
+    std::unique_ptr<const BufferPool::Lease> memory;
+    std::optional<PartStore> store;
+    if (on_disk) {
+        const PhaseTimer timer(context.timeline, Phase::allocate, -1, -1, plan_.scratch_bytes);
+        store.emplace(layout, precision, arguments.scratch_directory);
+    } else {
+        memory.reset(new BufferPool::Lease(take_scratch(context)));
+        store.emplace(layout, precision, memory->data());
+    }
+    const Bands bands(plan_.problem, plan_.chosen.parts, plan_.scratch);
+    const StackFormat format = arguments.stream->source->format();
+    const auto tasks = static_cast<index_t>(plan_.tasks.size());
+    const index_t steps = 2 * bands.count() + tasks;
+    Progress progress(context, checked_multiply(steps, format.volumes()), 0, 1);
+    ReportSum report;
+    // Engines that convolve in memory are given parts of files one by one.
+    const bool loads = on_disk && !engines_.front()->info().streams;
+    std::vector<LoadedParts> loaded(loads ? engines_.size() : 0);
+
+    for (index_t volume = 0; volume < format.volumes(); ++volume) {
+        StreamedVolume streamed(arguments, volume / format.channels, volume % format.channels,
+                                plan_, *store, threads_);
+        const auto without_progress = [&](ExecutionContext inner) {
+            inner.progress = {};
+            return inner;
+        };
+        // Bands count as done when they are.
+        const auto for_each_band = [&](index_t first_step, const auto& work) {
+            run_on_engines(Bands::in_flight, bands.count(), context, [&](int, index_t i) {
+                progress.run(volume * steps + first_step + i, [&](const ExecutionContext& inner) {
+                    work(bands[i], without_progress(inner));
+                });
+            });
+        };
+        for_each_band(0, [&](const Band& band, const ExecutionContext& inner) {
+            report.add_nonfinite(streamed.split(band, inner));
+        });
+        const int at_once = loads ? workers(LoadedParts::in_flight) : workers();
+        run_on_engines(at_once, tasks, context, [&](int worker, index_t number) {
+            const index_t step = volume * steps + bands.count() + number;
+            progress.run(step, [&](const ExecutionContext& inner) {
+                const std::size_t engine = engine_of(worker);
+                const PartRows rows = part_rows(number);
+                const auto convolve = [&](const ConnectPart& connect_part) {
+                    return convolve_part(engine, number, connect_part, inner);
+                };
+                report.add(loads ? loaded[engine].run(*store, rows, convolve)
+                                 : convolve(store->connection(rows)));
+            });
+        });
+        for_each_band(bands.count() + tasks, [&](const Band& band, const ExecutionContext& inner) {
+            report.add(streamed.merge(band, inner));
+        });
+    }
+    return report.report();
 }
 
 }  // namespace convolume

@@ -8,26 +8,11 @@
 #include <vector>
 
 #include "core/buffer_pool.hpp"
-#include "volumes/part_store.hpp"
 #include "volumes/plan.hpp"
+#include "volumes/split_volume.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume {
-
-/// The data of one execution, and what comes with them.
-struct RunArguments {
-    ConstImageView input;
-    ImageView output;
-    Stream* stream = nullptr;  ///< in place of `input` and `output`: all its volumes
-    double subtract = 0;
-    std::complex<double> add = 0;
-    bool nonfinite_to_zero = false;
-    bool find_nonfinite = false;         ///< by GPU engines, and in streams
-    std::string scratch_directory = {};  ///< of the file of a split volume
-};
-
-/// A stream holds NaN or infinities that are not to be read as 0: where is still to be found.
-struct FoundNonfinite {};
 
 /// A plan with its engines and the kernels they keep. execute() may run concurrently.
 class PlanRunner {
@@ -47,17 +32,26 @@ class PlanRunner {
   private:
     ExecutionReport run_tiles(const RunArguments& arguments, const ExecutionContext& context) const;
     ExecutionReport run_parts(const RunArguments& arguments, const ExecutionContext& context) const;
-    /// The same of a stream (stream_parts.cpp).
     ExecutionReport run_streamed_parts(const RunArguments& arguments,
                                        const ExecutionContext& context) const;
     /// The task of a plan in parts that is `number` in their order.
     const Task& part_task(index_t number) const;
     PartRows part_rows(index_t number) const;
-    ExecutionReport convolve_part(int engine, index_t number, const ConnectPart& connect,
+    ExecutionReport convolve_part(std::size_t engine, index_t number,
+                                  const ConnectPart& connect_part,
                                   const ExecutionContext& context) const;
-    /// Threads that hand tasks to engines: worker w to engine w modulo their number.
-    int workers() const { return static_cast<int>(engines_.size()) * plan_.chosen.tasks_in_flight; }
-    std::shared_ptr<const EngineKernel> kernel(int engine, const Task& task,
+    BufferPool::Lease take_scratch(const ExecutionContext& context) const;
+    class SplitFront;
+    /// Returns the number of samples that were read as 0 because they are not finite.
+    index_t split_image(const RunArguments& arguments, void* split_volume, SplitFront& front,
+                        const ExecutionContext& context) const;
+    /// Number of threads that hand tasks to engines, with `in_flight` tasks on each.
+    int workers(int in_flight) const { return static_cast<int>(engines_.size()) * in_flight; }
+    int workers() const { return workers(plan_.chosen.tasks_in_flight); }
+    std::size_t engine_of(int worker) const {
+        return static_cast<std::size_t>(worker) % engines_.size();
+    }
+    std::shared_ptr<const EngineKernel> kernel(std::size_t engine, const Task& task,
                                                const ExecutionContext& context) const;
 
     struct KeptKernels {

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "volumes/plan.hpp"
 
 namespace convolume {
 
@@ -66,24 +66,6 @@ nlohmann::json candidate_json(const PlanCandidate& candidate) {
 }
 
 }  // namespace
-
-Plan TaskPlan::summary() const {
-    Plan plan;
-    plan.image = problem.image;
-    plan.kernel = problem.kernel;
-    plan.output = problem.output.shape();
-    plan.complex_data = problem.complex_data;
-    plan.rank1_kernel = problem.rank1_kernel;
-    plan.precision = problem.precision;
-    plan.boundary.kind = problem.boundary;
-    plan.chosen = chosen;
-    plan.candidates = candidates;
-    plan.engines = engines;
-    plan.tasks = static_cast<index_t>(tasks.size());
-    plan.scratch_bytes = scratch_bytes;
-    plan.host_limit_bytes = host_limit_bytes;
-    return plan;
-}
 
 std::vector<std::pair<const char*, PlanStage>> PlanStages::list() const {
     std::vector<std::pair<const char*, PlanStage>> all{{"start", start},

@@ -5,8 +5,6 @@
 #include <optional>
 
 #include "core/pixels/rows.hpp"
-#include "volumes/layout.hpp"
-#include "volumes/packed_box.hpp"
 
 namespace convolume {
 
@@ -38,7 +36,7 @@ class HeldBox {
           shape_(shape),
           type_(type) {}
 
-    ImageView view() const { return {lease_.data(), type_, shape_, contiguous_strides(shape_)}; }
+    ImageView view() const { return contiguous_view(lease_.data(), type_, shape_); }
 
   private:
     Permit permit_;
@@ -49,28 +47,33 @@ class HeldBox {
 
 }  // namespace
 
-void connect(Stream& stream, index_t t, index_t c, const Box3& box, int task, Timeline* timeline,
-             BlockInput& input, BlockOutput& output) {
+index_t planes_in_group(const Shape3& shape, PixelType type, index_t piece) {
+    constexpr index_t group_bytes = index_t{64} << 20;
+    const index_t plane = bytes_of({1, shape.y, shape.x}, type);
+    return round_up(std::max<index_t>(group_bytes / std::max<index_t>(plane, 1), 1),
+                    std::max<index_t>(piece, 1));
+}
+
+void connect(StreamedImage& stream, const StreamTask& task, Timeline* timeline, BlockInput& input,
+             BlockOutput& output) {
     const StackFormat from = stream.source->format();
-    input.source = {nullptr, from.type, from.shape, contiguous_strides(from.shape)};
-    input.read = [&stream, t, c, task, timeline](const Box3& part, const ImageView& target) {
-        const PhaseTimer timer(timeline, Phase::read, -1, task,
+    input.source = contiguous_view(nullptr, from.type, from.shape);
+    input.read = [&stream, task, timeline](const Box3& part, const ImageView& target) {
+        const PhaseTimer timer(timeline, Phase::read, -1, task.number,
                                bytes_of(target.shape, target.type));
-        stream.source->read_box(t, c, part, target);
+        stream.source->read_box(task.t, task.c, part, target);
     };
-    const PixelType to = stream.sink->format().type;
-    output.target = {nullptr, to, box.shape(), contiguous_strides(box.shape())};
-    output.write = [&stream, t, c, box, task, timeline](const Box3& part,
-                                                        const ConstImageView& source) {
-        const PhaseTimer timer(timeline, Phase::write, -1, task,
+    output.target = contiguous_view(nullptr, stream.sink->format().type, task.box.shape());
+    output.write = [&stream, task, timeline](const Box3& part, const ConstImageView& source) {
+        const PhaseTimer timer(timeline, Phase::write, -1, task.number,
                                bytes_of(source.shape, source.type));
         Box3 place = part;
         for (int a = 0; a < 3; ++a) {
-            place.begin[a] += box.begin[a];
-            place.end[a] += box.begin[a];
+            place.begin[a] += task.box.begin[a];
+            place.end[a] += task.box.begin[a];
         }
         stream.written = true;
-        stream.sink->write_box(t, c, place, source);
+        stream.sink->write_box(task.t, task.c, place, source);
     };
 }
 
@@ -114,6 +117,52 @@ ExecutionReport HeldTasks::run(const BlockInput& source, const BlockOutput& sink
     read.reset();
     sink.write({{0, 0, 0}, sink.target.shape}, result.view());
     return report;
+}
+
+PackedBox::PackedBox(const std::array<std::vector<index_t>, 3>& gathers)
+    : axes_{pack(gathers[0]), pack(gathers[1]), pack(gathers[2])} {}
+
+std::array<std::vector<index_t>, 3> PackedBox::gathers() const {
+    return {axes_[0].gather, axes_[1].gather, axes_[2].gather};
+}
+
+PackedBox::Axis PackedBox::pack(const std::vector<index_t>& gather) {
+    std::vector<index_t> used;
+    for (const index_t i : gather)
+        if (i >= 0) used.push_back(i);
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+
+    Axis axis;
+    for (const index_t i : used) {
+        if (axis.runs.empty() || axis.runs.back().end != i)
+            axis.runs.push_back({i, i, axis.extent});
+        ++axis.runs.back().end;
+        ++axis.extent;
+    }
+    axis.gather.reserve(gather.size());
+    for (const index_t i : gather) {
+        if (i < 0) {
+            axis.gather.push_back(-1);
+            continue;
+        }
+        const auto place = std::lower_bound(used.begin(), used.end(), i) - used.begin();
+        axis.gather.push_back(static_cast<index_t>(place));
+    }
+    return axis;
+}
+
+void PackedBox::read(const std::function<void(const Box3&, const ImageView&)>& read_box,
+                     const ImageView& target) const {
+    for (const Run& z : axes_[0].runs)
+        for (const Run& y : axes_[1].runs)
+            for (const Run& x : axes_[2].runs) {
+                const Box3 from{{z.begin, y.begin, x.begin}, {z.end, y.end, x.end}};
+                const Index3 at{z.at, y.at, x.at};
+                const Shape3 shape = from.shape();
+                read_box(from,
+                         subview(target, {at, {at.z + shape.z, at.y + shape.y, at.x + shape.x}}));
+            }
 }
 
 }  // namespace convolume

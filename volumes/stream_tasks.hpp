@@ -2,28 +2,57 @@
 #pragma once
 // How tasks come by their samples when image and output are not in memory.
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <mutex>
 #include <semaphore>
+#include <vector>
 
 #include "convolume/image_stream.hpp"
+#include "convolume/image_view.hpp"
 #include "core/buffer_pool.hpp"
 #include "core/engine.hpp"
 
 namespace convolume {
 
 /// An image and an output that are not in memory.
-struct Stream {
+struct StreamedImage {
     ImageSource* source;
     ImageSink* sink;
     std::atomic<bool> written{false};  ///< the sink has been given something
 };
 
-/// Makes `input` and `output` those of a task that computes `box` of the output of channel c at
-/// time t. They refer to `stream` and `timeline`.
-void connect(Stream& stream, index_t t, index_t c, const Box3& box, int task, Timeline* timeline,
-             BlockInput& input, BlockOutput& output);
+/// The data of one execution, and what comes with them.
+struct RunArguments {
+    ConstImageView input;
+    ImageView output;
+    StreamedImage* stream = nullptr;  ///< in place of `input` and `output`: all its volumes
+    double subtract = 0;
+    std::complex<double> add = 0;
+    bool nonfinite_to_zero = false;
+    bool find_nonfinite = false;         ///< by GPU engines, and in streams
+    std::string scratch_directory = {};  ///< of the file of a split volume
+};
+
+/// A stream holds NaN or infinities that are not to be read as 0: where is still to be found.
+struct FoundNonfinite {};
+
+/// Number of planes that are read or folded at a time: a multiple of `piece` that takes some 64
+/// MiB.
+index_t planes_in_group(const Shape3& shape, PixelType type, index_t piece = 1);
+
+/// A task that computes `box` of the output of channel c at time t; `number` is its place in the
+/// plan.
+struct StreamTask {
+    index_t t, c;
+    Box3 box;
+    int number;
+};
+
+/// Makes `input` and `output` those of the task. They refer to `stream` and `timeline`.
+void connect(StreamedImage& stream, const StreamTask& task, Timeline* timeline, BlockInput& input,
+             BlockOutput& output);
 
 /// Tasks of a stream on an engine that convolves in memory: their samples are read before and
 /// written after. Of the tasks that call run() at once, one is convolved, while the next is read
@@ -33,12 +62,12 @@ class HeldTasks {
     static constexpr int in_flight = 3;  ///< tasks that keep reading, engine and writing busy
     static constexpr int boxes = 2;  ///< of samples read, and of results, that are there at once
 
-    /// Where a task's times are recorded.
+    /// Recorder of a task's times.
     struct Record {
         Timeline* timeline;
         int task;
     };
-    /// What convolves a task in memory.
+    /// Convolves a task in memory.
     using Convolve = std::function<ExecutionReport(const BlockInput&, const BlockOutput&)>;
 
     /// Bytes of the boxes of `tasks` tasks (0: many) of that block.
@@ -53,6 +82,34 @@ class HeldTasks {
     std::mutex engine_;
     std::counting_semaphore<> free_inputs_{boxes}, free_outputs_{boxes};
     BufferPool inputs_, outputs_;
+};
+
+class PackedBox {
+  public:
+    /// `gathers`: as in BlockInput.
+    explicit PackedBox(const std::array<std::vector<index_t>, 3>& gathers);
+
+    Shape3 shape() const { return {axes_[0].extent, axes_[1].extent, axes_[2].extent}; }
+    /// The gathers, as indices of the packed box.
+    std::array<std::vector<index_t>, 3> gathers() const;
+
+    /// Fills `target`, of shape(), by calls of `read_box(box of the image, view)`.
+    void read(const std::function<void(const Box3&, const ImageView&)>& read_box,
+              const ImageView& target) const;
+
+  private:
+    /// Samples [begin, end) of the image lie from `at` on.
+    struct Run {
+        index_t begin, end, at;
+    };
+    struct Axis {
+        std::vector<Run> runs;
+        index_t extent = 0;
+        std::vector<index_t> gather;
+    };
+    static Axis pack(const std::vector<index_t>& gather);
+
+    std::array<Axis, 3> axes_;
 };
 
 }  // namespace convolume

@@ -22,8 +22,7 @@
 #include "cli/compare/comparison.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
-#include "core/sample_type.hpp"
-#include "core/thread_team.hpp"
+#include "core/engine.hpp"
 #include "core/threads.hpp"
 
 using namespace convolume;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/pixels/pixel.hpp"
 #include "core/pixels/simd.hpp"
 
 #undef HWY_TARGET_INCLUDE

@@ -63,4 +63,13 @@ std::optional<NonFinite> find_nonfinite(const ConstImageView& image, int threads
 /// How many elements are not finite.
 index_t count_nonfinite(const ConstImageView& image, int threads);
 
+/// Samples [begin, begin + count) of a gather.
+struct RowSpan {
+    index_t begin, count;
+};
+/// load_row() for some samples, for work that takes a row some samples at a time.
+template <class T>
+index_t load_span(const ConstImageView& source, index_t z, index_t y, const RowGather& gather,
+                  const RowSpan& span, const LoadOptions& options, T* out);
+
 }  // namespace convolume::pixels

@@ -37,14 +37,14 @@ class DirectSums : public CpuFilters {
 
     static index_t weights_bytes(const FilterWork& work) {
         return checked_multiply(checked_multiply(work.filters, work.taps),
-                                planes * planes * static_cast<index_t>(sizeof(Real)));
+                                bytes_of<Real>(planes * planes));
     }
 
     static index_t scratch_bytes(const FilterWork& work) {
         const index_t filtered = direct_chunk + function_halo(work);
-        return round_up(planes * Scratch::bytes_of<Real>(padded(filtered + work.taps - 1)) +
-                            planes * Scratch::bytes_of<Real>(padded(filtered)) +
-                            (planes - 1) * Scratch::bytes_of<Sample>(filtered + work.taps - 1) +
+        return round_up(planes * Scratch::room_for<Real>(padded(filtered + work.taps - 1)) +
+                            planes * Scratch::room_for<Real>(padded(filtered)) +
+                            (planes - 1) * Scratch::room_for<Sample>(filtered + work.taps - 1) +
                             Output<Sample>::scratch_bytes(work, direct_chunk),
                         static_cast<index_t>(Buffer::alignment));
     }
@@ -98,7 +98,7 @@ class DirectSums : public CpuFilters {
     }
 
   private:
-    // Of what correlate_rows reads and writes beyond the end.
+    // With the samples that correlate_rows reads and writes beyond the end.
     static index_t padded(index_t count) { return count + 2 * row_padding; }
 
     static Real weight(const Sample& tap, index_t sum, index_t row) {
@@ -137,10 +137,7 @@ index_t direct_bytes(const FilterWork& work, int threads) {
 }
 
 std::shared_ptr<const CpuFilters> make_direct_sums(const FilterWork& work, const void* taps) {
-    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
-        using Sample = typename decltype(tag)::type;
-        return std::make_shared<DirectSums<Sample>>(work, static_cast<const Sample*>(taps));
-    });
+    return make_filters<DirectSums>(work, taps);
 }
 
 }  // namespace convolume::cpu

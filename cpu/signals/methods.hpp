@@ -10,7 +10,7 @@ namespace convolume::cpu {
 /// A bank prepared for one method.
 class CpuFilters : public PreparedFilters {
   public:
-    /// What an execution may use.
+    /// Memory and threads of an execution.
     struct Resources {
         BufferPool& memory;
         int threads;
@@ -19,6 +19,15 @@ class CpuFilters : public PreparedFilters {
     virtual void filter(const FilterWork& work, const SignalView& signal,
                         const FilterResult& result, const Resources& use) const = 0;
 };
+
+/// The bank prepared by `Method`, a class template over the type of samples.
+template <template <class> class Method>
+std::shared_ptr<const CpuFilters> make_filters(const FilterWork& work, const void* taps) {
+    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
+        using Sample = typename decltype(tag)::type;
+        return std::make_shared<Method<Sample>>(work, static_cast<const Sample*>(taps));
+    });
+}
 
 /// `taps` as in FilterEngine::prepare.
 std::shared_ptr<const CpuFilters> make_direct_sums(const FilterWork& work, const void* taps);

@@ -18,19 +18,16 @@ Output<Sample>::Output(const FilterWork& work, const FilterResult& result, index
     if (chunks_.parts() == 1) return;
     const index_t parts =
         checked_multiply(checked_multiply(signals, work.filters), chunks_.count());
-    part_values_ =
-        Buffer(checked_multiply(parts, static_cast<index_t>(size_of(work.result_type()))), "peaks");
-    part_positions_ =
-        Buffer(checked_multiply(parts, static_cast<index_t>(sizeof(index_t))), "peaks");
+    part_values_ = Buffer(checked_multiply(parts, sample_bytes(work.result_type())), "peaks");
+    part_positions_ = Buffer(bytes_of<index_t>(parts), "peaks");
 }
 
 template <class Sample>
 index_t Output<Sample>::scratch_bytes(const FilterWork& work, index_t longest) {
     // The values that a function or power make.
-    return work.power || work.function
-               ? Scratch::bytes_of<char>(
-                     checked_multiply(longest, static_cast<index_t>(size_of(work.result_type()))))
-               : 0;
+    return work.power || work.function ? Scratch::room_for<char>(checked_multiply(
+                                             longest, sample_bytes(work.result_type())))
+                                       : 0;
 }
 
 template <class Sample>
@@ -39,7 +36,7 @@ void Output<Sample>::store(index_t signal, index_t filter, index_t chunk, const 
     const ResultChunk at = chunks_[chunk];
     const index_t count = at.results.count();
     const PixelType type = work_.result_type();
-    const auto size = static_cast<index_t>(size_of(type));
+    const auto size = sample_bytes(type);
     char* const target =
         static_cast<char*>(result_.data) +
         size * (signal * result_.signal_stride + filter * result_.filter_stride + at.first_stored);

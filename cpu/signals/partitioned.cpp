@@ -8,7 +8,7 @@
 #include "core/stop_scope.hpp"
 #include "cpu/fftw.hpp"
 #include "cpu/signals/methods.hpp"
-#include "cpu/signals/tiles.hpp"
+#include "cpu/signals/output.hpp"
 #include "cpu/signals/vector_loops.hpp"
 
 namespace convolume::cpu {
@@ -41,8 +41,8 @@ class Partitioned : public CpuFilters {
           partition_length_(work.segment / 2),
           partitions_(partition_count(work)),
           spectra_(bank_bytes(work), "the filters' spectra") {
-        Buffer samples(length_ * static_cast<index_t>(sizeof(Sample)), "a partition");
-        Buffer spectrum(stride(length_) * static_cast<index_t>(sizeof(Complex)), "a spectrum");
+        Buffer samples(bytes_of<Sample>(length_), "a partition");
+        Buffer spectrum(bytes_of<Complex>(stride(length_)), "a spectrum");
         Sample* const in = samples.as<Sample>();
         plan(in, spectrum.as<Complex>());
         for (index_t f = 0; f < work.filters; ++f)
@@ -60,17 +60,17 @@ class Partitioned : public CpuFilters {
 
     static index_t bank_bytes(const FilterWork& work) {
         return checked_multiply(checked_multiply(work.filters, partition_count(work)),
-                                stride(work.segment) * static_cast<index_t>(sizeof(Complex)));
+                                bytes_of<Complex>(stride(work.segment)));
     }
     static index_t scratch_bytes(const FilterWork& work) {
-        return Scratch::bytes_of<Sample>(work.segment) +
-               outputs_at_a_time * Scratch::bytes_of<Complex>(stride(work.segment));
+        return Scratch::room_for<Sample>(work.segment) +
+               outputs_at_a_time * Scratch::room_for<Complex>(stride(work.segment));
     }
     static index_t signal_bytes(const FilterWork& work, index_t results) {
         const index_t inputs =
             ceil_div(tile_samples(work, tile_length(work), results), work.segment / 2) + 1;
         return checked_multiply(checked_add(inputs, partition_count(work)),
-                                stride(work.segment) * static_cast<index_t>(sizeof(Complex)));
+                                bytes_of<Complex>(stride(work.segment)));
     }
 
     void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
@@ -247,10 +247,7 @@ index_t partitioned_bytes(const FilterWork& work, index_t results, int threads) 
 }
 
 std::shared_ptr<const CpuFilters> make_partitioned(const FilterWork& work, const void* taps) {
-    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
-        using Sample = typename decltype(tag)::type;
-        return std::make_shared<Partitioned<Sample>>(work, static_cast<const Sample*>(taps));
-    });
+    return make_filters<Partitioned>(work, taps);
 }
 
 }  // namespace convolume::cpu

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the four sample types have in common, and how samples are fetched from signals.
+// Helpers for the four sample types: how samples are fetched from signals, and the memory
+// of a thread.
 
 #include <algorithm>
 #include <complex>
 #include <type_traits>
 
+#include "convolume/volume.hpp"
+#include "core/engine.hpp"
 #include "core/filter_engine.hpp"
-#include "core/sample_type.hpp"
 
 namespace convolume::cpu {
 
@@ -45,5 +47,29 @@ const Sample* samples_at(const SignalView& signal, index_t s, index_t from, inde
     load_samples(signal, s, from, count, space);
     return space;
 }
+
+class Scratch {
+  public:
+    explicit Scratch(void* memory) : next_(static_cast<char*>(memory)) {}
+
+    /// Room for `count` elements.
+    template <class T>
+    T* take(index_t count) {
+        T* const array = reinterpret_cast<T*>(next_);
+        next_ += room_for<T>(count);
+        return array;
+    }
+    template <class T>
+    static index_t room_for(index_t count) {
+        return round_up(convolume::bytes_of<T>(count), static_cast<index_t>(Buffer::alignment)) +
+               stagger_bytes;
+    }
+
+  private:
+    // Arrays a power of two apart would share cache sets.
+    static constexpr index_t stagger_bytes = 5 * static_cast<index_t>(Buffer::alignment);
+
+    char* next_;
+};
 
 }  // namespace convolume::cpu

@@ -167,7 +167,7 @@ HWY_INLINE Real largest_of_all(const Real* values, index_t count) {
     return best;
 }
 
-// What is exported for run-time dispatch, in either precision.
+// Functions for run-time dispatch, in either precision.
 #define CONVOLUME_VECTORS(Real)                                                        \
     void multiply_##Real(const Real* a, const Real* b, Real* out, index_t count) {     \
         product(a, b, out, count);                                                     \

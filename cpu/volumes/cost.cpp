@@ -2,8 +2,19 @@
 #include "cpu/volumes/cost.hpp"
 
 #include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <complex>
+#include <limits>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "core/fft_size.hpp"
+#include "cpu/column_fft.hpp"
+#include "cpu/fftw.hpp"
+#include "cpu/volumes/cpu_engine.hpp"
 #include "cpu/volumes/direct.hpp"
 #include "cpu/volumes/fft_block.hpp"
 
@@ -81,9 +92,7 @@ WorkspaceLayout workspace_layout(const Block& block, int threads) {
         const index_t sample = sample_bytes(block.precision, true);
         const index_t planes = std::max(block.axes[0].loaded, block.axes[0].kept);
         workspace.spectrum_bytes = checked_multiply(checked_multiply(planes, layout.plane), sample);
-        workspace.scratch_bytes = block.precision == Precision::float32
-                                      ? FftBlock<float>::scratch_bytes(layout, block.complex_data)
-                                      : FftBlock<double>::scratch_bytes(layout, block.complex_data);
+        workspace.scratch_bytes = fft_scratch_bytes(layout, block.precision, block.complex_data);
     } else {
         workspace.scratch_bytes = round_up(StripLayout(block, threads).scratch_bytes(block),
                                            static_cast<index_t>(Buffer::alignment));
@@ -129,8 +138,7 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
     cost.compute_s = std::max(cost.compute_s / threads, bytes_moved / rates.memory_bytes_per_s);
     if (block.source_bytes_per_s > 0) {
         const auto seconds = [&](const Shape3& shape, PixelType type, double bytes_per_s) {
-            const auto row_bytes =
-                static_cast<double>(shape.x * static_cast<index_t>(size_of(type)));
+            const auto row_bytes = static_cast<double>(shape.x * sample_bytes(type));
             const double plane_bytes = row_bytes * static_cast<double>(shape.y);
             return rates.file_seconds(plane_bytes * static_cast<double>(shape.z), bytes_per_s,
                                       block.whole_rows ? plane_bytes : row_bytes);
@@ -143,6 +151,171 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
     cost.stream_processor_s = (cost.read_s + cost.write_s) / threads;
     cost.seconds = cost.read_s + cost.compute_s + cost.write_s;
     return cost;
+}
+
+namespace {
+
+using Sample = std::complex<float>;
+using Columns = ColumnFft<float>;
+
+constexpr int rounds = 12;
+
+// The least seconds of some calls of `work`, the first one not counted. `begin` is called before
+// each.
+template <class Work, class Begin>
+double least_seconds(const Work& work, const Begin& begin) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int round = 0; round <= rounds; ++round) {
+        begin();
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        if (round > 0) least = std::min(least, taken.count());
+    }
+    return least;
+}
+
+// `work(memory)` in all threads at once, each in `samples` of its own: of each its least seconds,
+// of these the most. Work this short would be done by few threads of a team, before others wake up.
+template <class Work>
+double least_seconds_each(int threads, index_t samples, const Work& work) {
+    std::barrier<> all_begin(threads);
+    std::vector<double> least(static_cast<std::size_t>(threads));
+    const auto measure = [&](Sample* memory, double& own) {
+        own = least_seconds([&] { work(memory); }, [&] { all_begin.arrive_and_wait(); });
+    };
+    std::vector<Buffer> memory;
+    for (int i = 0; i < threads; ++i) {
+        memory.emplace_back(bytes_of<Sample>(samples), "a measurement");
+        memory.back().touch(threads);
+    }
+    {
+        std::vector<std::jthread> team;
+        for (std::size_t i = 1; i < memory.size(); ++i) try {
+                team.emplace_back([&, i] { measure(memory[i].as<Sample>(), least[i]); });
+            } catch (const std::system_error&) {
+                all_begin.arrive_and_drop();  // the system gives no more threads
+            }
+        measure(memory[0].as<Sample>(), least[0]);
+    }
+    return *std::max_element(least.begin(), least.end());
+}
+
+double row_fft_s(int threads, index_t length) {
+    constexpr index_t count = 16, repeats = 200;
+    const index_t half = length / 2 + 1;
+    // Distances that no image has: its plans may be better than estimates.
+    const index_t row = round_up(length, 16) + 112, spectrum = half + 71;
+    const index_t samples = count * (row / 2 + spectrum);
+    Buffer planning(bytes_of<Sample>(samples), "a measurement");
+    planning.touch(1);
+    const FftPlan<float> plan({length, count, 1, row, 1, spectrum}, planning.as<float>(),
+                              planning.as<Sample>() + count * row / 2, Effort::quick);
+    const double seconds = least_seconds_each(threads, samples, [&](Sample* memory) {
+        for (index_t i = 0; i < repeats; ++i)
+            plan.execute(reinterpret_cast<float*>(memory), memory + count * row / 2);
+    });
+    return seconds / static_cast<double>(repeats * count * half) / fft_cost_per_sample(length);
+}
+
+// The mean over some lengths that images often have.
+double row_fft_s(int threads) {
+    constexpr index_t lengths[] = {288, 320, 512, 540, 1024};
+    double sum = 0;
+    for (const index_t length : lengths) sum += row_fft_s(threads, length);
+    return sum / static_cast<double>(std::size(lengths));
+}
+
+double column_fft_s(int threads) {
+    constexpr index_t length = 512, width = Columns::most_columns, repeats = 400;
+    const Columns fft(length);
+    const double seconds = least_seconds_each(
+        threads, length * width + Columns::scratch_samples(length), [&](Sample* memory) {
+            for (index_t i = 0; i < repeats; ++i)
+                fft.forward({memory, width, length}, {memory, width, 0, length}, width,
+                            memory + length * width);
+        });
+    return seconds / static_cast<double>(repeats * length * width);
+}
+
+// Samples of a thread: together more than a cache holds, but little of a large machine's memory.
+index_t samples_beyond_caches(int threads) {
+    return threads > 8 ? 1 << 20 : 4 << 20;
+}
+
+// Columns along z of a block that no cache holds.
+double strided_s(int threads, double in_cache_s) {
+    constexpr index_t length = 64, width = Columns::most_columns;
+    const index_t stride = samples_beyond_caches(threads) / length + width;
+    const Columns fft(length);
+    const double seconds = least_seconds_each(
+        threads, length * stride + Columns::scratch_samples(length), [&](Sample* memory) {
+            for (index_t x = 0; x + width <= stride; x += width)
+                fft.forward({memory + x, stride, length}, {memory + x, stride, 0, length}, width,
+                            memory + length * stride);
+        });
+    return (seconds / static_cast<double>(length * stride) - in_cache_s) / 2;
+}
+
+double memory_bytes_per_s(int threads) {
+    const index_t samples = samples_beyond_caches(threads);
+    const double seconds = least_seconds_each(threads, samples, [=](Sample* memory) {
+        for (index_t i = 0; i < samples; ++i) memory[i] *= 1.0000001F;
+    });
+    return 2.0 * static_cast<double>(samples * threads) * sizeof(Sample) / seconds;
+}
+
+double first_touch_bytes_per_s(int threads) {
+    constexpr index_t bytes = index_t{64} << 20;
+    double least = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < rounds; ++round) {
+        Buffer buffer(bytes, "a measurement");
+        const auto begin = std::chrono::steady_clock::now();
+        buffer.touch(threads);
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+        least = std::min(least, taken.count());
+    }
+    return static_cast<double>(bytes) / least / threads;
+}
+
+// Time of a block that the model leaves to products.
+double multiply_add_s(int threads, MachineRates rates) {
+    constexpr index_t kernel = 7;
+    constexpr Shape3 shape{32, 128, 128};
+    Block block;
+    block.algorithm = Algorithm::direct;
+    for (int a = 0; a < 3; ++a)
+        block.axes[static_cast<std::size_t>(a)] = {shape[a], shape[a], kernel, kernel / 2,
+                                                   shape[a] - kernel / 2};
+    Volume image(shape, PixelType::float32), taps({kernel, kernel, kernel}, PixelType::float32);
+    Volume result(block.kept(), PixelType::float32);
+    std::fill_n(static_cast<float*>(image.view().data), element_count(shape), 1.0F);
+    std::fill_n(static_cast<float*>(taps.view().data), kernel * kernel * kernel, 1.0F);
+    const BlockInput input{
+        image.view(),
+        {identity_indices(shape.z), identity_indices(shape.y), identity_indices(shape.x)},
+        0,
+        false};
+    const auto engine = make_cpu_engine({"cpu:0", 0, threads, 0, rates});
+    const auto prepared = engine->prepare(block, {}, taps.view());
+    const double seconds = least_seconds(
+        [&] { engine->convolve(block, *prepared, input, {result.view()}, 0, {}); }, [] {});
+    rates.multiply_add_s = 0;
+    const double rest_s = estimate_cost(block, threads, rates).compute_s;
+    return (seconds - rest_s) * threads /
+           (static_cast<double>(element_count(block.kept())) *
+            static_cast<double>(kernel * kernel * kernel));
+}
+
+}  // namespace
+
+void measure_rates(int threads, MachineRates& rates) {
+    rates.row_fft_s = row_fft_s(threads);
+    rates.column_fft_s = column_fft_s(threads);
+    rates.strided_s = std::max(strided_s(threads, rates.column_fft_s), 0.1 * rates.column_fft_s);
+    rates.memory_bytes_per_s = memory_bytes_per_s(threads);
+    rates.first_touch_bytes_per_s = first_touch_bytes_per_s(threads);
+    rates.multiply_add_s = std::max(multiply_add_s(threads, rates), 0.1 * rates.multiply_add_s);
 }
 
 }  // namespace convolume::cpu

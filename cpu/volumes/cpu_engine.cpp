@@ -8,7 +8,7 @@
 #include "core/buffer_pool.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/direct.hpp"
-#include "cpu/volumes/fft_kernel.hpp"
+#include "cpu/volumes/fft_block.hpp"
 #include "decompose/split.hpp"
 
 namespace convolume {
@@ -38,6 +38,7 @@ class CpuEngine : public Engine {
     std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
                                                 const ConstImageView& taps,
                                                 bool /*once*/) override {
+        if (block.algorithm != Algorithm::fft) return make_direct_kernel(taps, block);
         return block.precision == Precision::float32 ? prepare_in<float>(block, part, taps)
                                                      : prepare_in<double>(block, part, taps);
     }
@@ -64,12 +65,6 @@ class CpuEngine : public Engine {
     template <class Real>
     std::shared_ptr<const EngineKernel> prepare_in(const Block& block, const PartId& part,
                                                    const ConstImageView& taps) {
-        if (block.algorithm != Algorithm::fft) {
-            if (block.complex_data)
-                return std::make_shared<DirectKernel<std::complex<Real>>>(taps, block.algorithm,
-                                                                          block.precision);
-            return std::make_shared<DirectKernel<Real>>(taps, block.algorithm, block.precision);
-        }
         // Parts of a real problem may be complex: the taps tell what the undivided data are.
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
@@ -80,24 +75,23 @@ class CpuEngine : public Engine {
         const BufferPool::Lease workspace =
             workspaces_.take(memory.total_bytes, info_.threads, "a workspace");
         char* const scratch = static_cast<char*>(workspace.data()) + memory.spectrum_bytes;
-        return std::make_shared<FftKernel<Real>>(
+        return make_fft_kernel<Real>(
             transforms<Real>(block, {static_cast<std::complex<Real>*>(workspace.data()), scratch}),
-            part_kernel, info_.threads,
-            typename FftKernel<Real>::Scratch{scratch, memory.scratch_bytes});
+            part_kernel, info_.threads, {scratch, memory.scratch_bytes});
     }
 
     // Plans are shared by all kernels of the same grid, as long as one of them lives.
     template <class Real>
-    std::shared_ptr<ImprovingFft<Real>> transforms(
-        const Block& block, const typename ImprovingFft<Real>::PlanningMemory& memory) {
+    std::shared_ptr<ImprovingFft<Real>> transforms(const Block& block,
+                                                   const PlanningMemory<Real>& memory) {
         const std::lock_guard lock(plans_mutex_);
         auto& plans = std::get<PlanCache<Real>>(plans_);
         const Shape3 grid = block.grid();
         auto& known = plans[{grid.z, grid.y, grid.x, block.complex_data}];
         auto fft = known.lock();
         if (!fft)
-            known = fft = std::make_shared<ImprovingFft<Real>>(grid, block.complex_data,
-                                                               estimate(block).compute_s, memory);
+            known = fft =
+                make_fft<Real>(grid, block.complex_data, estimate(block).compute_s, memory);
         return fft;
     }
 

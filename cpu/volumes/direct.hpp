@@ -8,10 +8,9 @@
 //              as they leave it
 // Samples outside the block's loaded range count as zero.
 
-#include <complex>
-#include <vector>
+#include <memory>
 
-#include "cpu/volumes/cpu_kernel.hpp"
+#include "cpu/volumes/cpu_engine.hpp"
 
 namespace convolume::cpu {
 
@@ -24,41 +23,11 @@ struct StripLayout {
 
     StripLayout(const Block& block, int threads);
     index_t strips() const { return strips_y * strips_z; }
-    /// Bytes of scratch memory that each thread passes to DirectKernel::run.
+    /// Bytes of scratch memory of each thread.
     index_t scratch_bytes(const Block& block) const;
 };
 
-/// Rows of a block for sums in space: the gathers, widened by the samples that the kernel reaches
-/// beyond them.
-struct DirectInput {
-    ConstImageView source;
-    std::array<std::vector<index_t>, 2> gather;  ///< z, y
-    pixels::RowGather row;
-    pixels::LoadOptions options;
-
-    DirectInput(const Block& block, const BlockInput& input);
-};
-
-/// Taps in the order they are applied. Sample is Real or std::complex<Real>.
-template <class Sample>
-class DirectKernel : public Kernel {
-  public:
-    /// `taps` as in Engine::prepare; `separable` kernels must be real and of rank 1.
-    DirectKernel(const ConstImageView& taps, Algorithm algorithm, Precision precision);
-
-    ExecutionReport convolve(const Block& block, const BlockInput& input, const BlockOutput& output,
-                             char* workspace, int threads,
-                             const ExecutionContext& context) const override;
-
-  private:
-    /// Computes one strip of the layout.
-    ClampCount run(const Block& block, const StripLayout& layout, const DirectInput& input,
-                   const BlockOutput& output, index_t strip, void* scratch) const;
-
-    Shape3 shape_;
-    bool separable_;
-    std::vector<Sample> taps_;                    ///< direct: flipped, z, y, x order
-    std::array<std::vector<Sample>, 3> factors_;  ///< separable: flipped
-};
+/// `taps` as in Engine::prepare; `separable` ones must be real and of rank 1.
+std::shared_ptr<const Kernel> make_direct_kernel(const ConstImageView& taps, const Block& block);
 
 }  // namespace convolume::cpu

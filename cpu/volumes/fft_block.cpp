@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/fft_block.hpp"
 
+#include <chrono>
 #include <cstring>
+#include <mutex>
 
+#include "core/pixels/rows.hpp"
+#include "core/report.hpp"
+#include "cpu/column_fft.hpp"
+#include "cpu/fftw.hpp"
+#include "cpu/parallel_loop.hpp"
+#include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/vector_loops.hpp"
 
 namespace convolume::cpu {
@@ -25,158 +33,358 @@ index_t row_distance(index_t length) {
     return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Sample)));
 }
 
-}  // namespace
-
 template <class Real>
-index_t FftBlock<Real>::scratch_bytes(const SpectrumLayout& layout, bool complex_data) {
-    const index_t row = complex_data ? row_distance<Complex>(layout.length_x) * 2
+index_t scratch_bytes(const SpectrumLayout& layout, bool complex_data) {
+    const index_t row = complex_data ? row_distance<std::complex<Real>>(layout.length_x) * 2
                                      : row_distance<Real>(layout.length_x);
-    const index_t rows = layout.row_batch * row * static_cast<index_t>(sizeof(Real));
+    const index_t rows = bytes_of<Real>(layout.row_batch * row);
     const index_t columns = ColumnFft<Real>::scratch_samples(layout.rows);
     const index_t tiles =
         2 * layout.planes * z_tile + ColumnFft<Real>::scratch_samples(layout.planes);
-    return round_up(
-        std::max(rows, std::max(columns, tiles) * static_cast<index_t>(sizeof(Complex))),
-        static_cast<index_t>(Buffer::alignment));
+    return round_up(std::max(rows, bytes_of<std::complex<Real>>(std::max(columns, tiles))),
+                    static_cast<index_t>(Buffer::alignment));
 }
 
-template <class Real>
-FftBlock<Real>::FftBlock(const Shape3& grid, bool complex_data, Effort effort,
-                         const PlanningMemory& memory)
-    : layout_(grid, complex_data),
-      complex_data_(complex_data),
-      columns_(layout_.rows),
-      z_(layout_.planes) {
-    // What lies there may be anything, and measuring on denormal numbers would mislead.
-    clear(memory.plane, layout_.plane);
-    clear(static_cast<char*>(memory.scratch), scratch_bytes(layout_, complex_data));
-    Complex* const spectrum = memory.plane;
+}  // namespace
 
-    const auto rows_of = [&](index_t in_distance, index_t out_distance) {
-        return Transforms{layout_.length_x, layout_.row_batch, 1, in_distance, 1, out_distance};
-    };
-    if (complex_data) {
-        const index_t distance = row_distance<Complex>(layout_.length_x);
-        Complex* const rows = static_cast<Complex*>(memory.scratch);
-        rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, Direction::forward,
-                         effort};
-        rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, Direction::inverse,
-                         effort};
-    } else {
-        const index_t distance = row_distance<Real>(layout_.length_x);
-        Real* const rows = static_cast<Real*>(memory.scratch);
-        rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, effort};
-        rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, effort};
-    }
-}
-
+/// The transforms of one block.
 template <class Real>
-template <class Sample>
-bool FftBlock<Real>::load_batch(const BlockInput& input, const pixels::RowGather& gather, index_t z,
-                                index_t first_row, Sample* rows) const {
-    const std::vector<index_t>& source_rows = input.gather[1];
-    const index_t source_z = input.gather[0][static_cast<std::size_t>(z)];
-    const index_t distance = row_distance<Sample>(layout_.length_x);
-    const pixels::LoadOptions options{input.subtract, input.nonfinite_to_zero};
-    bool any = false;
-    for (index_t i = 0; i < layout_.row_batch; ++i) {
-        Sample* const row = rows + i * distance;
-        const auto y = static_cast<std::size_t>(first_row + i);
-        const index_t source_y = y < source_rows.size() && source_z >= 0 ? source_rows[y] : -1;
-        if (source_y < 0) {
-            clear(row, layout_.length_x);
-            continue;
+class FftBlock {
+  public:
+    using Complex = std::complex<Real>;
+
+    /// Plans the transforms of `grid`. Immutable afterwards; all other members may run
+    /// concurrently.
+    FftBlock(const Shape3& grid, bool complex_data, Effort effort,
+             const PlanningMemory<Real>& memory)
+        : layout_(grid, complex_data),
+          complex_data_(complex_data),
+          columns_(layout_.rows),
+          z_(layout_.planes) {
+        // The memory may hold anything, and measuring on denormal numbers would mislead.
+        clear(memory.plane, layout_.plane);
+        clear(static_cast<char*>(memory.scratch), scratch_bytes<Real>(layout_, complex_data));
+        Complex* const spectrum = memory.plane;
+
+        const auto rows_of = [&](index_t in_distance, index_t out_distance) {
+            return Transforms{layout_.length_x, layout_.row_batch, 1, in_distance, 1, out_distance};
+        };
+        if (complex_data) {
+            const index_t distance = row_distance<Complex>(layout_.length_x);
+            Complex* const rows = static_cast<Complex*>(memory.scratch);
+            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, Direction::forward,
+                             effort};
+            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, Direction::inverse,
+                             effort};
+        } else {
+            const index_t distance = row_distance<Real>(layout_.length_x);
+            Real* const rows = static_cast<Real*>(memory.scratch);
+            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, effort};
+            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, effort};
         }
-        pixels::load_row(input.source, source_z, source_y, gather, options, row);
-        clear(row + gather.size(), layout_.length_x - gather.size());
-        any = true;
     }
-    return any;
-}
 
-template <class Real>
-void FftBlock<Real>::forward_rows(const BlockInput& input, const pixels::RowGather& gather,
-                                  index_t z, index_t batch, Complex* plane, void* scratch) const {
-    const index_t first_row = batch * layout_.row_batch;
-    Complex* const spectrum = plane + first_row * layout_.pitch;
-    const auto transform = [&](auto* rows) {
-        const bool any = load_batch(input, gather, z, first_row, rows);
-        if (any) rows_forward_.execute(rows, spectrum);
+    const SpectrumLayout& layout() const { return layout_; }
+
+    /// Loads and transforms rows [row_batch * batch, …) of plane `z` of the input along x.
+    void forward_rows(const BlockInput& input, const pixels::RowGather& gather, index_t z,
+                      index_t batch, Complex* plane, void* scratch) const {
+        const index_t first_row = batch * layout_.row_batch;
+        Complex* const spectrum = plane + first_row * layout_.pitch;
+        const auto transform = [&](auto* rows) {
+            const bool any = load_batch(input, gather, z, first_row, rows);
+            if (any) rows_forward_.execute(rows, spectrum);
+            return any;
+        };
+        const bool any = complex_data_ ? transform(static_cast<Complex*>(scratch))
+                                       : transform(static_cast<Real*>(scratch));
+        if (!any) {
+            clear(spectrum, layout_.row_batch * layout_.pitch);
+        } else {
+            // The other passes also transform the unused columns. Zeros keep denormal numbers and
+            // NaN out of them.
+            for (index_t i = 0; i < layout_.row_batch; ++i)
+                clear(spectrum + i * layout_.pitch + layout_.half_x,
+                      layout_.pitch - layout_.half_x);
+        }
+    }
+
+    /// Transforms one batch of columns of a plane along y, in place.
+    void transform_columns(bool inverse, Complex* plane, index_t batch, void* scratch) const {
+        const index_t first = batch * SpectrumLayout::column_batch;
+        const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
+        const typename ColumnFft<Real>::Source from{plane + first, layout_.pitch, layout_.rows};
+        const typename ColumnFft<Real>::Target to{plane + first, layout_.pitch, 0, layout_.rows};
+        auto* const own = static_cast<Complex*>(scratch);
+        inverse ? columns_.inverse(from, to, columns, own)
+                : columns_.forward(from, to, columns, own);
+    }
+
+    /// Transforms a batch of rows back and stores those of the `kept` range (y and x).
+    ClampCount inverse_rows(Complex* plane, index_t z, index_t batch, const BlockAxis& kept_y,
+                            const BlockAxis& kept_x, const BlockOutput& output,
+                            void* scratch) const {
+        const index_t first_row = batch * layout_.row_batch;
+        const index_t begin = std::max(first_row, kept_y.kept_begin);
+        const index_t end =
+            std::min(first_row + layout_.row_batch, kept_y.kept_begin + kept_y.kept);
+        ClampCount clamped;
+        if (begin >= end) return clamped;
+        Complex* const spectrum = plane + first_row * layout_.pitch;
+        const auto store = [&](auto* rows, index_t distance) {
+            rows_inverse_.execute(spectrum, rows);
+            for (index_t y = begin; y < end; ++y)
+                clamped += pixels::store_row(rows + (y - first_row) * distance + kept_x.kept_begin,
+                                             kept_x.kept, output.add, output.target, z,
+                                             y - kept_y.kept_begin);
+        };
+        if (complex_data_)
+            store(static_cast<Complex*>(scratch), row_distance<Complex>(layout_.length_x));
+        else
+            store(static_cast<Real*>(scratch), row_distance<Real>(layout_.length_x));
+        return clamped;
+    }
+
+    /// The fused pass along z for the columns [z_tile * tile, …): reads `loaded` planes of
+    /// `spectrum` and `kernel_planes` of `kernel`, writes planes kept_begin … as planes 0 … kept-1.
+    void convolve_columns(Complex* spectrum, const BlockAxis& z_axis, const Complex* kernel,
+                          index_t kernel_planes, index_t tile, void* scratch) const {
+        Complex* const image_tile = static_cast<Complex*>(scratch);
+        Complex* const kernel_tile = image_tile + layout_.planes * z_tile;
+        Complex* const transform_scratch = kernel_tile + layout_.planes * z_tile;
+        const index_t first = tile * z_tile;
+        z_.forward({spectrum + first, layout_.plane, z_axis.loaded},
+                   {image_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
+        z_.forward({kernel + first, layout_.plane, kernel_planes},
+                   {kernel_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
+        multiply(kernel_tile, image_tile, layout_.planes * z_tile);
+        z_.inverse({image_tile, z_tile, layout_.planes},
+                   {spectrum + first, layout_.plane, z_axis.kept_begin, z_axis.kept}, z_tile,
+                   transform_scratch);
+    }
+
+    index_t row_batches() const { return layout_.rows / layout_.row_batch; }
+    index_t column_batches() const { return ceil_div(layout_.pitch, SpectrumLayout::column_batch); }
+    index_t z_tiles() const { return layout_.plane / SpectrumLayout::z_tile; }
+
+  private:
+    /// Whether any row of the batch holds data.
+    template <class Sample>
+    bool load_batch(const BlockInput& input, const pixels::RowGather& gather, index_t z,
+                    index_t first_row, Sample* rows) const {
+        const std::vector<index_t>& source_rows = input.gather[1];
+        const index_t source_z = input.gather[0][static_cast<std::size_t>(z)];
+        const index_t distance = row_distance<Sample>(layout_.length_x);
+        const pixels::LoadOptions options{input.subtract, input.nonfinite_to_zero};
+        bool any = false;
+        for (index_t i = 0; i < layout_.row_batch; ++i) {
+            Sample* const row = rows + i * distance;
+            const auto y = static_cast<std::size_t>(first_row + i);
+            const index_t source_y = y < source_rows.size() && source_z >= 0 ? source_rows[y] : -1;
+            if (source_y < 0) {
+                clear(row, layout_.length_x);
+                continue;
+            }
+            pixels::load_row(input.source, source_z, source_y, gather, options, row);
+            clear(row + gather.size(), layout_.length_x - gather.size());
+            any = true;
+        }
         return any;
-    };
-    const bool any = complex_data_ ? transform(static_cast<Complex*>(scratch))
-                                   : transform(static_cast<Real*>(scratch));
-    if (!any) {
-        clear(spectrum, layout_.row_batch * layout_.pitch);
-    } else {
-        // The other passes also transform the unused columns. Zeros keep denormal numbers and NaN
-        // out of them.
-        for (index_t i = 0; i < layout_.row_batch; ++i)
-            clear(spectrum + i * layout_.pitch + layout_.half_x, layout_.pitch - layout_.half_x);
     }
+
+    SpectrumLayout layout_;
+    bool complex_data_;
+    FftPlan<Real> rows_forward_, rows_inverse_;
+    ColumnFft<Real> columns_, z_;
+};
+
+namespace {
+// Transforms longer than this take long to measure and are rare enough to go on estimates.
+constexpr index_t longest_measured = index_t{1} << 17;
+
+bool can_measure(const Shape3& grid) {
+    return grid.x <= longest_measured;
+}
+
+// Measuring the two plans of rows takes some tenths of a second: it has paid soon after this.
+constexpr double worth_measuring_s = 3;
+}  // namespace
+
+/// Transforms that pay for better plans as they go: estimated at first, so that a first execution
+/// does not wait, measured once the time spent in them shows that measuring will pay.
+template <class Real>
+class ImprovingFft {
+  public:
+    /// `expected_s`: what one use is predicted to take; long ones are measured at once.
+    ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
+                 const PlanningMemory<Real>& memory)
+        : grid_(grid),
+          complex_data_(complex_data),
+          measured_(expected_s >= worth_measuring_s && can_measure(grid)),
+          current_(std::make_shared<FftBlock<Real>>(
+              grid, complex_data, measured_ ? Effort::measured : Effort::quick, memory)) {}
+
+    std::shared_ptr<const FftBlock<Real>> current() const {
+        const std::lock_guard lock(mutex_);
+        return current_;
+    }
+
+    /// Tells of a use that took `seconds`; may spend a fraction of a second on better plans.
+    void used(double seconds, const PlanningMemory<Real>& memory) {
+        {
+            const std::lock_guard lock(mutex_);
+            spent_s_ += seconds;
+            if (measured_ || spent_s_ < worth_measuring_s || !can_measure(grid_)) return;
+            measured_ = true;  // others go on with the plans they have
+        }
+        auto better =
+            std::make_shared<FftBlock<Real>>(grid_, complex_data_, Effort::measured, memory);
+        const std::lock_guard lock(mutex_);
+        current_ = std::move(better);
+    }
+
+  private:
+    Shape3 grid_;
+    bool complex_data_;
+    mutable std::mutex mutex_;
+    double spent_s_ = 0;
+    bool measured_;
+    std::shared_ptr<const FftBlock<Real>> current_;
+};
+
+namespace {
+
+// Shares of a block's time, for its progress.
+constexpr double transformed = 0.35;
+constexpr double multiplied = 0.7;
+
+BlockInput whole(const ConstImageView& view) {
+    return {view,
+            {identity_indices(view.shape.z), identity_indices(view.shape.y),
+             identity_indices(view.shape.x)},
+            0,
+            false};
+}
+
+/// A kernel kept as 2D spectra, and the run of one block through the transforms of FftBlock.
+template <class Real>
+class FftKernel : public Kernel {
+  public:
+    using Complex = std::complex<Real>;
+
+    /// `taps` are the block's own: of its part, real or complex as the block's data.
+    FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
+              const ThreadScratch& scratch)
+        : fft_(std::move(fft)), planes_(taps.shape().z) {
+        const auto transforms = fft_->current();
+        const SpectrumLayout& layout = transforms->layout();
+        const index_t samples = checked_multiply(planes_, layout.plane);
+        spectra_ = Buffer(checked_multiply(samples, sizeof(Complex)), "a kernel's spectrum");
+        spectra_.touch(threads);
+        transform(*transforms, whole(taps.view()), spectra_.as<Complex>(), scratch, threads, {}, 0);
+        // The inverse transforms are not normalized: the kernel carries the factor.
+        const auto scale =
+            Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
+                      static_cast<double>(layout.planes)));
+        Complex* const spectra = spectra_.as<Complex>();
+        parallel_ranges(samples, threads, [=](index_t begin, index_t end, int) {
+            for (index_t i = begin; i < end; ++i) spectra[i] *= scale;
+        });
+    }
+
+    ExecutionReport convolve(const Block& block, const BlockInput& input, const BlockOutput& output,
+                             char* workspace, int threads,
+                             const ExecutionContext& context) const override {
+        const auto start = std::chrono::steady_clock::now();
+        const auto fft = fft_->current();
+        const WorkspaceLayout memory = workspace_layout(block, threads);
+        Complex* const spectrum = reinterpret_cast<Complex*>(workspace);
+        const ThreadScratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
+        transform(*fft, input, spectrum, scratch, threads, context, transformed);
+
+        ParallelLoop loop(threads, context);
+        // A row of tiles at a time: fewer hand-outs than one tile each.
+        constexpr index_t tiles_at_once = 16;
+        const index_t tiles = fft->z_tiles();
+        loop.run(ceil_div(tiles, tiles_at_once), transformed, multiplied,
+                 [&](index_t group, int thread) {
+                     const index_t end = std::min(tiles, (group + 1) * tiles_at_once);
+                     for (index_t tile = group * tiles_at_once; tile < end; ++tile)
+                         fft->convolve_columns(spectrum, block.axes[0], spectra_.as<Complex>(),
+                                               planes_, tile, scratch.of(thread));
+                 });
+
+        ReportSum clamped;
+        const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
+        const index_t plane_bytes = bytes_of<Complex>(fft->layout().plane);
+        for_each_plane(
+            loop, block.axes[0].kept, plane_bytes, threads, multiplied, 1,
+            {{fft->column_batches(),
+              [&](index_t z, index_t batch, int thread) {
+                  fft->transform_columns(true, plane(z), batch, scratch.of(thread));
+              }},
+             {fft->row_batches(), [&](index_t z, index_t batch, int thread) {
+                  clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1], block.axes[2],
+                                                output, scratch.of(thread)));
+              }}});
+        fft_->used(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+                   {spectrum, scratch.data});
+        return clamped.report();
+    }
+
+  private:
+    static void transform(const FftBlock<Real>& fft, const BlockInput& input, Complex* spectrum,
+                          const ThreadScratch& scratch, int threads,
+                          const ExecutionContext& context, double progress_end) {
+        ParallelLoop loop(threads, context);
+        const pixels::RowGather gather(input.gather[2]);
+        const auto plane = [&](index_t z) { return spectrum + z * fft.layout().plane; };
+        const index_t plane_bytes = bytes_of<Complex>(fft.layout().plane);
+        for_each_plane(loop, static_cast<index_t>(input.gather[0].size()), plane_bytes, threads, 0,
+                       progress_end,
+                       {{fft.row_batches(),
+                         [&](index_t z, index_t batch, int thread) {
+                             fft.forward_rows(input, gather, z, batch, plane(z),
+                                              scratch.of(thread));
+                         }},
+                        {fft.column_batches(), [&](index_t z, index_t batch, int thread) {
+                             fft.transform_columns(false, plane(z), batch, scratch.of(thread));
+                         }}});
+    }
+
+    std::shared_ptr<ImprovingFft<Real>> fft_;
+    index_t planes_;
+    Buffer spectra_;
+};
+
+}  // namespace
+
+index_t fft_scratch_bytes(const SpectrumLayout& layout, Precision precision, bool complex_data) {
+    return precision == Precision::float32 ? scratch_bytes<float>(layout, complex_data)
+                                           : scratch_bytes<double>(layout, complex_data);
 }
 
 template <class Real>
-void FftBlock<Real>::forward_columns(Complex* plane, index_t batch, void* scratch) const {
-    const index_t first = batch * SpectrumLayout::column_batch;
-    const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
-    columns_.forward({plane + first, layout_.pitch, layout_.rows},
-                     {plane + first, layout_.pitch, 0, layout_.rows}, columns,
-                     static_cast<Complex*>(scratch));
+std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_data,
+                                             double expected_s,
+                                             const PlanningMemory<Real>& memory) {
+    return std::make_shared<ImprovingFft<Real>>(grid, complex_data, expected_s, memory);
 }
 
 template <class Real>
-void FftBlock<Real>::inverse_columns(Complex* plane, index_t batch, void* scratch) const {
-    const index_t first = batch * SpectrumLayout::column_batch;
-    const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
-    columns_.inverse({plane + first, layout_.pitch, layout_.rows},
-                     {plane + first, layout_.pitch, 0, layout_.rows}, columns,
-                     static_cast<Complex*>(scratch));
+std::shared_ptr<const Kernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
+                                              const Volume& taps, int threads,
+                                              const ThreadScratch& scratch) {
+    return std::make_shared<const FftKernel<Real>>(std::move(fft), taps, threads, scratch);
 }
 
-template <class Real>
-ClampCount FftBlock<Real>::inverse_rows(Complex* plane, index_t z, index_t batch,
-                                        const BlockAxis& kept_y, const BlockAxis& kept_x,
-                                        const BlockOutput& output, void* scratch) const {
-    const index_t first_row = batch * layout_.row_batch;
-    const index_t begin = std::max(first_row, kept_y.kept_begin);
-    const index_t end = std::min(first_row + layout_.row_batch, kept_y.kept_begin + kept_y.kept);
-    ClampCount clamped;
-    if (begin >= end) return clamped;
-    Complex* const spectrum = plane + first_row * layout_.pitch;
-    const auto store = [&](auto* rows, index_t distance) {
-        rows_inverse_.execute(spectrum, rows);
-        for (index_t y = begin; y < end; ++y)
-            clamped +=
-                pixels::store_row(rows + (y - first_row) * distance + kept_x.kept_begin,
-                                  kept_x.kept, output.add, output.target, z, y - kept_y.kept_begin);
-    };
-    if (complex_data_)
-        store(static_cast<Complex*>(scratch), row_distance<Complex>(layout_.length_x));
-    else
-        store(static_cast<Real*>(scratch), row_distance<Real>(layout_.length_x));
-    return clamped;
-}
-
-template <class Real>
-void FftBlock<Real>::convolve_columns(Complex* spectrum, const BlockAxis& z_axis,
-                                      const Complex* kernel, index_t kernel_planes, index_t tile,
-                                      void* scratch) const {
-    Complex* const image_tile = static_cast<Complex*>(scratch);
-    Complex* const kernel_tile = image_tile + layout_.planes * z_tile;
-    Complex* const transform_scratch = kernel_tile + layout_.planes * z_tile;
-    const index_t first = tile * z_tile;
-    z_.forward({spectrum + first, layout_.plane, z_axis.loaded},
-               {image_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
-    z_.forward({kernel + first, layout_.plane, kernel_planes},
-               {kernel_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
-    multiply(kernel_tile, image_tile, layout_.planes * z_tile);
-    z_.inverse({image_tile, z_tile, layout_.planes},
-               {spectrum + first, layout_.plane, z_axis.kept_begin, z_axis.kept}, z_tile,
-               transform_scratch);
-}
-
-template class FftBlock<float>;
-template class FftBlock<double>;
+#define CONVOLUME_INSTANTIATE(Real)                                                     \
+    template std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3&, bool, double,  \
+                                                          const PlanningMemory<Real>&); \
+    template std::shared_ptr<const Kernel> make_fft_kernel(                             \
+        std::shared_ptr<ImprovingFft<Real>>, const Volume&, int, const ThreadScratch&);
+CONVOLUME_INSTANTIATE(float)
+CONVOLUME_INSTANTIATE(double)
+#undef CONVOLUME_INSTANTIATE
 
 }  // namespace convolume::cpu

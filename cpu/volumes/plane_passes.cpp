@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/fft_size.hpp"
-#include "cpu/volumes/plane_steps.hpp"
 #include "cpu/volumes/vector_loops.hpp"
 
 namespace convolume::cpu {
@@ -91,10 +90,6 @@ PlanePasses::Box PlanePasses::box(Side side) const {
     return {z.image, y.shift, y.image, x.shift, x.image};
 }
 
-index_t PlanePasses::column_batches() const {
-    return ceil_div(layout_.pitch, pass_columns);
-}
-
 // The kernel's planes along x and y; then along z, tile after tile, where the spectrum is kept.
 // It carries the factor by which inverse transforms grow.
 void PlanePasses::prepare(const ConstImageView& taps) {
@@ -104,7 +99,6 @@ void PlanePasses::prepare(const ConstImageView& taps) {
                               static_cast<double>(x.grid));
     Buffer planes(z.taps * layout_.plane * complex_bytes, "a kernel's spectrum");
     planes.touch(threads_);
-    const auto plane = [&](index_t k) { return planes.as<Complex>() + k * layout_.plane; };
     const index_t width = x.taps;
     const RowWork fill = [&](const Rows& rows) {
         for (index_t i = 0; i < rows.count; ++i) {
@@ -112,16 +106,10 @@ void PlanePasses::prepare(const ConstImageView& taps) {
             for (index_t n = 0; n < width; ++n) rows.row(i)[n] = static_cast<float>(scale * row[n]);
         }
     };
-    const ExecutionContext context;
-    ParallelLoop loop(threads_, context);
-    for_each_plane(loop, z.taps, layout_.plane * complex_bytes, threads_, 0, 1,
-                   {{all.row_batches(),
-                     [&](index_t k, index_t batch, int thread) {
-                         fill_rows(all, plane(k), k, batch, fill, scratch(thread));
-                     }},
-                    {column_batches(), [&](index_t k, index_t batch, int thread) {
-                         columns_forward(all, plane(k), batch, scratch(thread).work);
-                     }}});
+    Complex* const spectra = planes.as<Complex>();
+    apply(z.taps, {},
+          {rows_step(&PlanePasses::fill_rows, all, spectra, 0, fill),
+           columns_step(false, all, spectra)});
     if (!keeps_spectrum_) {
         kernel_ = std::move(planes);
         return;
@@ -130,7 +118,7 @@ void PlanePasses::prepare(const ConstImageView& taps) {
     kernel_ = Buffer(layout_.tiles * tile * complex_bytes, "a kernel's spectrum");
     kernel_.touch(threads_);
     parallel_for(layout_.tiles, threads_, [&](index_t t, int thread) {
-        z_.forward({planes.as<Complex>() + t * pass_columns, layout_.plane, axes_[0].taps},
+        z_.forward({spectra + t * pass_columns, layout_.plane, axes_[0].taps},
                    {kernel_.as<Complex>() + t * tile, pass_columns, 0, axes_[0].grid}, pass_columns,
                    scratch(thread).work);
     });
@@ -156,22 +144,24 @@ void PlanePasses::clear_around(const Box& box, const Rows& rows) const {
     }
 }
 
+void PlanePasses::rows_forward(const Box& box, const Rows& rows, Complex* spectra,
+                               const Scratch& scratch) const {
+    clear_around(box, rows);
+    x_.forward(scratch.rows, rows.distance, rows.count, spectra, layout_.pitch,
+               scratch.work + layout_.row_samples);
+}
+
 void PlanePasses::fill_rows(const Box& box, Complex* plane, index_t z, index_t batch,
                             const RowWork& fill, const Scratch& scratch) const {
     const Rows rows = rows_of(box, z, batch, scratch);
     fill(rows);
-    clear_around(box, rows);
-    x_.forward(scratch.rows, rows.distance, rows.count, spectra_of(box, plane, batch),
-               layout_.pitch, scratch.work + layout_.row_samples);
+    rows_forward(box, rows, spectra_of(box, plane, batch), scratch);
 }
 
 void PlanePasses::change_rows(const Box& box, Complex* plane, index_t z, index_t batch,
                               const RowWork& work, const Scratch& scratch) const {
     take_rows(box, plane, z, batch, work, scratch);
-    const Rows rows = rows_of(box, z, batch, scratch);
-    clear_around(box, rows);
-    x_.forward(scratch.rows, rows.distance, rows.count, spectra_of(box, plane, batch),
-               layout_.pitch, scratch.work + layout_.row_samples);
+    rows_forward(box, rows_of(box, z, batch, scratch), spectra_of(box, plane, batch), scratch);
 }
 
 void PlanePasses::take_rows(const Box& box, Complex* plane, index_t z, index_t batch,
@@ -182,20 +172,34 @@ void PlanePasses::take_rows(const Box& box, Complex* plane, index_t z, index_t b
     take(rows);
 }
 
-void PlanePasses::columns_forward(const Box& box, Complex* plane, index_t batch,
-                                  Complex* work) const {
-    const index_t first = batch * pass_columns, pitch = layout_.pitch;
-    y_.forward({plane + box.first_row * pitch + first, pitch, box.rows, box.first_row},
-               {plane + first, pitch, 0, axes_[1].grid}, std::min(pass_columns, pitch - first),
-               work);
+PlaneStep PlanePasses::rows_step(RowStep step, const Box& box, Complex* spectra, index_t first,
+                                 const RowWork& work) const {
+    return {box.row_batches(), [=, this, &work](index_t k, index_t batch, int thread) {
+                (this->*step)(box, spectra + k * layout_.plane, first + k, batch, work,
+                              scratch(thread));
+            }};
 }
 
-void PlanePasses::columns_inverse(const Box& box, Complex* plane, index_t batch,
-                                  Complex* work) const {
-    const index_t first = batch * pass_columns, pitch = layout_.pitch;
-    y_.inverse({plane + first, pitch, axes_[1].grid},
-               {plane + box.first_row * pitch + first, pitch, box.first_row, box.rows},
-               std::min(pass_columns, pitch - first), work);
+PlaneStep PlanePasses::columns_step(bool inverse, const Box& box, Complex* spectra) const {
+    return {ceil_div(layout_.pitch, pass_columns), [=, this](index_t k, index_t batch, int thread) {
+                const index_t first = batch * pass_columns, pitch = layout_.pitch;
+                const index_t columns = std::min(pass_columns, pitch - first);
+                Complex* const whole = spectra + k * layout_.plane + first;
+                Complex* const rows = whole + box.first_row * pitch;
+                Complex* const work = scratch(thread).work;
+                if (inverse)
+                    y_.inverse({whole, pitch, axes_[1].grid},
+                               {rows, pitch, box.first_row, box.rows}, columns, work);
+                else
+                    y_.forward({rows, pitch, box.rows, box.first_row},
+                               {whole, pitch, 0, axes_[1].grid}, columns, work);
+            }};
+}
+
+void PlanePasses::apply(index_t planes, const ExecutionContext& context,
+                        std::initializer_list<PlaneStep> steps) const {
+    ParallelLoop loop(threads_, context);
+    for_each_plane(loop, planes, layout_.plane * complex_bytes, threads_, 0, 1, steps);
 }
 
 void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* work) const {
@@ -227,16 +231,10 @@ void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* work) const
 
 void PlanePasses::forward(Side side, const RowWork& fill, const ExecutionContext& context) {
     const Box here = box(side);
-    const auto plane = [&](index_t k) { return spectrum_.as<Complex>() + k * layout_.plane; };
-    ParallelLoop loop(threads_, context);
-    for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
-                   {{here.row_batches(),
-                     [&](index_t k, index_t batch, int thread) {
-                         fill_rows(here, plane(k), k, batch, fill, scratch(thread));
-                     }},
-                    {column_batches(), [&](index_t k, index_t batch, int thread) {
-                         columns_forward(here, plane(k), batch, scratch(thread).work);
-                     }}});
+    Complex* const spectra = spectrum_.as<Complex>();
+    apply(here.planes, context,
+          {rows_step(&PlanePasses::fill_rows, here, spectra, 0, fill),
+           columns_step(false, here, spectra)});
 }
 
 void PlanePasses::along_z(bool adjoint, const ExecutionContext& context) {
@@ -252,37 +250,20 @@ void PlanePasses::along_z(bool adjoint, const ExecutionContext& context) {
 
 void PlanePasses::change(Side side, const RowWork& work, const ExecutionContext& context) {
     const Box here = box(side);
-    const auto plane = [&](index_t k) { return spectrum_.as<Complex>() + k * layout_.plane; };
-    ParallelLoop loop(threads_, context);
-    for_each_plane(loop, here.planes, layout_.plane * complex_bytes, threads_, 0, 1,
-                   {{column_batches(),
-                     [&](index_t k, index_t batch, int thread) {
-                         columns_inverse(here, plane(k), batch, scratch(thread).work);
-                     }},
-                    {here.row_batches(),
-                     [&](index_t k, index_t batch, int thread) {
-                         change_rows(here, plane(k), k, batch, work, scratch(thread));
-                     }},
-                    {column_batches(), [&](index_t k, index_t batch, int thread) {
-                         columns_forward(here, plane(k), batch, scratch(thread).work);
-                     }}});
+    Complex* const spectra = spectrum_.as<Complex>();
+    apply(here.planes, context,
+          {columns_step(true, here, spectra),
+           rows_step(&PlanePasses::change_rows, here, spectra, 0, work),
+           columns_step(false, here, spectra)});
 }
 
 void PlanePasses::inverse(Side side, const IndexRange& planes, const RowWork& take,
                           const ExecutionContext& context) {
     const Box here = box(side);
-    const auto plane = [&](index_t k) {
-        return spectrum_.as<Complex>() + (planes.begin + k) * layout_.plane;
-    };
-    ParallelLoop loop(threads_, context);
-    for_each_plane(loop, planes.count(), layout_.plane * complex_bytes, threads_, 0, 1,
-                   {{column_batches(),
-                     [&](index_t k, index_t batch, int thread) {
-                         columns_inverse(here, plane(k), batch, scratch(thread).work);
-                     }},
-                    {here.row_batches(), [&](index_t k, index_t batch, int thread) {
-                         take_rows(here, plane(k), planes.begin + k, batch, take, scratch(thread));
-                     }}});
+    Complex* const spectra = spectrum_.as<Complex>() + planes.begin * layout_.plane;
+    apply(planes.count(), context,
+          {columns_step(true, here, spectra),
+           rows_step(&PlanePasses::take_rows, here, spectra, planes.begin, take)});
 }
 
 }  // namespace convolume::cpu

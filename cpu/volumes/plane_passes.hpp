@@ -2,7 +2,7 @@
 #pragma once
 // A convolution from an object to an image, and its adjoint, as passes over planes of spectra, for
 // iterations that alternate between both. Object and image exist as spectra only, in the same
-// memory; what happens to their samples is the caller's, who sees a few rows at a time while they
+// memory; the caller changes their samples, and gets a few rows at a time while they
 // are in the cache. The adjoint multiplies with the conjugate of the kernel's spectrum.
 
 #include <complex>
@@ -12,6 +12,7 @@
 #include "convolume/volume.hpp"
 #include "core/pair_axis.hpp"
 #include "cpu/column_fft.hpp"
+#include "cpu/parallel_loop.hpp"
 #include "cpu/row_fft.hpp"
 
 namespace convolume::cpu {
@@ -60,7 +61,7 @@ class PlanePasses {
   private:
     using Complex = std::complex<float>;
 
-    /// Where spectra, and a side's samples, lie.
+    /// Layout of spectra and of scratch memory.
     struct Layout {
         explicit Layout(const PairAxes& axes);
         index_t pitch, plane, row_distance;
@@ -74,8 +75,7 @@ class PlanePasses {
     };
 
     Box box(Side side) const;
-    index_t column_batches() const;
-    /// Of a thread: for columns, and for rows and their transforms.
+    /// Scratch memory of a thread: for columns, and for rows and their transforms.
     struct Scratch {
         float* rows;
         Complex* work;
@@ -86,15 +86,23 @@ class PlanePasses {
     Complex* spectra_of(const Box& box, Complex* plane, index_t batch) const;
     void clear_around(const Box& box, const Rows& rows) const;
 
-    // Steps on a plane.
+    // On a batch of rows of plane z, whose spectra lie in `plane`.
+    using RowStep = void (PlanePasses::*)(const Box&, Complex* plane, index_t z, index_t batch,
+                                          const RowWork&, const Scratch&) const;
     void fill_rows(const Box& box, Complex* plane, index_t z, index_t batch, const RowWork& fill,
                    const Scratch& scratch) const;
     void change_rows(const Box& box, Complex* plane, index_t z, index_t batch, const RowWork& work,
                      const Scratch& scratch) const;
     void take_rows(const Box& box, Complex* plane, index_t z, index_t batch, const RowWork& take,
                    const Scratch& scratch) const;
-    void columns_forward(const Box& box, Complex* plane, index_t batch, Complex* work) const;
-    void columns_inverse(const Box& box, Complex* plane, index_t batch, Complex* work) const;
+    void rows_forward(const Box& box, const Rows& rows, Complex* spectra,
+                      const Scratch& scratch) const;
+    /// The step on planes first, first + 1 …, of which the first one's spectra lie at `spectra`.
+    PlaneStep rows_step(RowStep step, const Box& box, Complex* spectra, index_t first,
+                        const RowWork& work) const;
+    PlaneStep columns_step(bool inverse, const Box& box, Complex* spectra) const;
+    void apply(index_t planes, const ExecutionContext& context,
+               std::initializer_list<PlaneStep> steps) const;
     void convolve_tile(bool adjoint, index_t tile, Complex* work) const;
 
     void prepare(const ConstImageView& taps);

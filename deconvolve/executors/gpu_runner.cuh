@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/device_program.hpp"
+#include "core/gpu_backend.hpp"
 #include "deconvolve/loop.hpp"
 #include "deconvolve/placement.hpp"
 #include "gpu/runtime/device.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "convolume/convolver.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/methods/element_wise.hpp"
 #include "deconvolve/problem.hpp"
 

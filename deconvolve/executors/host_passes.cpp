@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/executors/row_loops.hpp"
 #include "deconvolve/photons.hpp"
 

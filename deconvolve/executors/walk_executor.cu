@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/executors/walk_executor.cuh"
 #include "deconvolve/methods/wiener.hpp"
 #include "deconvolve/photons.hpp"

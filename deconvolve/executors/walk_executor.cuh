@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/executors/walker.cuh"
 
 namespace convolume::deconvolve {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "convolume/error.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/walker.cuh"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "convolume/convolver.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 
 namespace convolume::deconvolve {
 

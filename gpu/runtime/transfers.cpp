@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
 

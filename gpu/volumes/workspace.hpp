@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
-#include "core/device_program.hpp"
+#include "core/gpu_backend.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 

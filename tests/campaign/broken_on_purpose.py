@@ -125,13 +125,13 @@ BREAKS = {
         "unregister_pending(slot_);\n    descriptor_ = -1;",
         "campaign_soak"),
     "callers share their scratch": Break(
-        "volumes/fold.cpp",
+        "volumes/adjoint.cpp",
         "std::vector<Sum> sums(width * static_cast<std::size_t>(threads));",
         "static std::vector<Sum> sums(std::size_t{1} << 20);",
         "test_interface",
         "test_interface"),
     "parts are joined with roots of the other sign": Break(
-        "decompose/merge.cpp",
+        "decompose/split.cpp",
         "const auto factors = geometry.factors(true);",
         "const auto factors = geometry.factors(false);",
         "test_convolver",
@@ -155,7 +155,7 @@ BREAKS = {
         "test_walks",
         "test_walks"),
     "the adjoint forgets a border": Break(
-        "volumes/fold.cpp",
+        "volumes/adjoint.cpp",
         "if (sources[2][k] >= 0)",
         "if (sources[2][k] > 0)",
         "python",

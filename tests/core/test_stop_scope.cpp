@@ -5,7 +5,7 @@
 
 #include "convolume/error.hpp"
 #include "core/stop_scope.hpp"
-#include "core/thread_team.hpp"
+#include "core/threads.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

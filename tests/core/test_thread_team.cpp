@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "tests/catch.hpp"
 

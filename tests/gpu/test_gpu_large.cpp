@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "convolume/convolver.hpp"
-#include "core/thread_team.hpp"
 #include "core/threads.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/device.hpp"

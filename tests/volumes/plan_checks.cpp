@@ -120,8 +120,8 @@ std::string broken_rule(const TaskPlan& plan, const EngineList& engines,
     return listed ? "" : "the chosen candidate is not among the candidates";
 }
 
-Problem same_problem(const Shape3& image, const Shape3& kernel, BoundaryKind boundary) {
-    Problem problem;
+ConvolutionProblem same_problem(const Shape3& image, const Shape3& kernel, BoundaryKind boundary) {
+    ConvolutionProblem problem;
     problem.image = image;
     problem.kernel = kernel;
     problem.boundary = boundary;

@@ -15,7 +15,7 @@ std::string broken_rule(const TaskPlan& plan, const EngineList& engines,
                         index_t engine_limit_bytes = 0);
 
 /// The problem of mode `same` with center k/2 in float32.
-Problem same_problem(const Shape3& image, const Shape3& kernel,
-                     BoundaryKind boundary = BoundaryKind::zero);
+ConvolutionProblem same_problem(const Shape3& image, const Shape3& kernel,
+                                BoundaryKind boundary = BoundaryKind::zero);
 
 }  // namespace convolume::testing

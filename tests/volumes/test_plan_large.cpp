@@ -33,7 +33,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 TEST_CASE("a stack of 4096×8192×8192 with a kernel of 1001³ is planned for GPUs of 128 GiB") {
     const index_t before = memory_use().current_bytes;
     const auto start = std::chrono::steady_clock::now();
-    const Problem problem = same_problem({4096, 8192, 8192}, {1001, 1001, 1001});
+    const ConvolutionProblem problem = same_problem({4096, 8192, 8192}, {1001, 1001, 1001});
     const EngineList engines = gpus(4, 128 * gib);
     for (const Method method : {Method::automatic, Method::dif, Method::tiled}) {
         Options options;
@@ -93,7 +93,7 @@ TEST_CASE("sizes beyond 64 bits are errors that say so") {
 
 TEST_CASE("many tiles are planned in little time") {
     const auto start = std::chrono::steady_clock::now();
-    const Problem problem = same_problem({2048, 4096, 4096}, {31, 61, 61});
+    const ConvolutionProblem problem = same_problem({2048, 4096, 4096}, {31, 61, 61});
     const EngineList engines = gpus(8, gib / 8);
     Options options;
     options.method = Method::tiled;

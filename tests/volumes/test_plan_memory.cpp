@@ -40,7 +40,7 @@ std::vector<index_t> sizes_in(const std::string& text) {
 }  // namespace
 
 TEST_CASE("the host limit bounds image, output, scratch and host engines") {
-    const Problem problem = same_problem({64, 96, 96}, {7, 9, 9});
+    const ConvolutionProblem problem = same_problem({64, 96, 96}, {7, 9, 9});
     const index_t image_and_output = 2 * 4 * element_count(problem.image);
     for (const bool is_gpu : {false, true})
         for (const index_t extra : {8 * mib, 4 * mib, 2 * mib, 1 * mib}) {
@@ -57,7 +57,7 @@ TEST_CASE("the host limit bounds image, output, scratch and host engines") {
 }
 
 TEST_CASE("pixel types enter the host bytes") {
-    Problem problem = same_problem({64, 96, 96}, {31, 33, 35});
+    ConvolutionProblem problem = same_problem({64, 96, 96}, {31, 33, 35});
     const EngineList engines = one_engine(true, 64 * mib);
     Options options;
     options.method = Method::in_core;
@@ -77,7 +77,7 @@ TEST_CASE("when the host limit is too small the message names one that does") {
             image[a] = random.integer(20, 200);
             kernel[a] = random.integer(1, 40);
         }
-        const Problem problem = same_problem(image, kernel);
+        const ConvolutionProblem problem = same_problem(image, kernel);
         Options options;
         options.method = random.pick(
             {Method::automatic, Method::automatic, Method::in_core, Method::dif, Method::tiled});
@@ -107,7 +107,7 @@ TEST_CASE("when the host limit is too small the message names one that does") {
 TEST_CASE("when the engines' limit is too small the message names one that does") {
     for (const Method method : {Method::automatic, Method::in_core, Method::dif, Method::tiled})
         for (const index_t limit : {index_t{16}, index_t{1000}, 20 * kib}) {
-            const Problem problem = same_problem({50, 60, 70}, {21, 23, 25});
+            const ConvolutionProblem problem = same_problem({50, 60, 70}, {21, 23, 25});
             Options options;
             options.method = method;
             std::string text;
@@ -132,7 +132,7 @@ TEST_CASE("when the engines' limit is too small the message names one that does"
 }
 
 TEST_CASE("a limit just enough for one method is not refused") {
-    const Problem problem = same_problem({40, 50, 60}, {11, 11, 11});
+    const ConvolutionProblem problem = same_problem({40, 50, 60}, {11, 11, 11});
     for (const Method method : {Method::in_core, Method::dif, Method::tiled}) {
         Options options;
         options.method = method;

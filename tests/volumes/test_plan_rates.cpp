@@ -47,8 +47,8 @@ MachineRates half_as_fast() {
     return rates;
 }
 
-Problem streamed_problem() {
-    Problem problem = same_problem({64, 256, 256}, {9, 15, 15}, BoundaryKind::zero);
+ConvolutionProblem streamed_problem() {
+    ConvolutionProblem problem = same_problem({64, 256, 256}, {9, 15, 15}, BoundaryKind::zero);
     problem.streamed = true;
     problem.executions = 1;
     return problem;
@@ -76,7 +76,7 @@ class Accelerator : public ReferenceEngine {
 }  // namespace
 
 TEST_CASE("of engines that files keep waiting, the one is taken that works less") {
-    const Problem problem = streamed_problem();
+    const ConvolutionProblem problem = streamed_problem();
     MachineRates rates;
     const auto takes_gpu = [&] {
         const EngineList engines{std::make_shared<Accelerator>(rates),
@@ -89,7 +89,7 @@ TEST_CASE("of engines that files keep waiting, the one is taken that works less"
 }
 
 TEST_CASE("images of a stream that are a task each are in flight together on a GPU") {
-    Problem problem = streamed_problem();
+    ConvolutionProblem problem = streamed_problem();
     const EngineList gpu{std::make_shared<ReferenceEngine>(
         ReferenceEngineOptions{.name = "gpu:0", .is_gpu = true, .tasks_in_flight = 3})};
     const auto in_flight = [&] {
@@ -108,7 +108,7 @@ TEST_CASE("on a machine half as fast, everything is predicted to take twice as l
     for (const bool streamed : {false, true})
         for (const Method method :
              {Method::in_core, Method::dif, Method::tiled, Method::direct, Method::automatic}) {
-            Problem problem = streamed_problem();
+            ConvolutionProblem problem = streamed_problem();
             problem.streamed = streamed;
             const PlanCandidate fast = make_plan(problem, with(method), cpu_of({})).chosen;
             const PlanCandidate slow =
@@ -121,7 +121,7 @@ TEST_CASE("on a machine half as fast, everything is predicted to take twice as l
 }
 
 TEST_CASE("the way that is fast on a machine is chosen on it") {
-    const Problem problem = streamed_problem();
+    const ConvolutionProblem problem = streamed_problem();
     MachineRates rates;
     rates.multiply_add_s /= 100;
     rates.kernel_row_s /= 100;
@@ -132,7 +132,7 @@ TEST_CASE("the way that is fast on a machine is chosen on it") {
 }
 
 TEST_CASE("files are as fast as the machine's rates say, unless the problem says more") {
-    Problem problem = streamed_problem();
+    ConvolutionProblem problem = streamed_problem();
     MachineRates rates;
     rates.file_write_bytes_per_s /= 50;
     const auto write_s = [&] {
@@ -146,7 +146,7 @@ TEST_CASE("files are as fast as the machine's rates say, unless the problem says
 }
 
 TEST_CASE("what engines took to start is part of the prediction, whatever is chosen") {
-    Problem problem = streamed_problem();
+    ConvolutionProblem problem = streamed_problem();
     for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
         problem.start_s = 0;
         const TaskPlan before = make_plan(problem, with(method), cpu_of({}));

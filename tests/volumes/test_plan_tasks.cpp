@@ -17,8 +17,8 @@ namespace {
 
 constexpr index_t mib = index_t{1} << 20;
 
-Problem random_problem(Random& random) {
-    Problem problem;
+ConvolutionProblem random_problem(Random& random) {
+    ConvolutionProblem problem;
     problem.boundary =
         random.pick({BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect,
                      BoundaryKind::mirror, BoundaryKind::wrap});
@@ -39,7 +39,7 @@ Problem random_problem(Random& random) {
     return problem;
 }
 
-std::string describe(const Problem& p, const Options& options) {
+std::string describe(const ConvolutionProblem& p, const Options& options) {
     return message("image ", to_string(p.image), " kernel ", to_string(p.kernel), " ",
                    to_string(p.boundary), " outputs from ", to_string(p.output.begin), " to ",
                    to_string(p.output.end), " method ", to_string(options.method), " parts ",
@@ -52,7 +52,7 @@ TEST_CASE("tasks of random plans are disjoint and reunite to the output") {
     const std::uint64_t seed = test_seed("random plans");
     for (std::uint64_t n = 0; n < 1500; ++n) {
         Random random(seed, n);
-        const Problem problem = random_problem(random);
+        const ConvolutionProblem problem = random_problem(random);
         Options options;
         options.method = random.pick(
             {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct});
@@ -111,7 +111,7 @@ TEST_CASE("an automatic plan is the simplest of those that hardly differ from th
 }
 
 TEST_CASE("small limits cut tiles along every axis") {
-    const Problem problem = same_problem({96, 128, 160}, {5, 7, 9});
+    const ConvolutionProblem problem = same_problem({96, 128, 160}, {5, 7, 9});
     const index_t all = 4 * 100 * 134 * 168;
     bool cut[3] = {};
     for (const index_t limit : {all / 2, all / 8, all / 64, all / 512}) {
@@ -131,7 +131,7 @@ TEST_CASE("direct wins for tiny kernels, separable for rank 1, Fourier for large
     const EngineList engines{std::make_shared<ReferenceEngine>()};
     CHECK(make_plan(same_problem({64, 64, 64}, {1, 1, 3}), {}, engines).chosen.algorithm ==
           Algorithm::direct);
-    Problem gaussian = same_problem({64, 64, 64}, {9, 9, 9});
+    ConvolutionProblem gaussian = same_problem({64, 64, 64}, {9, 9, 9});
     gaussian.rank1_kernel = true;
     CHECK(make_plan(gaussian, {}, engines).chosen.algorithm == Algorithm::separable);
     CHECK(make_plan(same_problem({64, 64, 64}, {31, 31, 31}), {}, engines).chosen.algorithm ==

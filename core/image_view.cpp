@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convolume/image_view.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "core/pixels/rows.hpp"
+#include "core/report.hpp"
+#include "core/threads.hpp"
+#include "core/views.hpp"
+
+namespace convolume {
+
+namespace {
+struct Entry {
+    PixelType type;
+    const char* name;
+};
+constexpr Entry entries[] = {
+    {PixelType::uint8, "uint8"},         {PixelType::int8, "int8"},
+    {PixelType::uint16, "uint16"},       {PixelType::int16, "int16"},
+    {PixelType::uint32, "uint32"},       {PixelType::int32, "int32"},
+    {PixelType::float32, "float32"},     {PixelType::float64, "float64"},
+    {PixelType::complex64, "complex64"}, {PixelType::complex128, "complex128"},
+};
+}  // namespace
+
+std::size_t size_of(PixelType type) {
+    return visit_pixel_type(type, [](auto tag) { return sizeof(typename decltype(tag)::type); });
+}
+
+const char* to_string(PixelType type) {
+    for (const Entry& entry : entries)
+        if (entry.type == type) return entry.name;
+    throw InternalError("a pixel type outside its enumeration");
+}
+
+PixelType parse_pixel_type(std::string_view name) {
+    std::string names;
+    for (const Entry& entry : entries) {
+        if (entry.name == name) return entry.type;
+        names += names.empty() ? "" : ", ";
+        names += entry.name;
+    }
+    throw InvalidArgument(message("no pixel type is called '", name, "': use one of ", names));
+}
+
+bool is_complex(PixelType type) {
+    return type == PixelType::complex64 || type == PixelType::complex128;
+}
+
+bool is_integer(PixelType type) {
+    return type < PixelType::float32;
+}
+
+namespace {
+template <class View>
+View crop(const View& view, const Box3& box) {
+    for (int axis = 0; axis < 3; ++axis)
+        if (box.begin[axis] < 0 || box.end[axis] > view.shape[axis] ||
+            box.begin[axis] > box.end[axis])
+            throw InvalidArgument(message("the box [", box.begin[axis], ", ", box.end[axis],
+                                          ") leaves the array along ", axis_name(axis),
+                                          ", whose extent is ", view.shape[axis]));
+    View cropped = view;
+    cropped.data = view.at(box.begin.z, box.begin.y, box.begin.x);
+    cropped.shape = box.shape();
+    return cropped;
+}
+}  // namespace
+
+ConstImageView subview(const ConstImageView& view, const Box3& box) {
+    return crop(view, box);
+}
+ImageView subview(const ImageView& view, const Box3& box) {
+    return crop(view, box);
+}
+
+bool is_contiguous(const ConstImageView& view) {
+    index_t expected = 1;
+    for (int axis = 2; axis >= 0; --axis) {
+        if (view.shape[axis] != 1 && view.strides[axis] != expected) return false;
+        expected *= view.shape[axis];
+    }
+    return true;
+}
+
+namespace {
+
+// Addresses of the first byte of an image and of the one behind its last.
+struct ByteRange {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+};
+
+ByteRange byte_range(const ConstImageView& view) {
+    const auto bytes = sample_bytes(view.type);
+    index_t first = 0;
+    index_t last = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        const index_t reach = (view.shape[axis] - 1) * view.strides[axis];
+        (reach < 0 ? first : last) += reach;
+    }
+    const auto data = reinterpret_cast<std::uintptr_t>(view.data);
+    return {data + static_cast<std::uintptr_t>(first * bytes),
+            data + static_cast<std::uintptr_t>((last + 1) * bytes)};
+}
+
+}  // namespace
+
+bool overlap(const ConstImageView& a, const ConstImageView& b) {
+    if (element_count(a.shape) == 0 || element_count(b.shape) == 0) return false;
+    const ByteRange of_a = byte_range(a);
+    const ByteRange of_b = byte_range(b);
+    return of_a.begin < of_b.end && of_b.begin < of_a.end;
+}
+
+namespace {
+
+std::string sentence(double value, const NonfiniteSample::Place& place, const std::string& cure) {
+    const std::string volume = place.of_several ? message("in frame ", place.frame, ", channel ",
+                                                          place.channel, " (from 0): ")
+                                                : std::string();
+    return message(volume, "the image holds ", value, " at z,y,x = ", to_string(place.index, ","),
+                   ": ", cure);
+}
+
+}  // namespace
+
+NonfiniteSample::NonfiniteSample(double value, const Place& place, const std::string& cure)
+    : BadData(sentence(value, place, cure)), value_(value), place_(place), cure_(cure) {}
+
+namespace {
+
+// float64 holds every real type but loses nothing of it; complex128 likewise.
+template <class T>
+ClampCount convert(const ConstImageView& from, const ImageView& to, int threads) {
+    const Shape3& shape = from.shape;
+    const pixels::RowGather gather(identity_indices(shape.x));
+    ReportSum sum;
+    parallel_ranges(shape.z * shape.y, threads, [&](index_t begin, index_t end, int) {
+        std::vector<T> row(static_cast<std::size_t>(shape.x));
+        for (index_t k = begin; k < end; ++k) {
+            const index_t z = k / shape.y;
+            const index_t y = k % shape.y;
+            pixels::load_row(from, z, y, gather, {}, row.data());
+            sum.add(pixels::store_row(row.data(), shape.x, 0, to, z, y));
+        }
+    });
+    return sum.clamped();
+}
+
+// Rows are converted one by one: in place where every element is as large and where it was.
+bool same_elements(const ConstImageView& a, const ConstImageView& b) {
+    return a.data == b.data && a.strides == b.strides && size_of(a.type) == size_of(b.type);
+}
+
+}  // namespace
+
+ClampCount convert_pixels(const ConstImageView& from, const ImageView& to, int threads) {
+    if (from.shape != to.shape)
+        throw InvalidArgument(message("an image of ", to_string(from.shape),
+                                      " cannot be converted into one of ", to_string(to.shape)));
+    if (is_complex(from.type) && !is_complex(to.type))
+        throw InvalidArgument(message("a complex image cannot be stored as ", to_string(to.type),
+                                      ": use complex64 or complex128"));
+    if (element_count(from.shape) == 0) return {};
+    check_memory(from, "the source");
+    check_memory(to, "the target");
+    if (overlap(from, to) && !same_elements(from, to))
+        throw InvalidArgument(
+            "source and target overlap in memory: convert into memory of its own");
+    threads = thread_count(threads);
+    return is_complex(from.type) || is_complex(to.type)
+               ? convert<std::complex<double>>(from, to, threads)
+               : convert<double>(from, to, threads);
+}
+
+}  // namespace convolume

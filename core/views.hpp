@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Callers' arrays: null ones are rejected, and loops over samples of any type.
+
+#include "convolume/image_view.hpp"
+#include "core/stop_scope.hpp"
+
+namespace convolume {
+
+/// Throws InvalidArgument where `view` has elements but no memory; `what` is "the kernel", say.
+inline void check_memory(const ConstImageView& view, const std::string& what) {
+    if (view.data == nullptr && element_count(view.shape) > 0)
+        throw InvalidArgument(
+            message(what, " points to no memory (null): give the address of its first element"));
+}
+
+/// Throws InvalidArgument where one of the two is null; names are "input" and "output", say.
+inline void check_memory(const void* from, const char* from_name, const void* to,
+                         const char* to_name) {
+    if (from == nullptr || to == nullptr)
+        throw InvalidArgument(message("the ", from == nullptr ? from_name : to_name,
+                                      " points to no memory (null): allocate it first"));
+}
+
+/// Calls f(sample, {z, y, x}) for every sample, which is of the view's own type. Throws Cancelled.
+template <class F>
+void for_each_sample(const ConstImageView& view, const F& f) {
+    visit_pixel_type(view.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        for (index_t z = 0; z < view.shape.z; ++z) {
+            throw_if_stopped();
+            for (index_t y = 0; y < view.shape.y; ++y)
+                for (index_t x = 0; x < view.shape.x; ++x)
+                    f(*static_cast<const T*>(view.at(z, y, x)), Index3{z, y, x});
+        }
+    });
+}
+
+}  // namespace convolume

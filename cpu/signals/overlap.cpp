@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overlap-save and overlap-add: segments of the signal are transformed, multiplied by the spectrum
+// of each filter, and transformed back.
+
+#include <limits>
+
+#include "core/stop_scope.hpp"
+#include "cpu/fftw.hpp"
+#include "cpu/parallel_loop.hpp"
+#include "cpu/signals/methods.hpp"
+#include "cpu/signals/output.hpp"
+#include "cpu/signals/vector_loops.hpp"
+
+namespace convolume::cpu {
+
+namespace {
+
+// The spectra of a bank at one transform length, and the way from a segment through each filter.
+// All is complex: two real segments ride as real and imaginary part of one, which filters that are
+// real keep apart. That takes FFTW two thirds of the time of real transforms.
+template <class Sample>
+class SegmentBank {
+  public:
+    using Real = real_of<Sample>;
+    using Complex = std::complex<Real>;
+    /// Segments of signals in one transform.
+    static constexpr index_t packed = is_complex_sample<Sample> ? 1 : 2;
+
+    /// `taps`: filters × taps.
+    SegmentBank(const FilterWork& work, const Sample* taps)
+        : length_(work.segment), spectra_(bytes(work), "the filters' spectra") {
+        Buffer segment(bytes_of<Complex>(length_), "a segment");
+        Complex* const in = segment.as<Complex>();
+        // Single transforms that FFTW estimates are as fast as those it measures.
+        const Transforms one{length_, 1, 1, length_, 1, length_};
+        Buffer other(bytes_of<Complex>(length_), "a segment");
+        forward_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::forward, Effort::quick);
+        inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::inverse, Effort::quick);
+        for (index_t f = 0; f < work.filters; ++f) {
+            throw_if_stopped();
+            std::fill(in, in + length_, Complex{});
+            for (index_t k = 0; k < work.taps; ++k)
+                in[k] = taps[f * work.taps + k] / static_cast<Real>(length_);
+            forward_.execute(in, spectra_.as<Complex>() + f * stride(length_));
+        }
+    }
+
+    index_t length() const { return length_; }
+
+    /// Bytes of the spectra.
+    static index_t bytes(const FilterWork& work) {
+        return Buffer::rounded_bytes(
+            checked_multiply(checked_multiply(work.filters, stride(work.segment)),
+                             static_cast<index_t>(sizeof(Complex))));
+    }
+
+    /// Overwrites `segment`.
+    void transform(Complex* segment, Complex* spectrum) const {
+        forward_.execute(segment, spectrum);
+    }
+    /// `filtered`: circular convolution of the segment with filter f. Overwrites `product`.
+    void filter(index_t f, const Complex* spectrum, Complex* product, Complex* filtered) const {
+        multiply(spectra_.as<Complex>() + f * stride(length_), spectrum, product, length_);
+        inverse_.execute(product, filtered);
+    }
+
+  private:
+    /// From one spectrum to the next: aligned for FFTW.
+    static index_t stride(index_t length) {
+        return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
+    }
+
+    index_t length_;
+    Buffer spectra_;  ///< of the filters, divided by the length
+    FftPlan<Real> forward_;
+    FftPlan<Real> inverse_;
+};
+
+// Overlap-save: segments overlap in the signal by taps-1 samples, which come out aliased and are
+// dropped. A segment is transformed once; products, inverses and post-processing of all filters
+// stay in a core's cache.
+template <class Sample>
+class OverlapSave : public CpuFilters {
+    using Bank = SegmentBank<Sample>;
+    using Real = typename Bank::Real;
+    using Complex = typename Bank::Complex;
+    static constexpr index_t packed = Bank::packed;
+
+  public:
+    OverlapSave(const FilterWork& work, const Sample* taps)
+        : bank_(work, taps), aliased_(work.taps - 1) {}
+
+    static index_t scratch_bytes(const FilterWork& work) {
+        return round_up(3 * Scratch::room_for<Complex>(work.segment) +
+                            packed * Scratch::room_for<Sample>(work.segment) +
+                            Output<Sample>::scratch_bytes(work, overlap_save_useful(work)),
+                        static_cast<index_t>(Buffer::alignment));
+    }
+
+    void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
+                const Resources& use) const override {
+        const Output<Sample> output(work, result, signal.signals, overlap_save_useful(work));
+        const index_t chunks = signal.signals * output.chunks().count();
+        const index_t units = ceil_div(chunks, packed);
+        const index_t groups = filter_groups(units, work.filters, use.threads);
+        const int threads =
+            static_cast<int>(std::min<index_t>(use.threads, std::max<index_t>(1, units * groups)));
+        const index_t bytes = scratch_bytes(work);
+        const BufferPool::Lease memory = use.memory.take(bytes * threads, threads, "segments");
+
+        ParallelLoop(threads, use.context).run(units * groups, 0, 1, [&](index_t task, int thread) {
+            const index_t group = task % groups;
+            Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
+            run(signal, output, task / groups, chunks,
+                {group * work.filters / groups, (group + 1) * work.filters / groups}, scratch);
+        });
+        output.finish();
+    }
+
+  private:
+    // Chunks unit · packed … through some of the filters.
+    void run(const SignalView& signal, const Output<Sample>& output, index_t unit, index_t chunks,
+             const SampleRange& filters, Scratch scratch) const {
+        const index_t length = bank_.length();
+        Complex* const segment = scratch.take<Complex>(length);
+        Complex* const spectrum = scratch.take<Complex>(length);
+        Complex* const product = scratch.take<Complex>(length);
+        Sample* rows[2];
+        for (index_t p = 0; p < packed; ++p) rows[p] = scratch.take<Sample>(length);
+
+        const index_t first = unit * packed;
+        const index_t count = std::min(packed, chunks - first);
+        const index_t per_signal = output.chunks().count();
+        const auto results_of = [&](index_t chunk) {
+            return output.chunks()[chunk % per_signal].results;
+        };
+        // Sample 0 of the segment of results [begin, …).
+        const auto origin = [&](index_t chunk) {
+            return results_of(chunk).begin - output.before() - aliased_;
+        };
+        if constexpr (packed == 1) {
+            load_samples(signal, first / per_signal, origin(first), length, segment);
+        } else {
+            const Sample* const re =
+                samples_at(signal, first / per_signal, origin(first), length, rows[0]);
+            const Sample* im = rows[1];
+            if (count == packed)
+                im = samples_at(signal, (first + 1) / per_signal, origin(first + 1), length,
+                                rows[1]);
+            else
+                std::fill(rows[1], rows[1] + length, Sample{});
+            interleave(re, im, segment, length);
+        }
+        bank_.transform(segment, spectrum);
+
+        const index_t kept = aliased_ + output.before();  // of the segment, where results begin
+        const index_t results = results_of(first).count();
+        const bool straight =
+            output.plain() && count == packed && results_of(first + count - 1).count() == results;
+        for (index_t f = filters.begin; f < filters.end; ++f) {
+            bank_.filter(f, spectrum, product, segment);
+            const auto place = [&](index_t p) {
+                const index_t chunk = first + p;
+                return output.place(chunk / per_signal, f, results_of(chunk).begin);
+            };
+            if constexpr (packed == 1) {
+                output.store(first / per_signal, f, first % per_signal, segment + kept, scratch);
+            } else if (straight) {
+                deinterleave(segment + kept, place(0), place(1), results);
+            } else {
+                deinterleave(segment + aliased_, rows[0], rows[1], length - aliased_);
+                for (index_t p = 0; p < count; ++p)
+                    output.store((first + p) / per_signal, f, (first + p) % per_signal,
+                                 rows[p] + output.before(), scratch);
+            }
+        }
+    }
+
+    Bank bank_;
+    index_t aliased_;  ///< samples at a segment's begin
+};
+
+}  // namespace
+
+index_t overlap_save_useful(const FilterWork& work) {
+    return work.segment - (work.taps - 1) - function_halo(work);
+}
+
+index_t overlap_save_bytes(const FilterWork& work, int threads) {
+    return visit_sample_type(work, [&](auto tag) {
+        using Sample = typename decltype(tag)::type;
+        return checked_add(SegmentBank<Sample>::bytes(work),
+                           Buffer::rounded_bytes(checked_multiply(
+                               OverlapSave<Sample>::scratch_bytes(work), threads)));
+    });
+}
+
+std::shared_ptr<const CpuFilters> make_overlap_save(const FilterWork& work, const void* taps) {
+    return make_filters<OverlapSave>(work, taps);
+}
+
+namespace {
+
+// Filtered samples that are added up before they are post-processed; plain ones in their place.
+index_t overlap_add_tile(const FilterWork& work) {
+    if (is_plain(work)) return std::numeric_limits<index_t>::max();
+    constexpr index_t segments_at_a_time = 64;
+    return checked_add(checked_multiply(segments_at_a_time, work.segment),
+                       tile_chunk + function_halo(work));
+}
+
+// Overlap-add: the samples of segments do not overlap, their results do, by taps-1. Results are
+// added in two steps in which none meets another, so that sums need no atomics: even segments, then
+// odd ones (more steps only where a segment has fewer samples than filters have taps).
+template <class Sample>
+class OverlapAdd : public CpuFilters {
+    using Bank = SegmentBank<Sample>;
+    using Real = typename Bank::Real;
+    using Complex = typename Bank::Complex;
+    static constexpr index_t packed = Bank::packed;
+
+  public:
+    OverlapAdd(const FilterWork& work, const Sample* taps)
+        : bank_(work, taps),
+          length_(work.segment),
+          hop_(work.segment - (work.taps - 1)),
+          steps_(std::max<index_t>(2, ceil_div(length_, hop_))) {}
+
+    static index_t scratch_bytes(const FilterWork& work) {
+        return 3 * Scratch::room_for<Complex>(work.segment) +
+               2 * Scratch::room_for<Sample>(work.segment);
+    }
+
+    void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
+                const Resources& use) const override {
+        const index_t bytes = scratch_bytes(work);
+        const BufferPool::Lease memory =
+            use.memory.take(bytes * use.threads, use.threads, "segments");
+        for_each_tile<Sample>(
+            work, signal, result, overlap_add_tile(work), use,
+            [&](const Tile<Sample>& tile, double begin, double end) {
+                const index_t segments = ceil_div(tile.range.count() + length_ - hop_, hop_);
+                for (index_t step = 0; step < std::min(steps_, segments); ++step) {
+                    const index_t in_step = ceil_div(segments - step, steps_);
+                    const index_t units = ceil_div(in_step, packed);
+                    const index_t groups = filter_groups(units, work.filters, use.threads);
+                    const double share = (end - begin) / static_cast<double>(steps_);
+                    const double from = begin + static_cast<double>(step) * share;
+                    ParallelLoop(use.threads, use.context)
+                        .run(units * groups, from, from + share, [&](index_t task, int thread) {
+                            const index_t group = task % groups;
+                            run(signal, tile, {step, task / groups * packed, in_step},
+                                {group * work.filters / groups,
+                                 (group + 1) * work.filters / groups},
+                                Scratch(static_cast<char*>(memory.data()) + thread * bytes));
+                        });
+                }
+            });
+    }
+
+  private:
+    /// Segments first, first+1 … of the `count` of a step.
+    struct Segments {
+        index_t step;
+        index_t first;
+        index_t count;
+    };
+
+    void run(const SignalView& signal, const Tile<Sample>& tile, const Segments& segments,
+             const SampleRange& filters, Scratch scratch) const {
+        Complex* const segment = scratch.take<Complex>(length_);
+        Complex* const spectrum = scratch.take<Complex>(length_);
+        Complex* const product = scratch.take<Complex>(length_);
+        Sample* rows[2];
+        for (Sample*& row : rows) row = scratch.take<Sample>(length_);
+        // A segment's first sample, and the first result that it adds to.
+        const auto start = [&](index_t p) {
+            return tile.range.begin - (length_ - hop_) +
+                   (segments.step + (segments.first + p) * steps_) * hop_;
+        };
+        const index_t count = std::min(packed, segments.count - segments.first);
+        for (index_t p = 0; p < packed; ++p) {
+            Sample* const row = packed == 1 ? reinterpret_cast<Sample*>(segment) : rows[p];
+            const index_t samples = p < count ? hop_ : 0;
+            if (samples > 0) load_samples(signal, tile.signal, start(p), samples, row);
+            std::fill(row + samples, row + length_, Sample{});
+        }
+        if constexpr (packed == 2) interleave(rows[0], rows[1], segment, length_);
+        bank_.transform(segment, spectrum);
+        for (index_t f = filters.begin; f < filters.end; ++f) {
+            bank_.filter(f, spectrum, product, segment);
+            if constexpr (packed == 1) {
+                add_segment(segment, start(0), segments.step == 0, tile, f);
+            } else {
+                deinterleave(segment, rows[0], rows[1], length_);
+                for (index_t p = 0; p < count; ++p)
+                    add_segment(rows[p], start(p), segments.step == 0, tile, f);
+            }
+        }
+    }
+
+    // The first step's segments write, with zeros up to each other, what the others' add to.
+    void add_segment(const Sample* y, index_t start, bool first_step, const Tile<Sample>& tile,
+                     index_t f) const {
+        const index_t begin = std::max(start, tile.range.begin);
+        const index_t end = std::min(start + length_, tile.range.end);
+        Sample* const row = tile.row(f) - tile.range.begin;
+        if (first_step) {
+            std::copy(y + (begin - start), y + (end - start), row + begin);
+            const index_t covered = std::min(start + steps_ * hop_, tile.range.end);
+            if (covered > end) std::fill(row + end, row + covered, Sample{});
+        } else if (end > begin) {
+            constexpr index_t reals = sizeof(Sample) / sizeof(Real);
+            add(reinterpret_cast<const Real*>(y + (begin - start)),
+                reinterpret_cast<Real*>(row + begin), (end - begin) * reals);
+        }
+    }
+
+    Bank bank_;
+    index_t length_;
+    index_t hop_;  ///< samples of the signal in a segment
+    index_t steps_;
+};
+
+}  // namespace
+
+index_t overlap_add_bytes(const FilterWork& work, index_t results, int threads) {
+    return visit_sample_type(work, [&](auto tag) {
+        using Sample = typename decltype(tag)::type;
+        return checked_add(checked_add(SegmentBank<Sample>::bytes(work),
+                                       Buffer::rounded_bytes(checked_multiply(
+                                           OverlapAdd<Sample>::scratch_bytes(work), threads))),
+                           tile_bytes<Sample>(work, overlap_add_tile(work), results, threads));
+    });
+}
+
+std::shared_ptr<const CpuFilters> make_overlap_add(const FilterWork& work, const void* taps) {
+    return make_filters<OverlapAdd>(work, taps);
+}
+
+}  // namespace convolume::cpu

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "volumes/candidate.hpp"
+
+#include <algorithm>
+
+#include "convolume/error.hpp"
+#include "volumes/split_volume.hpp"
+#include "volumes/stream_tasks.hpp"
+
+namespace convolume {
+
+namespace {
+
+// A wrap boundary whose period the FFT is fast at needs no padding at all.
+bool period_is_good_grid(const AxisProblem& problem, const GridRule& rule) {
+    return problem.boundary == BoundaryKind::wrap && problem.kernel <= problem.image &&
+           problem.out_end - problem.out_begin <= problem.image &&
+           rule.engine->is_good_length(rule.axis, problem.image, rule.parts, rule.complex_data,
+                                       rule.precision);
+}
+
+// Floor of count equal cuts of [0, extent), without overflow.
+index_t cut(index_t extent, index_t index, index_t count) {
+    return extent / count * index + extent % count * index / count;
+}
+
+}  // namespace
+
+BlockAxis AxisTiling::largest() const {
+    BlockAxis largest = block_axis(windows.front());
+    for (const AxisWindow& window : windows) {
+        largest.loaded = std::max(largest.loaded, window.loaded());
+        largest.kept = std::max(largest.kept, window.kept());
+    }
+    largest.kept_begin = std::min(largest.kept_begin, largest.grid - largest.kept);
+    return largest;
+}
+
+AxisTiling tile_axis(const AxisProblem& problem, index_t count, const GridRule& rule) {
+    const bool fft = rule.engine != nullptr;
+    const bool periodic =
+        fft && count == 1 && rule.may_be_periodic && period_is_good_grid(problem, rule);
+    const index_t extent = problem.out_end - problem.out_begin;
+    AxisTiling tiling;
+    tiling.windows.reserve(static_cast<std::size_t>(count));
+    for (index_t i = 0; i < count; ++i) {
+        const AxisWindow window =
+            axis_window(problem, problem.out_begin + cut(extent, i, count),
+                        problem.out_begin + cut(extent, i + 1, count), periodic);
+        tiling.grid = std::max(tiling.grid, window.grid);
+        tiling.windows.push_back(window);
+    }
+    if (fft && !periodic)
+        tiling.grid = rule.engine->good_length(rule.axis, tiling.grid, rule.parts,
+                                               rule.complex_data, rule.precision);
+    for (AxisWindow& window : tiling.windows) window.grid = tiling.grid;
+    return tiling;
+}
+
+Block part_block(const ConvolutionProblem& problem, const Layout& layout, int part,
+                 const std::array<BlockAxis, 3>& axes) {
+    Block block;
+    block.axes = axes;
+    block.algorithm = layout.algorithm;
+    block.precision = problem.precision;
+    block.complex_data = problem.complex_data;
+    block.complex_kernel = problem.complex_kernel;
+    block.walks = layout.walks;
+    // Tiles at a wrapped edge read from both ends of an axis; what lies between travels with them.
+    const auto travels = [&](int axis) {
+        const index_t loaded = axes[static_cast<std::size_t>(axis)].loaded;
+        const index_t image = problem.image[axis];
+        return problem.boundary == BoundaryKind::wrap ? image : std::min(loaded, image);
+    };
+    block.source_plane = checked_multiply(travels(1), travels(2));
+    block.whole_rows = axes[2].kept >= problem.output.shape().x;
+    block.source_type = problem.image_type;
+    block.target_type = problem.output_type;
+    if (problem.streamed && layout.parts == 1) {
+        block.source_bytes_per_s = problem.source_bytes_per_s;
+        block.target_bytes_per_s = problem.sink_bytes_per_s;
+    }
+    if (layout.parts > 1) {
+        const bool halved = !problem.complex_data && part > 0;
+        const index_t planes = axes[0].grid / layout.parts / (halved ? 2 : 1);
+        block.axes[0] = {planes, planes, std::min(axes[0].kernel, planes), 0, planes};
+        block.complex_data = problem.complex_data || halved;
+        block.source_type = block.target_type = sample_type(problem.precision, block.complex_data);
+    }
+    return block;
+}
+
+Shape3 scratch_shape(const ConvolutionProblem& problem, const Layout& layout) {
+    if (layout.parts == 1) return {0, 0, 0};
+    // Parts hold the image's own rows and columns (the engine extends them) and are convolved in
+    // place.
+    return {layout.axes[0].grid, std::max(problem.image.y, layout.axes[1].windows[0].kept()),
+            std::max(problem.image.x, layout.axes[2].windows[0].kept())};
+}
+
+index_t scratch_bytes(const ConvolutionProblem& problem, const Layout& layout) {
+    const index_t sample = sample_bytes(problem.precision, problem.complex_data);
+    return Buffer::rounded_bytes(
+        checked_multiply(element_count(scratch_shape(problem, layout)), sample));
+}
+
+void lay_out(const ConvolutionProblem& problem, const Layout& layout, TaskPlan& plan) {
+    plan.blocks.clear();
+    plan.tasks.clear();
+    plan.scratch = scratch_shape(problem, layout);
+    plan.scratch_bytes = scratch_bytes(problem, layout);
+    for (std::size_t a = 0; a < 3; ++a) {
+        const AxisProblem axis = problem.axis(static_cast<int>(a));
+        const AxisTiling& tiling = layout.axes[a];
+        plan.windows[a] = tiling.count() == 1 ? tiling.windows[0]
+                                              : axis_window(axis, axis.out_begin, axis.out_end);
+    }
+
+    const auto add_task = [&](const std::array<AxisWindow, 3>& windows, const PartId& part) {
+        const Block block =
+            part_block(problem, layout, part.index,
+                       {block_axis(windows[0]), block_axis(windows[1]), block_axis(windows[2])});
+        const auto known = std::find(plan.blocks.begin(), plan.blocks.end(), block);
+        plan.tasks.push_back({windows, part, static_cast<int>(known - plan.blocks.begin())});
+        if (known == plan.blocks.end()) plan.blocks.push_back(block);
+    };
+
+    const index_t z_grid = layout.axes[0].grid;
+    if (layout.parts > 1) {
+        for (int part = 0; part < layout.parts; ++part)
+            add_task(plan.windows, {part, layout.parts, z_grid});
+        return;
+    }
+    for (const AxisWindow& z : layout.axes[0].windows)
+        for (const AxisWindow& y : layout.axes[1].windows)
+            for (const AxisWindow& x : layout.axes[2].windows) add_task({z, y, x}, {0, 1, z_grid});
+}
+
+namespace {
+
+// Memory of a thread that splits or merges: the rows of a few butterflies.
+constexpr index_t split_bytes_per_thread = index_t{704} << 10;
+
+// Bytes that are written before write-back begins (io/atomic_output.cpp).
+constexpr double writeback_bytes = 64 << 20;
+
+// Bytes as a number of them, however many.
+index_t whole(double bytes) {
+    return static_cast<index_t>(std::min(bytes, 9e18));
+}
+
+// All arguments are kept by reference.
+class Predictor {
+  public:
+    Predictor(const ConvolutionProblem& problem, const EngineList& engines,
+              const MemoryLimits& limits)
+        : problem_(problem),
+          engines_(engines),
+          limits_(limits),
+          rates_(engines.front()->info().rates) {}
+
+    Prediction predict(const BlockDivision& division) const {
+        Prediction prediction;
+        PlanCandidate& candidate = prediction.candidate;
+        candidate.method = division.method;
+        candidate.algorithm = division.algorithm;
+        candidate.parts = division.parts;
+        candidate.tiles = division.tiles;
+        candidate.grid = division.grid;
+        candidate.on_gpu = engines_.front()->info().is_gpu;
+
+        candidate.host_bytes =
+            checked_add(checked_add(held_bytes(division), in_memory_bytes()),
+                        checked_add(division.scratch_bytes, problem_.other_host_bytes));
+
+        double writing_s = 0;
+        index_t beyond_one_kernel = 0;
+        for (const auto& engine : engines_) {
+            const Costs costs = costs_of(*engine, division);
+            add_memory(*engine, division, costs, prediction);
+            // Tasks are handed out as engines become free: the slowest ends last.
+            const Makespan makespan = makespan_of(division, costs);
+            candidate.seconds = std::max(candidate.seconds, makespan.seconds);
+            writing_s = std::max(writing_s, makespan.writing_s);
+            beyond_one_kernel = costs.beyond_one_kernel;
+            if (engine == engines_.front()) add_stages(division, costs, candidate);
+        }
+        if (candidate.host_bytes > limits_.host_bytes)
+            make_fit(division, beyond_one_kernel, prediction);
+        if (division.scratch_bytes > 0) add_split(division, candidate);
+        if (problem_.streamed && !streams(division)) add_files(candidate);
+        if (problem_.streamed)
+            add_commit(streams(division) ? writing_s : candidate.stages.write.seconds, candidate);
+        if (counts_first_use()) add_start(candidate);
+        return prediction;
+    }
+
+  private:
+    // Costs on one engine: `a` of the first block of an image, `b` of each other.
+    struct Costs {
+        BlockCost a, b;
+        index_t in_flight = 1;
+        bool keep_kernels = true;
+        index_t bytes = 0;      ///< of the engine
+        index_t kernel = 0;     ///< of the largest one
+        index_t workspace = 0;  ///< of each block in flight
+        index_t beyond_one_kernel = 0;
+    };
+    struct Makespan {
+        double seconds;    // until all is written
+        double writing_s;  // of these, since the first was
+    };
+    Costs costs_of(const Engine& engine, const BlockDivision& division) const {
+        // Tasks go to any engine: all lay them out for the one with least memory.
+        const index_t limit = limits_.engine_bytes.value_or(0);
+        const auto cost_of = [&](Block block) {
+            block.memory_bytes = limit;
+            return engine.estimate(block);
+        };
+        Costs costs;
+        costs.a = cost_of(division.first);
+        costs.b = division.parts > 1 ? cost_of(division.other) : costs.a;
+        costs.workspace = std::max(costs.a.workspace_bytes, costs.b.workspace_bytes);
+        costs.kernel = std::max(costs.a.kernel_bytes, costs.b.kernel_bytes);
+        const index_t all_kernels = checked_add(
+            costs.a.kernel_bytes, checked_multiply(division.parts - 1, costs.b.kernel_bytes));
+        costs.beyond_one_kernel = all_kernels - costs.kernel;
+        const auto bytes = [&](bool keep) {
+            return checked_add(checked_multiply(costs.in_flight, costs.workspace),
+                               keep ? all_kernels : costs.kernel);
+        };
+        // Several in flight are no reason to need more host memory than there is.
+        const index_t staging = std::max(costs.a.staging_bytes, costs.b.staging_bytes);
+        const auto fits = [&](bool keep) {
+            return (limit == 0 || bytes(keep) <= limit) &&
+                   checked_multiply(costs.in_flight, staging) <= limits_.host_bytes / 2;
+        };
+        // Several in flight are worth more than kernels kept: transfers cost most. Those of a
+        // stream may belong to different images.
+        const index_t all_tasks =
+            checked_multiply(tasks(division), streams(division) ? images() : index_t{1});
+        costs.in_flight =
+            std::min<index_t>(engine.info().tasks_in_flight,
+                              ceil_div(all_tasks, static_cast<index_t>(engines_.size())));
+        while (costs.in_flight > 1 && !fits(false)) --costs.in_flight;
+        costs.keep_kernels = limit == 0 || bytes(true) <= limit;
+        costs.bytes = bytes(costs.keep_kernels);
+        return costs;
+    }
+
+    void add_memory(const Engine& engine, const BlockDivision& division, const Costs& costs,
+                    Prediction& prediction) const {
+        PlanCandidate& candidate = prediction.candidate;
+        const auto in_flight = static_cast<int>(costs.in_flight);
+        prediction.keep_kernels = prediction.keep_kernels && costs.keep_kernels;
+        candidate.engine_bytes = std::max(candidate.engine_bytes, costs.bytes);
+        candidate.block_bytes =
+            std::max(candidate.block_bytes, checked_add(costs.workspace, costs.kernel));
+        candidate.slab_planes = costs.b.slab_planes;
+        candidate.tasks_in_flight = &engine == engines_.front().get()
+                                        ? in_flight
+                                        : std::min(candidate.tasks_in_flight, in_flight);
+        candidate.host_bytes = checked_add(
+            candidate.host_bytes,
+            engine.info().is_gpu
+                ? costs.in_flight * std::max(costs.a.staging_bytes, costs.b.staging_bytes)
+                : costs.bytes);
+        if (division.scratch_bytes > 0)
+            candidate.host_bytes = checked_add(candidate.host_bytes,
+                                               (problem_.streamed ? Bands::in_flight : 1) *
+                                                   engine.info().threads * split_bytes_per_thread);
+    }
+
+    // If only few images are expected: kernels, and memory that is used for the first time.
+    double prepare_seconds(const BlockDivision& division, const Costs& costs) const {
+        if (!counts_first_use()) return 0;
+        const double taps_s =
+            static_cast<double>(element_count(problem_.kernel)) * rates_.kernel_tap_s;
+        const double boxes_s = static_cast<double>(held_bytes(division)) /
+                               static_cast<double>(engines_.size()) /
+                               (rates_.first_touch_bytes_per_s * engines_.front()->info().threads);
+        return taps_s + boxes_s + costs.a.first_use_s + costs.a.kernel_s +
+               static_cast<double>(division.parts - 1) * costs.b.kernel_s;
+    }
+
+    Makespan makespan_of(const BlockDivision& division, const Costs& costs) const {
+        const auto& [a, b] = std::tie(costs.a, costs.b);
+        const bool held = holds(division);
+        // The last task may end alone.
+        const double alone_s =
+            std::max(a.seconds, b.seconds) + (held ? rates_.held_task_s : rates_.task_s);
+        const index_t side_by_side = held ? index_t{HeldTasks::in_flight} : costs.in_flight;
+        const double interval_s = side_by_side > 1
+                                      ? std::max({a.interval_s(), b.interval_s(),
+                                                  alone_s / static_cast<double>(side_by_side)})
+                                      : alone_s;
+        const index_t rounds = ceil_div(checked_multiply(tasks(division), images()),
+                                        static_cast<index_t>(engines_.size()));
+        const double others_s = interval_s * static_cast<double>(rounds - 1);
+        // Walks write as they advance, other blocks when they are convolved.
+        const auto planes = static_cast<double>(division.first.axes[0].kept);
+        const double last_s = b.slab_planes > 0
+                                  ? alone_s * (1 - static_cast<double>(b.slab_planes) / planes)
+                                  : b.write_s;
+        return {prepare_seconds(division, costs) + alone_s + others_s, others_s + last_s};
+    }
+
+    // Adds the stages of the blocks of all images.
+    void add_stages(const BlockDivision& division, const Costs& costs,
+                    PlanCandidate& candidate) const {
+        const auto& [a, b] = std::tie(costs.a, costs.b);
+        const auto engines = static_cast<double>(engines_.size());
+        const auto sum = [&](double of_first, double of_other) {
+            return static_cast<double>(images()) *
+                   (of_first + static_cast<double>(tasks(division) - 1) * of_other);
+        };
+        const auto source_bytes = [&](const Block& block) {
+            const index_t planes = std::min(block.axes[0].loaded, problem_.image.z);
+            return static_cast<double>(division.parts > 1 ? block.axes[0].loaded : planes) *
+                   static_cast<double>(block.source_plane) *
+                   static_cast<double>(size_of(block.source_type));
+        };
+        const auto target_bytes = [&](const Block& block) {
+            const Shape3 kept = block.kept();
+            return static_cast<double>(kept.z) * static_cast<double>(kept.y) *
+                   static_cast<double>(kept.x) * static_cast<double>(size_of(block.target_type));
+        };
+        const Block& other = division.parts > 1 ? division.other : division.first;
+        const index_t in = whole(sum(source_bytes(division.first), source_bytes(other)));
+        const index_t out = whole(sum(target_bytes(division.first), target_bytes(other)));
+        PlanStages& stages = candidate.stages;
+        stages.prepare = {0, prepare_seconds(division, costs)};
+        stages.convolve = {0, sum(a.compute_s, b.compute_s) / engines};
+        if (candidate.on_gpu) {
+            stages.to_gpu = {in, sum(a.host_to_device_s, b.host_to_device_s) / engines};
+            stages.from_gpu = {out, sum(a.device_to_host_s, b.device_to_host_s) / engines};
+        }
+        if (streams(division)) {
+            stages.read = {in, sum(a.read_s, b.read_s)};
+            stages.write = {out, sum(a.write_s, b.write_s)};
+        }
+    }
+
+    // More than the host has: it keeps fewer kernels, or puts the split volume into scratch files.
+    void make_fit(const BlockDivision& division, index_t beyond_one_kernel,
+                  Prediction& prediction) const {
+        PlanCandidate& candidate = prediction.candidate;
+        const auto engines = static_cast<index_t>(engines_.size());
+        // Engines in host memory keep kernels where there is room for them beside all else.
+        if (!candidate.on_gpu && prediction.keep_kernels) {
+            prediction.keep_kernels = false;
+            candidate.host_bytes -= engines * beyond_one_kernel;
+            candidate.engine_bytes -= beyond_one_kernel;
+        }
+        if (!problem_.streamed || division.parts == 1 || candidate.host_bytes <= limits_.host_bytes)
+            return;
+        // Only the parts in flight are in memory then. Every sample is written and read twice.
+        const index_t part = ceil_div(division.scratch_bytes, division.parts);
+        const index_t in_memory =
+            engines_.front()->info().streams
+                ? 0
+                : checked_multiply(engines, checked_multiply(LoadedParts::in_flight, part));
+        candidate.scratch_file_bytes = division.scratch_bytes;
+        candidate.host_bytes =
+            checked_add(candidate.host_bytes - division.scratch_bytes, in_memory);
+        const double write_bytes_per_s =
+            std::min(problem_.sink_bytes_per_s, rates_.file_sync_bytes_per_s);
+        candidate.seconds += 2 * static_cast<double>(images()) *
+                             static_cast<double>(division.scratch_bytes) *
+                             (1 / problem_.source_bytes_per_s + 1 / write_bytes_per_s);
+    }
+
+    void add_split(const BlockDivision& division, PlanCandidate& candidate) const {
+        int host_threads = 0;
+        for (const auto& engine : engines_) host_threads += engine->info().threads;
+        const double threads = std::min<double>(host_threads, rates_.threads_to_fill_memory);
+        const double bytes =
+            static_cast<double>(images()) *
+            static_cast<double>(image_bytes() + 2 * division.scratch_bytes + output_bytes());
+        PlanStages& stages = candidate.stages;
+        stages.split_and_merge = {whole(bytes), bytes / (rates_.split_bytes_per_s * threads)};
+        candidate.seconds += stages.split_and_merge.seconds;
+        if (!counts_first_use()) return;
+        const double touch_s = static_cast<double>(division.scratch_bytes) /
+                               (rates_.first_touch_bytes_per_s * threads);
+        stages.prepare.seconds += touch_s;
+        candidate.seconds += touch_s;
+    }
+
+    // Adds the start of the program and of GPUs.
+    void add_start(PlanCandidate& candidate) const {
+        const double start_s = problem_.start_s + (problem_.streamed ? rates_.process_s : 0);
+        candidate.stages.start = {0, start_s};
+        candidate.seconds += start_s;
+    }
+
+    // Reading before all blocks, and writing after them.
+    void add_files(PlanCandidate& candidate) const {
+        PlanStages& stages = candidate.stages;
+        const double read = static_cast<double>(images()) * static_cast<double>(image_bytes());
+        const double written = static_cast<double>(images()) * static_cast<double>(output_bytes());
+        stages.read = {whole(read), read / problem_.source_bytes_per_s};
+        stages.write = {whole(written), written / problem_.sink_bytes_per_s};
+        candidate.seconds += stages.read.seconds + stages.write.seconds;
+    }
+
+    // Adds the bytes that are not on disk when all is written, `writing_s` after the first were.
+    void add_commit(double writing_s, PlanCandidate& candidate) const {
+        const double bytes = static_cast<double>(images()) * static_cast<double>(output_bytes());
+        // The disk begins whenever so much was written.
+        const double meanwhile = std::clamp(writing_s * rates_.file_sync_bytes_per_s, 0.0,
+                                            std::max(bytes - writeback_bytes, 0.0));
+        const double left = bytes - meanwhile;
+        candidate.stages.commit = {whole(left),
+                                   rates_.file_sync_s + left / rates_.file_sync_bytes_per_s};
+        candidate.seconds += candidate.stages.commit.seconds;
+    }
+
+    index_t tasks(const BlockDivision& division) const {
+        return division.parts > 1 ? division.parts : element_count(division.tiles);
+    }
+    bool streams(const BlockDivision& division) const {
+        return problem_.streamed && division.parts == 1;
+    }
+    /// Samples are read before a task and its results written after.
+    bool holds(const BlockDivision& division) const {
+        return streams(division) && !engines_.front()->info().streams;
+    }
+    bool counts_first_use() const { return problem_.executions > 0; }
+    index_t images() const { return std::max<index_t>(problem_.executions, 1); }
+    index_t held_bytes(const BlockDivision& division) const {
+        if (problem_.streamed && division.parts > 1)
+            return Bands(problem_, division.parts, division.scratch).bytes();
+        if (!holds(division)) return 0;
+        return checked_multiply(
+            static_cast<index_t>(engines_.size()),
+            HeldTasks::bytes(division.first, problem_.image,
+                             checked_multiply(tasks(division), problem_.executions)));
+    }
+    ///< boxes of streams
+    index_t in_memory_bytes() const {
+        return problem_.streamed ? 0 : checked_add(image_bytes(), output_bytes());
+    }
+    ///< image and result, where they are not streamed
+    index_t image_bytes() const { return bytes_of(problem_.image, problem_.image_type); }
+
+    index_t output_bytes() const { return bytes_of(problem_.output.shape(), problem_.output_type); }
+
+    const ConvolutionProblem& problem_;
+    const EngineList& engines_;
+    const MemoryLimits& limits_;
+    const MachineRates& rates_;
+};
+
+}  // namespace
+
+Prediction predict(const ConvolutionProblem& problem, const EngineList& engines,
+                   const MemoryLimits& limits, const BlockDivision& division) {
+    return Predictor(problem, engines, limits).predict(division);
+}
+
+}  // namespace convolume

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "volumes/plan.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <optional>
+
+#include "convolume/error.hpp"
+#include "core/host_memory.hpp"
+#include "volumes/candidate.hpp"
+
+namespace convolume {
+
+namespace {
+
+// Predictions that differ by less say nothing.
+constexpr double model_error = 0.1;
+// More tiles than this would only mean that the limit is absurd.
+constexpr index_t max_tiles = 1 << 20;
+constexpr index_t max_tiles_per_axis = 1 << 12;
+
+MemoryLimits find_limits(const Options& options, const EngineList& engines) {
+    MemoryLimits limits{options.max_host_bytes.value_or(available_host_bytes() / 4 * 3), {}};
+    for (const auto& engine : engines) {
+        const index_t limit = engine->memory_limit_bytes();
+        if (limit > 0) limits.engine_bytes = std::min(limit, limits.engine_bytes.value_or(limit));
+    }
+    return limits;
+}
+
+// A limit to type in: whole units, never below `bytes`.
+std::string size_to_allow(index_t bytes) {
+    for (const auto& [unit, name] :
+         {std::pair{index_t{1} << 30, "GiB"}, {index_t{1} << 20, "MiB"}, {index_t{1} << 10, "KiB"}})
+        if (bytes >= 100 * unit || (unit == 1024 && bytes >= unit))
+            return message(ceil_div(bytes, unit), " ", name);
+    return message(bytes, " B");
+}
+
+struct Candidate : Prediction {
+    Layout layout;
+};
+
+// Weighs the ways to run a problem on engines of one kind.
+class Planner {
+  public:
+    Planner(const ConvolutionProblem& problem, const Options& options, const EngineList& engines)
+        : problem_(problem),
+          options_(options),
+          engines_(engines),
+          limits_(find_limits(options, engines_)) {}
+
+    Planner(const Planner&) = delete;
+    Planner& operator=(const Planner&) = delete;
+
+    void weigh_all() {
+        const Algorithm in_space =
+            problem_.rank1_kernel && engines_.front()->supports(Algorithm::separable)
+                ? Algorithm::separable
+                : Algorithm::direct;
+        if (allows(Method::in_core)) weigh_whole(Method::in_core, 1);
+        if (allows(Method::dif) || options_.parts > 0)
+            for (const int parts : {1, 2, 4, 8, 16})
+                // One part is the undivided transform: worth a line only when asked for by name.
+                if (options_.parts == parts ||
+                    (options_.parts == 0 && (parts > 1 || options_.method == Method::dif)))
+                    weigh_whole(Method::dif, parts);
+        if (allows(Method::tiled)) weigh_tilings(Method::tiled, Algorithm::fft);
+        if (allows(Method::direct) && engines_.front()->supports(in_space))
+            weigh_tilings(Method::direct, in_space);
+        for (Candidate& one : candidates_) one.candidate.rejected = why_not(one.candidate);
+        choose();
+    }
+
+    const std::vector<Candidate>& candidates() const { return candidates_; }
+    /// The fastest way that fits; null when none does.
+    const Candidate* best() const { return best_; }
+    const EngineList& engines() const { return engines_; }
+    index_t host_limit_bytes() const { return limits_.host_bytes; }
+
+    // Names the limit to raise: the engines' when no candidate fits it, else the host's.
+    std::string nothing_fits() const {
+        const auto least = std::min_element(
+            candidates_.begin(), candidates_.end(), [&](const Candidate& a, const Candidate& b) {
+                return std::pair(excess(a.candidate), a.candidate.host_bytes) <
+                       std::pair(excess(b.candidate), b.candidate.host_bytes);
+            });
+        const PlanCandidate& candidate = least->candidate;
+        std::string cure;
+        std::string options;
+        if (excess(candidate) > 0) {
+            cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
+                           " instead of ", format_bytes(*limits_.engine_bytes));
+            options = candidate.on_gpu ? "max_gpu_bytes" : "max_cpu_engine_bytes";
+        }
+        if (candidate.host_bytes > limits_.host_bytes) {
+            cure += message(cure.empty() ? "allow " : " and allow ",
+                            size_to_allow(candidate.host_bytes), " of host memory instead of ",
+                            format_bytes(limits_.host_bytes));
+            options += options.empty() ? "max_host_bytes" : ", max_host_bytes";
+        }
+        return message("no plan for an image of ", convolume::to_string(problem_.image),
+                       " and a kernel of ", convolume::to_string(problem_.kernel),
+                       " fits the memory limits: ", cure, " (", options, ")");
+    }
+
+  private:
+    // The fastest that fits, or the simplest that is hardly slower.
+    void choose() {
+        double least_s = std::numeric_limits<double>::infinity();
+        for (const Candidate& one : candidates_)
+            if (one.candidate.rejected.empty()) least_s = std::min(least_s, one.candidate.seconds);
+        const auto rank = [](const Candidate& one) {
+            const PlanCandidate& candidate = one.candidate;
+            return std::pair(candidate.parts * element_count(candidate.tiles), candidate.seconds);
+        };
+        for (const Candidate& one : candidates_)
+            if (one.candidate.rejected.empty() &&
+                one.candidate.seconds <= least_s * (1 + model_error) &&
+                (!best_ || rank(one) < rank(*best_)))
+                best_ = &one;
+    }
+
+    // A number of parts asks for a split.
+    bool allows(Method method) const {
+        return options_.method == method ||
+               (options_.method == Method::automatic && options_.parts == 0);
+    }
+
+    GridRule grid_rule(int axis, Algorithm algorithm, int parts) const {
+        return {algorithm == Algorithm::fft ? engines_.front().get() : nullptr, axis, parts,
+                problem_.complex_data, problem_.precision};
+    }
+
+    void weigh_whole(Method method, int parts) {
+        Layout layout{method, Algorithm::fft, parts, false, {}};
+        for (int a = 0; a < 3; ++a)
+            layout.axes[static_cast<std::size_t>(a)] =
+                tile_axis(problem_.axis(a), 1, grid_rule(a, Algorithm::fft, parts));
+        Candidate one;
+        static_cast<Prediction&>(one) =
+            predict(layout, layout.tiles(),
+                    {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()});
+        one.layout = std::move(layout);
+        candidates_.push_back(std::move(one));
+    }
+
+    // The best tiling, or the one that needs least where none fits.
+    void weigh_tilings(Method method, Algorithm algorithm) {
+        struct Choice {
+            AxisTiling tiling;
+            BlockAxis largest;
+        };
+        const Layout shape{
+            method, algorithm, 1, algorithm == Algorithm::fft && engines_.front()->can_walk(), {}};
+        std::array<std::vector<Choice>, 3> choices;
+        for (int a = 0; a < 3; ++a) {
+            const AxisProblem axis = problem_.axis(a);
+            const index_t extent = axis.out_end - axis.out_begin;
+            GridRule rule = grid_rule(a, algorithm, 1);
+            rule.may_be_periodic = a > 0 || !shape.walks;
+            for (const index_t count : tile_counts(extent)) {
+                AxisTiling tiling = tile_axis(axis, count, rule);
+                const BlockAxis largest = tiling.largest();
+                choices[static_cast<std::size_t>(a)].push_back({std::move(tiling), largest});
+            }
+        }
+        std::optional<Candidate> best;
+        std::array<const Choice*, 3> best_choice{};
+        for (const Choice& z : choices[0])
+            for (const Choice& y : choices[1])
+                for (const Choice& x : choices[2]) {
+                    const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
+                    if (element_count(tiles) > max_tiles) break;
+                    Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
+                    if (best && !is_better(found.candidate, best->candidate)) continue;
+                    best.emplace();
+                    static_cast<Prediction&>(*best) = std::move(found);
+                    best_choice = {&z, &y, &x};
+                }
+        best->layout = shape;
+        for (std::size_t a = 0; a < 3; ++a) best->layout.axes[a] = best_choice[a]->tiling;
+        candidates_.push_back(std::move(*best));
+    }
+
+    // 1, 2, 3, 4, 6, 8, 12, …, extent
+    static std::vector<index_t> tile_counts(index_t extent) {
+        std::vector<index_t> counts;
+        const index_t most = std::min(extent, max_tiles_per_axis);
+        for (index_t power = 1; power < most; power *= 2) {
+            counts.push_back(power);
+            if (power > 1 && power / 2 * 3 < most) counts.push_back(power / 2 * 3);
+        }
+        counts.push_back(most);
+        return counts;
+    }
+
+    bool fits(const PlanCandidate& candidate) const {
+        return candidate.host_bytes <= limits_.host_bytes &&
+               candidate.engine_bytes <= limits_.engine_bytes.value_or(candidate.engine_bytes);
+    }
+
+    bool is_better(const PlanCandidate& a, const PlanCandidate& b) const {
+        if (fits(a) != fits(b)) return fits(a);
+        return fits(a) ? a.seconds < b.seconds : a.engine_bytes < b.engine_bytes;
+    }
+
+    // Of layouts without parts, only the kind is used.
+    Prediction predict(const Layout& layout, const Index3& tiles,
+                       const std::array<BlockAxis, 3>& axes) const {
+        return convolume::predict(problem_, engines_, limits_,
+                                  {layout.method,
+                                   layout.algorithm,
+                                   layout.parts,
+                                   tiles,
+                                   {axes[0].grid, axes[1].grid, axes[2].grid},
+                                   scratch_shape(problem_, layout),
+                                   scratch_bytes(problem_, layout),
+                                   part_block(problem_, layout, 0, axes),
+                                   part_block(problem_, layout, layout.parts - 1, axes)});
+    }
+
+    std::string why_not(const PlanCandidate& candidate) const {
+        if (limits_.engine_bytes && candidate.engine_bytes > *limits_.engine_bytes)
+            return message("needs ", format_bytes(candidate.engine_bytes),
+                           " on an engine limited to ", format_bytes(*limits_.engine_bytes));
+        if (candidate.host_bytes > limits_.host_bytes)
+            return message("needs ", format_bytes(candidate.host_bytes),
+                           " of host memory limited to ", format_bytes(limits_.host_bytes));
+        return {};
+    }
+
+    index_t excess(const PlanCandidate& candidate) const {
+        return std::max<index_t>(
+            0, candidate.engine_bytes - limits_.engine_bytes.value_or(candidate.engine_bytes));
+    }
+
+    const ConvolutionProblem& problem_;
+    const Options& options_;
+    EngineList engines_;
+    MemoryLimits limits_;
+    std::vector<Candidate> candidates_;
+    const Candidate* best_ = nullptr;
+};
+
+// Whether `a` is the better plan, of engines of another kind. Where they hardly differ, files
+// decide how long it takes: then the engine that works less, whose time is hidden for certain.
+bool is_preferable(const PlanCandidate& a, const PlanCandidate& b) {
+    const auto work_s = [](const PlanStages& stages) {
+        return stages.split_and_merge.seconds + stages.to_gpu.seconds + stages.convolve.seconds +
+               stages.from_gpu.seconds;
+    };
+    const auto [less_s, more_s] = std::minmax(a.seconds, b.seconds);
+    const bool streams = a.stages.write.seconds > 0 && b.stages.write.seconds > 0;
+    if (streams && more_s <= less_s * (1 + model_error)) return work_s(a.stages) < work_s(b.stages);
+    return a.seconds < b.seconds;
+}
+
+}  // namespace
+
+TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
+                   const EngineList& engines) {
+    if (engines.empty()) throw InvalidArgument("a plan needs at least one engine");
+    ConvolutionProblem problem = given;
+    const MachineRates& rates = engines.front()->info().rates;
+    if (problem.source_bytes_per_s == 0) problem.source_bytes_per_s = rates.file_read_bytes_per_s;
+    if (problem.sink_bytes_per_s == 0) problem.sink_bytes_per_s = rates.file_write_bytes_per_s;
+    for (int a = 0; a < 3; ++a)
+        if (problem.image[a] < 1 || problem.kernel[a] < 1)
+            throw InvalidArgument(
+                message("the extent along ", axis_name(a), " is ",
+                        std::min(problem.image[a], problem.kernel[a]),
+                        ": image and kernel need at least 1 sample on every axis"));
+    if (options.parts != 0 && options.parts != 1 && options.parts != 2 && options.parts != 4 &&
+        options.parts != 8 && options.parts != 16)
+        throw InvalidArgument(
+            message(options.parts, " parts were asked for: a split has 1, 2, 4, 8 or 16"));
+    if (options.parts != 0 && options.method != Method::automatic && options.method != Method::dif)
+        throw InvalidArgument(message("method ", to_string(options.method),
+                                      " has no parts: leave their number to method dif"));
+
+    std::deque<Planner> planners;
+    std::vector<std::vector<int>> indices;
+    for (const bool gpu : {true, false}) {
+        EngineList kind;
+        std::vector<int> members;
+        for (std::size_t i = 0; i < engines.size(); ++i)
+            if (engines[i]->info().is_gpu == gpu) {
+                kind.push_back(engines[i]);
+                members.push_back(static_cast<int>(i));
+            }
+        if (kind.empty()) continue;
+        planners.emplace_back(problem, options, kind);
+        indices.push_back(std::move(members));
+    }
+    TaskPlan plan;
+    plan.problem = problem;
+    const Planner* best = nullptr;
+    for (std::size_t i = 0; i < planners.size(); ++i) {
+        Planner& planner = planners[i];
+        planner.weigh_all();
+        for (const Candidate& one : planner.candidates()) plan.candidates.push_back(one.candidate);
+        if (!planner.best()) continue;
+        if (best && !is_preferable(planner.best()->candidate, best->best()->candidate)) continue;
+        best = &planner;
+        plan.engine_indices = indices[i];
+    }
+    if (plan.candidates.empty())
+        throw Unavailable(
+            message("method ", to_string(options.method), " does not run on a GPU: use the CPU"));
+    if (!best) {
+        for (const Planner& planner : planners)
+            if (!planner.candidates().empty()) throw OutOfMemory(planner.nothing_fits());
+    }
+    plan.chosen = best->best()->candidate;
+    plan.keep_kernels = best->best()->keep_kernels;
+    for (const auto& engine : best->engines()) plan.engines.push_back(engine->info().name);
+    plan.host_limit_bytes = best->host_limit_bytes();
+    lay_out(problem, best->best()->layout, plan);
+    if (plan.chosen.on_gpu)
+        for (Block& block : plan.blocks) block.memory_bytes = plan.chosen.block_bytes;
+    return plan;
+}
+
+Plan TaskPlan::summary() const {
+    Plan plan;
+    plan.image = problem.image;
+    plan.kernel = problem.kernel;
+    plan.output = problem.output.shape();
+    plan.complex_data = problem.complex_data;
+    plan.rank1_kernel = problem.rank1_kernel;
+    plan.precision = problem.precision;
+    plan.boundary.kind = problem.boundary;
+    plan.chosen = chosen;
+    plan.candidates = candidates;
+    plan.engines = engines;
+    plan.tasks = static_cast<index_t>(tasks.size());
+    plan.scratch_bytes = scratch_bytes;
+    plan.host_limit_bytes = host_limit_bytes;
+    return plan;
+}
+
+}  // namespace convolume
