@@ -21,7 +21,7 @@ function(convolume_kernel_sources list folder)
     # The lengths of the FFT passes are dealt out to that many files.
     set(chunks_float 8)
     set(chunks_double 4)
-    set_source_files_properties(${folder}/fft/pass_table.cpp PROPERTIES COMPILE_DEFINITIONS
+    set_source_files_properties(${folder}/fft/passes.cpp PROPERTIES COMPILE_DEFINITIONS
         "CONVOLUME_CHUNKS_FLOAT=${chunks_float};CONVOLUME_CHUNKS_DOUBLE=${chunks_double}")
     set(stage_chunks 8)
     set_source_files_properties(${folder}/fft/stages.cpp PROPERTIES COMPILE_DEFINITIONS

@@ -13,7 +13,6 @@
 #include "core/device_program.hpp"
 #include "deconvolve/runner.hpp"
 #include "gpu/runtime/device.hpp"
-#include "gpu/runtime/device_selection.hpp"
 #include "gpu/runtime/staging.hpp"
 
 namespace convolume::deconvolve {

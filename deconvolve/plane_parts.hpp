@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "gpu/volumes/pair_axis.hpp"
+#include "gpu/fft/pass_types.hpp"
 
 namespace convolume::deconvolve {
 

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "gpu/volumes/pair_axis.hpp"
+#include "gpu/fft/pass_types.hpp"
 
 namespace convolume::deconvolve {
 

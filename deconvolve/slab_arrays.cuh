@@ -13,7 +13,7 @@
 #include "deconvolve/device_stages.cuh"
 #include "deconvolve/plane_exchange.cuh"
 #include "deconvolve/problem.hpp"
-#include "gpu/runtime/spread_memory.hpp"
+#include "gpu/runtime/device_memory.hpp"
 
 namespace convolume::deconvolve {
 

@@ -23,10 +23,7 @@ struct GpuDiagnosis {
     std::string driver;       ///< versions; empty where there is none
     std::string runtime;
     std::vector<Device> devices;
-    /// Of several usable devices: bytes a second to one of them, and to all at once.
-    double one_upload = 0;
-    double all_uploads = 0;
-    std::optional<TransferGate> gate;  ///< what `auto` stands for
+    std::optional<TransferGateChoice> gate;  ///< what `auto` stands for
 };
 
 /// Queries and measures the devices. Failures are recorded in the diagnosis; nothing is thrown.

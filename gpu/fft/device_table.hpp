@@ -5,12 +5,13 @@
 
 #include <cuda_runtime_api.h>
 
-#include "gpu/fft/pass_table.hpp"
+#include "convolume/shape.hpp"
+#include "gpu/fft/plan.hpp"
 
 namespace convolume::gpu {
 
-/// Twiddle factors of a plan, followed by those that rows of 2·plan.n real samples need, on the
-/// current device.
+/// Twiddle factors of a plan (Plan::first_twiddle), followed by those that rows of 2·plan.n real
+/// samples need, on the current device.
 template <class Real>
 const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream);
 

@@ -41,8 +41,4 @@ struct Passes {
 template <class Real, int Chunk, int Chunks>
 std::vector<Passes<Real>> compiled_passes();
 
-/// The passes for columns, or rows of complex samples, of length n; null when there are none.
-template <class Real>
-const Passes<Real>* find_passes(index_t n);
-
 }  // namespace convolume::gpu

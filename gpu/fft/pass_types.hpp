@@ -10,24 +10,19 @@
 
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
+#include "core/pair_axis.hpp"
 #include "core/richardson_lucy.hpp"
 #include "core/short_float.hpp"
 
 namespace convolume::gpu {
 
+using convolume::PairAxis;
+using convolume::PositionMap;
+using Range = IndexRange;
+
 /// Columns that a block transforms side by side: 128 bytes of a row.
 template <class Real>
 inline constexpr index_t tile_columns = 128 / (2 * sizeof(Real));
-
-/// Which positions 0 … length-1 of a transform are stored, and where. Position p is element
-/// i = (p - begin) mod length; it is stored when i < count, in slot (first + i) mod ring, and reads
-/// as zero (or is not written) otherwise.
-struct PositionMap {
-    index_t begin = 0;
-    index_t count = 0;
-    index_t first = 0;
-    index_t ring = 1;  ///< slots; count <= ring
-};
 
 /// Columns in memory: sample (slot, batch, column) is data[slot * slot_stride + batch *
 /// batch_stride + column], 0 <= column < columns. Columns and strides are multiples of
@@ -64,6 +59,13 @@ struct PixelRows {
     PixelType type = PixelType::float32;
     index_t plane_stride = 0;
     index_t row_stride = 0;  ///< elements of a row follow each other
+
+    PixelRows from_plane(index_t plane) const {
+        PixelRows rows = *this;
+        rows.data =
+            static_cast<char*>(data) + plane * plane_stride * static_cast<index_t>(size_of(type));
+        return rows;
+    }
 };
 
 /// Rows of `planes` planes to load: row y of the transform reads source row gather_y[y] (y itself

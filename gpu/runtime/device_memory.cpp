@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "gpu/runtime/device_memory.hpp"
 
 #include <cuda_runtime_api.h>
@@ -12,6 +13,7 @@
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
+#include "gpu/runtime/stream.hpp"
 
 namespace convolume::gpu {
 
@@ -160,9 +162,80 @@ index_t DevicePool::limit_bytes() const {
 void DevicePool::lower_limit() {
     const std::lock_guard lock(state_->mutex);
     state_->free_idle();
-    const index_t can_be_had = state_->held_bytes + free_device_bytes(state_->device) / 10 * 9;
+    const index_t can_be_had = state_->held_bytes + usable_device_bytes(state_->device);
+    // What could be had by that count was refused: a quarter less, lest it is refused again.
     const index_t smaller = state_->limit_bytes > 0 ? state_->limit_bytes / 4 * 3 : can_be_had;
     state_->limit_bytes = std::max<index_t>(std::min(can_be_had, smaller), 1);
+}
+
+namespace {
+
+void advise(char* data, index_t bytes, cudaMemoryAdvise advice, int device) {
+#if CUDART_VERSION >= 13000
+    const cudaMemLocation place{cudaMemLocationTypeDevice, device};
+#else
+    const int place = device;
+#endif
+    check(cudaMemAdvise(data, static_cast<std::size_t>(bytes), advice, place),
+          "placing memory on several GPUs");
+}
+
+void move_to(int device, char* data, index_t bytes, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+    const cudaMemLocation place{cudaMemLocationTypeDevice, device};
+    check(cudaMemPrefetchAsync(data, static_cast<std::size_t>(bytes), place, 0, stream),
+          "placing memory on several GPUs");
+#else
+    check(cudaMemPrefetchAsync(data, static_cast<std::size_t>(bytes), device, stream),
+          "placing memory on several GPUs");
+#endif
+}
+
+}  // namespace
+
+bool SpreadMemory::possible(const std::vector<int>& devices) {
+    return std::all_of(devices.begin(), devices.end(), [](int device) {
+        int concurrent = 0;
+        check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
+              "asking what a GPU can do");
+        return concurrent != 0;
+    });
+}
+
+SpreadMemory::SpreadMemory(const std::vector<Part>& parts, const char* purpose) {
+    index_t bytes = 0;
+    for (const Part& part : parts) bytes = checked_add(bytes, part.bytes);
+    if (bytes == 0) return;
+    void* data = nullptr;
+    check(fault_due(Fault::allocation)
+              ? cudaErrorMemoryAllocation
+              : cudaMallocManaged(&data, static_cast<std::size_t>(bytes), cudaMemAttachGlobal),
+          purpose);
+    data_ = data;
+    char* at = as<char>();
+    for (const Part& part : parts) {
+        if (part.bytes == 0) continue;
+        advise(at, part.bytes, cudaMemAdviseSetPreferredLocation, part.device);
+        for (const Part& other : parts)
+            advise(at, part.bytes, cudaMemAdviseSetAccessedBy, other.device);
+        const DeviceScope scope(part.device);
+        const Stream stream;
+        move_to(part.device, at, part.bytes, stream);
+        stream.wait();
+        at += part.bytes;
+    }
+}
+
+SpreadMemory::~SpreadMemory() {
+    if (data_) static_cast<void>(cudaFree(data_));  // a lost device has nothing to free
+}
+
+SpreadMemory::SpreadMemory(SpreadMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)) {}
+
+SpreadMemory& SpreadMemory::operator=(SpreadMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
 }
 
 }  // namespace convolume::gpu

@@ -2,6 +2,7 @@
 #pragma once
 // Memory on one device: allocations that free themselves, and a pool that keeps them within a
 // declared limit. Allocating and freeing stop the whole device, so that memory is kept for reuse.
+// And memory of one address whose parts lie on several devices.
 
 #include <memory>
 #include <mutex>
@@ -72,6 +73,33 @@ class DevicePool {
   private:
     struct State;
     std::shared_ptr<State> state_;
+};
+
+/// Move-only.
+class SpreadMemory {
+  public:
+    struct Part {
+        int device = 0;
+        index_t bytes = 0;
+    };
+
+    /// Whether these devices share addresses.
+    static bool possible(const std::vector<int>& devices);
+
+    SpreadMemory() = default;
+    /// Parts one after another. Throws OutOfMemory, with `purpose`, where memory is refused.
+    SpreadMemory(const std::vector<Part>& parts, const char* purpose);
+    ~SpreadMemory();
+    SpreadMemory(SpreadMemory&& other) noexcept;
+    SpreadMemory& operator=(SpreadMemory&& other) noexcept;
+
+    template <class T>
+    T* as() const {
+        return static_cast<T*>(data_);
+    }
+
+  private:
+    void* data_ = nullptr;
 };
 
 }  // namespace convolume::gpu

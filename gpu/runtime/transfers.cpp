@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "gpu/runtime/transfers.hpp"
 
 #include <algorithm>
@@ -139,6 +140,20 @@ void fail_if_asked() {
 }
 
 }  // namespace
+
+Gate::Pass Gate::hold(int device, BusDirection direction) {
+    if (policy_ != TransferGate::per_link) return {};
+    std::mutex* link = nullptr;
+    {
+        const std::lock_guard lock(links_mutex_);
+        link = &links_[device][direction == BusDirection::to_device ? 0 : 1];
+    }
+    return Pass(*link);
+}
+
+Gate::Pass Gate::step() {
+    return policy_ == TransferGate::global ? Pass(bus_) : Pass();
+}
 
 void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
                     int threads) {

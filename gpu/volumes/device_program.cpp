@@ -9,9 +9,9 @@
 #include "gpu/backend.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/volumes/block_geometry.hpp"
+#include "gpu/volumes/block_kernels.hpp"
 #include "gpu/volumes/block_transform.hpp"
-#include "gpu/volumes/fold.hpp"
-#include "gpu/volumes/transform_lengths.hpp"
 #include "gpu/volumes/workspace.hpp"
 
 namespace convolume::gpu {
@@ -85,7 +85,7 @@ class Program : public DeviceProgram {
         DeviceRates rates;
         rates.device = spec.device;
         index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
-                                                    : free_device_bytes(spec.device) / 10 * 9;
+                                                    : usable_device_bytes(spec.device);
         if (!spec.fold_sources[0].empty())  // the continued image
             limit -= checked_multiply(element_count(spec.block.kept()),
                                       static_cast<index_t>(size_of(spec.block.target_type)));

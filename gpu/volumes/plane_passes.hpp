@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "convolume/image_view.hpp"
+#include "gpu/fft/pass_types.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
-#include "gpu/volumes/pair_axis.hpp"
 #include "gpu/volumes/workspace.hpp"
 
 namespace convolume::gpu {

@@ -164,4 +164,12 @@ bool takes_packs(const RowTarget& target) {
            reinterpret_cast<std::uintptr_t>(target.pixels.data) % pack_bytes == 0;
 }
 
+struct DirectKernel {
+    /// Takes a DirectJob with ConstantTaps where the layout says so, else with GlobalTaps.
+    const void* kernel = nullptr;
+    index_t shared_bytes = 0;  ///< beside the totals of tap groups
+};
+template <class T>
+DirectKernel direct_kernel_for(const TapLayout& layout);
+
 }  // namespace convolume::gpu

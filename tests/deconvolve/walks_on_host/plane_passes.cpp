@@ -110,7 +110,7 @@ std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, con
     PairAxes axes;
     for (int a = 0; a < 3; ++a) {
         PairAxis& axis = axes[static_cast<std::size_t>(a)];
-        axis = {{object[a], image[a], taps[a], shift[a], 0}};
+        axis = {object[a], image[a], taps[a], shift[a], 0};
         if (axis.taps > axis.object) return {};
     }
     return axes;

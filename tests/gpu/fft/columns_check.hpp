@@ -5,7 +5,7 @@
 #include <string>
 
 #include "gpu/fft/column_kernel.hpp"
-#include "gpu/fft/twiddles.hpp"
+#include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
 #include "tests/gpu/fft/host_block.hpp"

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "convolume/cuda/detail/segment_job.hpp"
+#include "convolume/shape.hpp"
 
 namespace convolume::gpu {
 
