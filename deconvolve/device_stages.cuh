@@ -170,7 +170,7 @@ class DeviceStages {
 
     int threads_;
     gpu::DeviceMemory sums_;
-    gpu::Stream stream_;
+    gpu::CudaStream stream_;
 };
 
 }  // namespace convolume::deconvolve

@@ -323,7 +323,7 @@ std::vector<WalkSums> Walker::finish() {
 }
 
 void Walker::drain() noexcept {
-    for (const gpu::Stream* stream : {&uploads_, &work_, &downloads_})
+    for (const gpu::CudaStream* stream : {&uploads_, &work_, &downloads_})
         static_cast<void>(cudaStreamSynchronize(*stream));
 }
 

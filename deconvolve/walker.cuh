@@ -154,7 +154,7 @@ class Walker {
     WalkArrays& arrays_;
     WalkerRings rings_;
     std::optional<gpu::PlanePasses> passes_;
-    gpu::Stream uploads_, work_, downloads_;
+    gpu::CudaStream uploads_, work_, downloads_;
 
   private:
     void upload_back(const WalkStep& step, const WalkTask& task);

@@ -39,8 +39,8 @@ struct ColumnJob {
     int taps = 0;                        ///< of the kernel; 0: it is a spectrum
     Real kernel_sign = 1;                ///< of the imaginary parts of its spectrum
     Real load_sign = 1, store_sign = 1;  ///< of imaginary parts: an inverse conjugates both ends
-    bool staged = false;                 ///< tiles are copied to shared memory ahead of their use
-    bool taps_staged = false;            ///< so are their taps
+    bool prefetches = false;             ///< tiles are copied to shared memory ahead of their use
+    bool prefetches_taps = false;        ///< so are their taps
 };
 
 inline SlotMap slot_map(index_t length, const PositionMap& map) {
@@ -152,11 +152,11 @@ struct ColumnShape {
         (sample_bytes / 2 * value.exchange_size() * columns + 15) / 16 * 16;
     static constexpr index_t fixed_bytes =
         (exchange_bytes + sample_bytes * value.twiddle_count() + 15) / 16 * 16;
-    static constexpr index_t staging_bytes = sample_bytes * N * columns;
+    static constexpr index_t prefetch_bytes = sample_bytes * N * columns;
     /// Blocks that a multiprocessor's registers and shared memory (of compute capability 9) hold.
     static constexpr int blocks_per_unit = [] {
         const int registers = 2 * words * value.elements + 44;
-        const auto by_memory = static_cast<int>(232448 / (fixed_bytes + staging_bytes));
+        const auto by_memory = static_cast<int>(232448 / (fixed_bytes + prefetch_bytes));
         const int by_registers = 65536 / (threads * registers);
         const int blocks = by_memory < by_registers ? by_memory : by_registers;
         return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
@@ -188,15 +188,16 @@ struct ColumnThread {
     const Context& context;
     const ColumnJob<Real>& job;
     const int column_in_tile;
-    Complex<Real>*const staging, *const taps_staging;  ///< for tiles of the source, and of taps
+    Complex<Real>*const prefetched_source,
+        *const prefetched_taps;  ///< for tiles of the source, and of taps
     const index_t tiles_per_batch, tiles;
 
     CONVOLUME_DEVICE ColumnThread(const Context& block, const ColumnJob<Real>& of)
         : context(block),
           job(of),
           column_in_tile(block.thread() % columns),
-          staging(reinterpret_cast<Complex<Real>*>(block.shared() + Shape::fixed_bytes)),
-          taps_staging(staging + N * columns),
+          prefetched_source(reinterpret_cast<Complex<Real>*>(block.shared() + Shape::fixed_bytes)),
+          prefetched_taps(prefetched_source + N * columns),
           tiles_per_batch((of.columns + columns - 1) / columns),
           tiles(tiles_per_batch * of.batches) {}
 
@@ -205,32 +206,32 @@ struct ColumnThread {
         return {batch, (tile - batch * tiles_per_batch) * columns};
     }
 
-    CONVOLUME_DEVICE void stage_source(index_t tile) const {
-        if (!job.staged || tile >= tiles) return;
+    CONVOLUME_DEVICE void prefetch_source(index_t tile) const {
+        if (!job.prefetches || tile >= tiles) return;
         const Place place = place_of(tile);
         const Complex<Real>* const source =
             job.source + place.batch * job.source_batch + place.column;
-        stage(place, staging, N, source, job.source_slot, job.load);
+        prefetch(place, prefetched_source, N, source, job.source_slot, job.load);
     }
     /// Spectra take the place of the source, taps have one of their own.
-    CONVOLUME_DEVICE void stage_kernel(index_t tile, Complex<Real>* to, int count) const {
+    CONVOLUME_DEVICE void prefetch_kernel(index_t tile, Complex<Real>* to, int count) const {
         const Place place = place_of(tile);
-        stage(place, to, count, job.kernel + place.column, job.kernel_slot,
-              [](int slot) { return slot; });
+        prefetch(place, to, count, job.kernel + place.column, job.kernel_slot,
+                 [](int slot) { return slot; });
     }
     /// Taps come first, in a group of their own.
-    CONVOLUME_DEVICE void stage_taps_and_source(index_t tile) const {
-        if (job.taps_staged && tile < tiles) stage_kernel(tile, taps_staging, job.taps);
+    CONVOLUME_DEVICE void prefetch_taps_and_source(index_t tile) const {
+        if (job.prefetches_taps && tile < tiles) prefetch_kernel(tile, prefetched_taps, job.taps);
         context.end_copy_group();
-        stage_source(tile);
+        prefetch_source(tile);
         context.end_copy_group();
     }
 
     CONVOLUME_DEVICE void load_source(int thread, const Place& place, Held& v) const {
-        if (job.staged) {
+        if (job.prefetches) {
             context.wait_copies();
-            load_staged(
-                thread, staging, [](int) { return true; }, v);
+            load_prefetched(
+                thread, prefetched_source, [](int) { return true; }, v);
         } else {
             load(thread, place, job.source + place.batch * job.source_batch, job.source_slot,
                  job.load, v);
@@ -238,10 +239,10 @@ struct ColumnThread {
         Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
     }
     CONVOLUME_DEVICE void load_taps(int thread, const Place& place, Held& v) const {
-        if (job.taps_staged) {
+        if (job.prefetches_taps) {
             context.wait_copies_but_last_group();
-            load_staged(
-                thread, taps_staging, [&](int position) { return position < job.taps; }, v);
+            load_prefetched(
+                thread, prefetched_taps, [&](int position) { return position < job.taps; }, v);
         } else {
             load(
                 thread, place, job.kernel, job.kernel_slot,
@@ -249,19 +250,19 @@ struct ColumnThread {
         }
     }
 
-    /// Multiplies a tile's spectra with the kernel's, which are those of stage_kernel() if tiles
-    /// are staged; then the source of the `next` one is staged.
+    /// Multiplies a tile's spectra with the kernel's, which are those of prefetch_kernel() if tiles
+    /// are prefetched; then the source of the `next` one is.
     CONVOLUME_DEVICE void multiply(int thread, const Place& place, index_t next, Held& v) const {
         const index_t column = place.column + column_in_tile;
-        if (job.staged) {
+        if (job.prefetches) {
             context.wait_copies();
             context.sync();
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                const Complex<Real> k = staging[frequency * columns + column_in_tile];
+                const Complex<Real> k = prefetched_source[frequency * columns + column_in_tile];
                 v[sample] = conjugate(v[sample] * Complex<Real>{k.re, job.kernel_sign * k.im});
             });
             context.sync();
-            stage_source(next);
+            prefetch_source(next);
         } else if (column < job.columns) {
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
                 const Complex<Real> k = context.load(
@@ -275,9 +276,9 @@ struct ColumnThread {
     /// Copies `count` positions of a tile to shared memory, 16 bytes at a time. `from` is the
     /// tile's first column in slot 0; slot_of says which slot a position has.
     template <class SlotOf>
-    CONVOLUME_DEVICE void stage(const Place& place, Complex<Real>* to, int count,
-                                const Complex<Real>* from, unsigned stride,
-                                const SlotOf& slot_of) const {
+    CONVOLUME_DEVICE void prefetch(const Place& place, Complex<Real>* to, int count,
+                                   const Complex<Real>* from, unsigned stride,
+                                   const SlotOf& slot_of) const {
         constexpr int width = 16 / sizeof(Complex<Real>), copies = columns / width;
         constexpr int step = threads / copies;
         const int column = context.thread() % copies * width;
@@ -292,8 +293,8 @@ struct ColumnThread {
         }
     }
     template <class IsThere>
-    CONVOLUME_DEVICE void load_staged(int thread, const Complex<Real>* from,
-                                      const IsThere& is_there, Held& v) const {
+    CONVOLUME_DEVICE void load_prefetched(int thread, const Complex<Real>* from,
+                                          const IsThere& is_there, Held& v) const {
         context.sync();
         Fft::template for_each<0>(thread, [&](int sample, int position) {
             v[sample] = {0, 0};
@@ -337,9 +338,9 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
 
     index_t tile = context.block();
     if constexpr (OfTaps)
-        own.stage_taps_and_source(tile);
+        own.prefetch_taps_and_source(tile);
     else
-        own.stage_source(tile);
+        own.prefetch_source(tile);
     for (; tile < own.tiles; tile += context.blocks()) {
         const typename Thread::Place place = own.place_of(tile);
         const index_t next = tile + context.blocks();
@@ -359,7 +360,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
                     own.load_taps(thread, place, v);
                 } else {
                     own.load_source(thread, place, v);
-                    own.stage_taps_and_source(next);
+                    own.prefetch_taps_and_source(next);
                 }
                 Fft::forward(lane, thread, v, twiddles);
                 if (!taps) break;
@@ -370,9 +371,9 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         } else {
             own.load_source(thread, place, v);
             if (job.kernel == nullptr)
-                own.stage_source(next);
-            else if (job.staged)
-                own.stage_kernel(tile, own.staging, N);
+                own.prefetch_source(next);
+            else if (job.prefetches)
+                own.prefetch_kernel(tile, own.prefetched_source, N);
             Fft::forward(lane, thread, v, twiddles);
         }
 

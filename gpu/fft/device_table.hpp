@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What passes need from a device once: tables in its memory, and how many blocks of a kernel it
+// Facts that passes need once of a device: tables in its memory, and how many blocks of a kernel it
 // runs at a time. Kept until the process ends.
 
 #include <cuda_runtime_api.h>

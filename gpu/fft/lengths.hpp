@@ -25,8 +25,8 @@ inline constexpr std::array lengths<double> = {
     320,  360,  384,  432,  480,  512,  576,  640,  720,  768,  864,  960, 1024, 1152, 1280,
     1440, 1536, 1728, 1920, 2048, 2304, 2560, 2880, 3072, 3456, 3840, 4096};
 
-/// Of them, those that passes with a stage are compiled for, multiples of 4; good_stage_length()
-/// chooses one.
+/// Those that passes with a stage are compiled for, multiples of 4; good_stage_length() chooses
+/// one.
 inline constexpr std::array staged_lengths = {
     20,  28,  36,   48,   56,   60,   64,   72,   80,   96,   100,  108,  112,  120, 144,
     160, 168, 180,  192,  200,  224,  240,  256,  288,  300,  320,  336,  360,  384, 420,

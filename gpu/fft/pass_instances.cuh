@@ -32,7 +32,7 @@ Passes<Real> passes_of() {
     if constexpr (transforms_kernels<Real>) of_taps = column_kernel<Real, N, true>;
     return {N,
             {column_kernel<Real, N, false>, of_taps, Column::value, Column::threads,
-             Column::columns, Column::fixed_bytes, Column::staging_bytes},
+             Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
             {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 

@@ -17,7 +17,7 @@ struct ColumnPass {
     Plan plan;
     int threads = 0;  ///< of a block
     int columns = 0;  ///< of a block
-    index_t fixed_bytes = 0, staging_bytes = 0;
+    index_t fixed_bytes = 0, prefetch_bytes = 0;
 };
 
 template <class Real>

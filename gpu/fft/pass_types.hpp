@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the passes work on, free of CUDA so that kernels can also be run on the host.
+// The data that passes work on, free of CUDA so that CUDA kernels can also run on the host.
 //
 // Spectra are planes of `rows` × `pitch` complex samples; pitch is a multiple of tile_columns, and
 // the samples beyond a row's own ride along: they may hold anything.
@@ -36,7 +36,7 @@ struct Columns {
     index_t batch_stride = 0;
 };
 
-/// What columns are multiplied by between their transforms: spectra, sample (frequency, column) of
+/// The factors of columns between their transforms: spectra, sample (frequency, column) of
 /// which is in slot `frequency`; or, with `taps`, samples 0 … taps-1 along the columns, which a
 /// pass transforms on its way: less memory for more work.
 template <class Real>

@@ -51,19 +51,19 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
     if (tiles == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
 
-    // Copying ahead pays unless its memory leaves less than half the blocks.
+    // Prefetching pays unless its memory leaves less than half the blocks.
     const auto* kernel = reinterpret_cast<const void*>(job.taps > 0 ? pass.of_taps : pass.kernel);
-    const index_t staged_bytes = pass.fixed_bytes + pass.staging_bytes;
+    const index_t with_source = pass.fixed_bytes + pass.prefetch_bytes;
     const index_t plain = resident_blocks(kernel, pass.threads, pass.fixed_bytes);
-    const index_t staged = resident_blocks(kernel, pass.threads, staged_bytes);
-    job.staged = staged > 0 && 2 * staged >= plain;
-    const index_t resident = job.staged ? staged : plain;
-    index_t bytes = job.staged ? staged_bytes : pass.fixed_bytes;
-    if (job.staged && job.taps > 0) {
-        const index_t with_taps = staged_bytes + pass.staging_bytes / pass.plan.n * job.taps;
+    const index_t prefetching = resident_blocks(kernel, pass.threads, with_source);
+    job.prefetches = prefetching > 0 && 2 * prefetching >= plain;
+    const index_t resident = job.prefetches ? prefetching : plain;
+    index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
+    if (job.prefetches && job.taps > 0) {
+        const index_t with_taps = with_source + pass.prefetch_bytes / pass.plan.n * job.taps;
         const index_t blocks = resident_blocks(kernel, pass.threads, with_taps);
-        job.taps_staged = blocks == staged;
-        if (job.taps_staged) bytes = with_taps;
+        job.prefetches_taps = blocks == prefetching;
+        if (job.prefetches_taps) bytes = with_taps;
     }
     if (resident == 0) {
         throw Unavailable(message("columns of ", job.load.length,

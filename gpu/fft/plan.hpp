@@ -9,7 +9,7 @@
 
 namespace convolume::gpu {
 
-/// What a plan may use.
+/// Limits of a plan.
 struct PlanLimits {
     int single = 16;          ///< the longest transform of one stage
     int two_elements = 16;    ///< samples a thread may hold, in two stages
@@ -91,7 +91,7 @@ std::vector<Complex<Real>> plan_twiddles(const Plan& plan) {
     return table;
 }
 
-/// What splits and merges of n pairs read: e^{-2πi k/2n}, k <= n/2.
+/// The table that splits and merges of n pairs read: e^{-2πi k/2n}, k <= n/2.
 template <class Real>
 std::vector<Complex<Real>> pair_twiddles(int n) {
     std::vector<Complex<Real>> table;

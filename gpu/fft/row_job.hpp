@@ -37,7 +37,7 @@ struct RowJob {
     // The spectrum.
     Complex<Real>* spectrum = nullptr;
     index_t plane_stride = 0, pitch = 0, first_plane = 0, ring = 1;  // first_plane < ring
-    /// Of the plan, followed by the twiddle factors of pairs (twiddles.hpp).
+    /// Twiddle factors of the plan, followed by the twiddle factors of pairs (plan.hpp).
     const Complex<Real>* twiddles = nullptr;
 };
 
@@ -177,7 +177,7 @@ CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
         const int batch = count * row.threads;
         CONVOLUME_NO_UNROLL
         for (; done + batch <= loaded / 2; done += batch) {
-            // Forgotten, lest the compiler keeps the addresses of a batch in registers.
+            // Forgotten, so that the compiler does not keep the addresses of a batch in registers.
             const int first = context.forget(done + row.thread), step = context.forget(row.threads);
             const auto* from = static_cast<const PixelPair<S>*>(pixels) + first;
             PixelPair<S> pairs[static_cast<unsigned>(count)];
@@ -314,7 +314,7 @@ CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& jo
     }
 }
 
-/// Likewise to complex pixels.
+/// The same to complex pixels.
 template <class Real>
 CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const Row<Real>& row, index_t offset,
                                     ClampTally& tally) {

@@ -28,7 +28,7 @@ CONVOLUME_CONSTEXPR double filled(int threads) {
     return threads / ((threads + 31) / 32 * 32.0);
 }
 
-/// How a block of so many rows is shaped.
+/// The shape of a thread block of `Rows` rows.
 template <class Real, int N, int Rows, class P = RowPlan<Real, N>>
 struct RowBlock {
     static constexpr int words = sizeof(Real) / sizeof(float);

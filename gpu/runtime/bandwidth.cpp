@@ -65,7 +65,7 @@ struct Measured {
     DeviceScope scope;
     PinnedMemory up, down;
     DeviceMemory a, b;
-    Stream first, second;
+    CudaStream first, second;
 };
 
 // Seconds that `work` takes, the best of a few.

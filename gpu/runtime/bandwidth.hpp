@@ -14,8 +14,9 @@ double measure_concurrent_upload(const std::vector<int>& devices);
 /// As in convolume/engines.hpp
 TransferGateChoice choose_transfer_gate(const std::vector<int>& devices);
 
-/// What engines expect, in bytes a second: both directions are in use at once most of the time, and
-/// ordinary memory goes through staging. Measured once for each device: engines come and go.
+/// Rates that engines expect, in bytes a second: both directions are in use at once most of the
+/// time, and ordinary memory goes through staging. Measured once for each device: engines come and
+/// go.
 struct TransferRates {
     double to_device = 0, to_host = 0;
 };

@@ -25,7 +25,7 @@ class DeviceScope {
     int before_ = 0;
 };
 
-/// What the cost model needs to know about a device.
+/// Facts of a device that the cost model needs.
 struct DeviceFacts {
     int number = 0;
     std::string name;
@@ -46,7 +46,7 @@ int device_count(std::string* why = nullptr);
 /// Whether unavailable() was asked, which starts the driver.
 bool started();
 
-/// What the functions of convolume/engines.hpp tell: gpu_unavailable(), gpu_devices(),
+/// The answers of functions of convolume/engines.hpp: gpu_unavailable(), gpu_devices(),
 /// cuda_driver_version() and cuda_runtime_version().
 std::string unavailable();
 std::vector<GpuDevice> list_devices();
@@ -69,8 +69,8 @@ std::vector<int> choose_devices(const std::vector<int>& asked);
 /// equal share of its memory.
 index_t shares_of(const std::vector<int>& devices, int device);
 
-/// What an engine on one of `devices` may take: its share of the limit that options give each
-/// device, or of most of what is free where they give none.
+/// Memory that an engine on one of `devices` may take: its share of the limit that options give
+/// each device, or of most of what is free where they give none.
 index_t device_limit(const GpuOptions& options, const std::vector<int>& devices, int device);
 
 /// Host threads for each of `devices` engines.

@@ -28,27 +28,25 @@ class DeviceMemory {
     DeviceMemory() = default;
     /// Throws OutOfMemory, with `purpose`, when the device refuses.
     DeviceMemory(int device, index_t bytes, const char* purpose = "a workspace");
-    ~DeviceMemory();
-    DeviceMemory(DeviceMemory&& other) noexcept;
-    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
 
-    char* data() const { return static_cast<char*>(data_); }
+    char* data() const { return as<char>(); }
     template <class T>
     T* as() const {
-        return static_cast<T*>(data_);
+        return static_cast<T*>(data_.get());
     }
-    index_t bytes() const { return bytes_; }
-    /// Sets all bytes to 0, and waits for it. For spectra, of which transforms also read what lies
-    /// behind the rows, though nobody reads what becomes of it: so that a checker finds only
-    /// what was forgotten.
+    index_t bytes() const { return data_ ? data_.get_deleter().bytes : 0; }
+    /// Sets all bytes to 0, and waits for it. Transforms of spectra also read what lies behind the
+    /// rows, though its results are not used: cleared, it does not set off memory checkers.
     void clear() const;
 
   private:
-    void release() noexcept;
+    struct Free {
+        index_t bytes;
+        void operator()(void* data) const;
+    };
 
     int device_ = 0;
-    void* data_ = nullptr;
-    index_t bytes_ = 0;
+    std::unique_ptr<void, Free> data_;
 };
 
 /// Allocations of one device, kept between uses. Thread-safe.
@@ -75,7 +73,8 @@ class DevicePool {
     std::shared_ptr<State> state_;
 };
 
-/// Move-only.
+/// Memory of one address whose parts lie on several devices, each of which reads and writes all of
+/// it. Move-only.
 class SpreadMemory {
   public:
     struct Part {
@@ -89,17 +88,17 @@ class SpreadMemory {
     SpreadMemory() = default;
     /// Parts one after another. Throws OutOfMemory, with `purpose`, where memory is refused.
     SpreadMemory(const std::vector<Part>& parts, const char* purpose);
-    ~SpreadMemory();
-    SpreadMemory(SpreadMemory&& other) noexcept;
-    SpreadMemory& operator=(SpreadMemory&& other) noexcept;
 
     template <class T>
     T* as() const {
-        return static_cast<T*>(data_);
+        return static_cast<T*>(data_.get());
     }
 
   private:
-    void* data_ = nullptr;
+    struct Free {
+        void operator()(void* data) const;
+    };
+    std::unique_ptr<void, Free> data_;
 };
 
 }  // namespace convolume::gpu

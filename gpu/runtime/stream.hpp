@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,14 +17,14 @@
 
 namespace convolume::gpu {
 
-class Stream {
+class CudaStream {
   public:
-    Stream() {
+    CudaStream() {
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
     }
-    ~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
+    ~CudaStream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+    CudaStream(const CudaStream&) = delete;
+    CudaStream& operator=(const CudaStream&) = delete;
     operator cudaStream_t() const { return stream_; }
 
     void wait() const { check(cudaStreamSynchronize(stream_), "working on the GPU"); }
@@ -35,30 +36,27 @@ class Stream {
 class Event {
   public:
     explicit Event(bool timed = false) {
-        check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming),
+        cudaEvent_t event = nullptr;
+        check(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
               "creating an event");
+        event_.reset(event);
     }
-    ~Event() {
-        if (event_) static_cast<void>(cudaEventDestroy(event_));
-    }
-    Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-    Event& operator=(Event&& other) noexcept {
-        std::swap(event_, other.event_);
-        return *this;
-    }
-    operator cudaEvent_t() const { return event_; }
+    operator cudaEvent_t() const { return event_.get(); }
 
     void record(cudaStream_t stream) const {
-        check(cudaEventRecord(event_, stream), "recording an event");
+        check(cudaEventRecord(*this, stream), "recording an event");
     }
     /// Later work of `stream` waits for what was recorded (nothing yet: does not wait).
     void hold_back(cudaStream_t stream) const {
-        check(cudaStreamWaitEvent(stream, event_, 0), "waiting for an event");
+        check(cudaStreamWaitEvent(stream, *this, 0), "waiting for an event");
     }
-    void wait() const { check(cudaEventSynchronize(event_), "working on the GPU"); }
+    void wait() const { check(cudaEventSynchronize(*this), "working on the GPU"); }
 
   private:
-    cudaEvent_t event_ = nullptr;
+    struct Destroy {
+        void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
+    };
+    std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy> event_;
 };
 
 /// Keeps uses of one memory in order on the device, whatever streams and threads they come from.
@@ -84,7 +82,7 @@ class StreamOrder {
         done_->record(stream);
     }
 
-    /// Calls `work` while nobody enqueues. What was enqueued may still be under way.
+    /// Calls `work` while no work is enqueued. Earlier work may still be under way.
     template <class Work>
     void between(const Work& work) {
         const std::lock_guard lock(mutex_);
@@ -98,12 +96,12 @@ class StreamOrder {
 };
 
 struct DeviceStreams {
-    Stream up, compute, down;
+    CudaStream up, compute, down;
 };
 
 /// The streams and events with which one task works on a device.
 struct TaskStreams : DeviceStreams {
-    /// Of every transfer buffer: it was filled, it may be filled again.
+    /// Events of a transfer buffer: it was filled, it may be filled again.
     struct TransferBuffer {
         Event full, free;
     };
@@ -120,7 +118,7 @@ class TaskStreamsPool {
     };
     using Lease = std::unique_ptr<TaskStreams, GiveBack>;
 
-    /// Of the current device, which is always the same.
+    /// Streams of the current device, which is always the same.
     Lease take() {
         const std::lock_guard lock(mutex_);
         if (idle_.empty()) return Lease(new TaskStreams, {this});

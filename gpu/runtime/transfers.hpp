@@ -119,7 +119,7 @@ void copy_to_view(const char* source, index_t first, index_t count, const ImageV
 using BoxReader = std::function<void(const Box3&, const ImageView&)>;
 using BoxWriter = std::function<void(const Box3&, const ConstImageView&)>;
 
-/// What the transfers of one task share.
+/// Resources that the transfers of one task share.
 struct TransferContext {
     int device = 0;
     int host_threads = 1;

@@ -20,7 +20,7 @@ namespace convolume::gpu {
 namespace {
 
 constexpr index_t shortest_segment = 1 << 12, longest_segment = index_t{1} << 26;
-// Of a batch's spectra: what stays in the cache of a large GPU is transformed faster.
+// Bytes of a batch's spectra: what stays in the cache of a large GPU is transformed faster.
 constexpr index_t batch_bytes = index_t{64} << 20;
 
 /// Transforms of n samples give `hop` results each, from position `skip` on. Filters are cut
@@ -53,7 +53,7 @@ double predicted_seconds(const FilterWork& work, const CufftLayout& layout, inde
     const auto filters = static_cast<double>(work.filters);
     const double segment_bytes =
         static_cast<double>(bins) * static_cast<double>(complex_bytes(work));
-    // Of the segments before the first output, most are before the signal's first sample.
+    // Most segments before the first output are before the signal's first sample.
     const double transforms =
         static_cast<double>(segments) * (filters + 1) + (layout.partitions > 1 ? 1 : 0);
     const double traffic = segment_bytes * transforms * (2 * passes + 2);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "convolume/cuda/detail/codelets.hpp"
+#include "convolume/cuda/detail/segment_post.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/grid.cuh"
 #include "gpu/signals/cufft_kernels.hpp"
@@ -112,32 +112,25 @@ __global__ void pick_kernel(const Value* rows, RowResults results, Real* target,
     for (index_t w = blockIdx.x; w * length < results.count; w += gridDim.x) {
         const index_t begin = w * length;
         const index_t end = begin + length < results.count ? begin + length : results.count;
-        Real best = result_at<Real, Value, power>(rows, results, begin);
-        index_t place = begin;
-        const auto consider = [&](Real value, index_t at) {
-            const bool first = value == best && at < place;
-            if (value > best || first || (best != best && value == value)) {
-                best = value;
-                place = at;
-            }
-        };
+        Peak<Real, index_t> peak{result_at<Real, Value, power>(rows, results, begin), begin};
         for (index_t n = begin + thread; n < end; n += threads)
-            consider(result_at<Real, Value, power>(rows, results, n), n);
-        values[thread] = best;
-        places[thread] = place;
+            peak.consider(result_at<Real, Value, power>(rows, results, n), n);
+        values[thread] = peak.value;
+        places[thread] = peak.position;
         __syncthreads();
         for (int half = threads / 2; half > 0; half /= 2) {
             if (thread < half) {
-                consider(values[thread + half], places[thread + half]);
-                values[thread] = best;
-                places[thread] = place;
+                peak.consider(values[thread + half], places[thread + half]);
+                values[thread] = peak.value;
+                places[thread] = peak.position;
             }
             __syncthreads();
         }
         if (thread == 0) {
             const index_t to = results.before / length + w;
-            target[to] = best;
-            if (positions != nullptr) positions[to] = begin_of_range + results.before + place;
+            target[to] = peak.value;
+            if (positions != nullptr)
+                positions[to] = begin_of_range + results.before + peak.position;
         }
         __syncthreads();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What happens to segments and their spectra between cuFFT's transforms. Rows are segments, one
+// Work on segments and their spectra between cuFFT's transforms. Rows are segments, one
 // after another.
 
 #include <cuda_runtime_api.h>

@@ -13,7 +13,7 @@
 
 namespace convolume::gpu {
 
-/// What the cost models know about a device.
+/// Rates of a device for the cost models.
 struct FilterRates {
     int processors = 1;
     double memory_bytes_per_s = 0;  ///< reached by plain reading and writing

@@ -102,7 +102,7 @@ std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
     constexpr GpuFilterTimes times;
     const index_t results_each =
         work.complex_data ? SumsShape<Complex<float>>::results : SumsShape<float>::results;
-    // Of one result of every filter, and of a tile of them, which one thread block sums.
+    // Products of one result of every filter; one thread block sums those of a tile of results.
     const double products = static_cast<double>(round_up(work.filters, SumsShape<float>::filters)) *
                             static_cast<double>(round_up(work.taps, results_each)) *
                             (work.complex_data ? 4 : 1) *

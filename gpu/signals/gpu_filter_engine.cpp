@@ -21,7 +21,7 @@ namespace {
 
 constexpr int slots = 3;            // chunks in flight: one comes, one is computed, one leaves
 constexpr int staging_buffers = 4;  // of one direction
-// Of a chunk's signals or results: large enough for full transfer rates.
+// Bytes of a chunk's signals or results: large enough for full transfer rates.
 constexpr index_t slot_bytes = index_t{48} << 20;
 constexpr index_t shortest_pick = 512;
 
@@ -77,7 +77,7 @@ void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, cons
     }
 }
 
-/// What the transfers of an engine share.
+/// Streams and buffers that the transfers of an engine share.
 struct Transfers {
     int device;
     int host_threads;
@@ -237,7 +237,7 @@ class GpuFilterEngine : public FilterEngine {
         const DeviceScope scope(device_);
         auto prepared = std::make_shared<PreparedOnDevice>();
         prepared->work = picking(work, rates_);
-        const Stream stream;
+        const CudaStream stream;
         prepared->filters = make_device_filters(prepared->work, taps, rates_, pool_, stream);
         return prepared;
     }
@@ -308,8 +308,7 @@ class GpuFilterEngine : public FilterEngine {
 
     void run(const PreparedOnDevice& prepared, const Sizes& sizes, const SignalView& signal,
              const FilterResult& result, const ExecutionContext& context) {
-        if (!transfers_)
-            transfers_.reset(new Transfers{device_, host_threads_});
+        if (!transfers_) transfers_.reset(new Transfers{device_, host_threads_});
         const DeviceStreams& streams = transfers_->streams;
         const DevicePool::Lease memory = pool_.take(sizes.total(), "signals and results");
         // Whatever happens, the device has done with the memory before it is given back.
@@ -343,7 +342,7 @@ class Program : public DeviceFilterProgram {
         cost_ = *cost;
         work.method = cost->method;
         work.segment = cost->segment;
-        const Stream stream;
+        const CudaStream stream;
         filters_ = make_device_filters(work, taps, rates, pool_, stream);
         workspace_bytes_ = filters_->workspace_bytes(signals, outputs);
         if (workspace_bytes_ > 0) workspace_ = pool_.take(workspace_bytes_, "a workspace");

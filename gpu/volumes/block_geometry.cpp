@@ -59,7 +59,7 @@ bool in_space(const Block& block) {
     return block.algorithm == Algorithm::direct;
 }
 
-// What does not depend on how much memory there is.
+// The part of the layout that does not depend on how much memory there is.
 BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device) {
     BlockGeometry g;
     g.pixels = pixels;
@@ -130,7 +130,7 @@ index_t total_bytes(const BlockGeometry& g) {
 
 index_t own_length(int device, int axis, index_t least, int parts, bool complex_data,
                    Precision precision) {
-    // Of a split every part needs a length of its own: real data's first part twice the others'.
+    // Every part of a split needs a length: real data's first part twice that of the others.
     const bool splits = axis == 0 && parts > 1;
     const index_t step = splits ? length_multiple(axis, parts, complex_data) : 1;
     const auto next = [&](index_t length) {
@@ -303,7 +303,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const double down_last =
         out_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
     const double z_s = z_pass / windows / rates.memory;
-    // What runs side by side is hidden behind the slowest, but never wholly.
+    // Work that runs side by side is hidden behind the slowest, but never wholly.
     const double up = in_s - up_first;
     const double down = out_s - down_last;
     const double passes = times.compute_s - z_s;

@@ -44,7 +44,7 @@ struct AxisGather {
     index_t extent() const { return end - begin; }
 };
 
-/// Of rows and columns.
+/// Gathers of rows and columns.
 struct TaskGathers {
     AxisGather y, x;
 };
@@ -64,7 +64,7 @@ class GpuKernel : public EngineKernel {
     bool transformed_;
 };
 
-/// What the tasks of an engine share.
+/// Resources that the tasks of an engine share.
 struct DeviceResources {
     int device = 0;
     int engine = 0;  ///< EngineInfo::index

@@ -11,7 +11,7 @@
 
 namespace convolume::gpu {
 
-/// Where a block works; `kernel` is what prepare(), or direct_taps(), filled.
+/// Memory that a block works in; `kernel` is what prepare(), or direct_taps(), filled.
 struct BlockMemory {
     char* ring = nullptr;
     char* batch = nullptr;

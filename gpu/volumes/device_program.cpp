@@ -158,7 +158,7 @@ class Program : public DeviceProgram {
         source.shape = spec.taps.shape;
         source.gather_y = list_of(list_y);
         source.gather_x = list_of(list_x);
-        const Stream stream;
+        const CudaStream stream;
         // Copies from ordinary memory may still be on their way when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
         in_workspace(stream, [&](const BlockMemory& memory) {
@@ -262,7 +262,7 @@ class Program : public DeviceProgram {
     int device_;
     std::shared_ptr<Workspace> workspace_;
     BlockGeometry geometry_;
-    index_t workspace_grown_ = 0;  ///< by so many bytes, for this program
+    index_t workspace_grown_ = 0;  ///< bytes added for this program
     std::unique_ptr<BlockTransform> transform_;
     DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
     Fold fold_;

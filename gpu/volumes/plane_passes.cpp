@@ -108,7 +108,7 @@ void PlanePasses::prepare(const ConstImageView& taps, const DeviceMemory& kernel
     int device = 0;
     check(cudaGetDevice(&device), "asking for the current device");
     const DeviceMemory there(device, bytes);
-    const Stream stream;
+    const CudaStream stream;
     kernel.clear();
     check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
                           cudaMemcpyHostToDevice, stream),

@@ -37,14 +37,14 @@ CONVOLUME_DEVICE const Pack<T>* plane_of(const DirectSamples<T>& samples, index_
     return samples.data + slot * samples.plane_packs;
 }
 
-/// Where a thread's sums find their samples: straight in device memory, through the caches. Offers
+/// Samples of a thread's sums, straight from device memory, through the caches. Offers
 /// enter(plane) and then load(row, pack) of that plane, counted from the thread's own first output.
 /// The fastest of several ways by measurement (bench/gpu_direct.cu compares them): what a thread
 /// block reads again comes from the L1 cache as fast as from shared memory, without barriers.
 template <class T, class Context>
 class CachedSamples {
   public:
-    /// Of shared memory.
+    /// Shared memory that it takes.
     static index_t bytes(const TapLayout&) { return 0; }
 
     CONVOLUME_DEVICE CachedSamples(const Context& context, char* /*shared*/,

@@ -21,26 +21,16 @@ DeviceScope::DeviceScope(int) {}
 DeviceScope::~DeviceScope() = default;
 
 DeviceMemory::DeviceMemory(int, index_t bytes, const char*)
-    : data_(std::malloc(static_cast<std::size_t>(bytes) + 1)), bytes_(bytes) {
-    std::memset(data_, 0xff, static_cast<std::size_t>(bytes));  // NaN
-    walks_on_host::Machine::one().add_memory(data_, static_cast<std::size_t>(bytes));
+    : data_(std::malloc(static_cast<std::size_t>(bytes) + 1), Free{bytes}) {
+    std::memset(data(), 0xff, static_cast<std::size_t>(bytes));  // NaN
+    walks_on_host::Machine::one().add_memory(data(), static_cast<std::size_t>(bytes));
 }
-DeviceMemory::~DeviceMemory() {
-    release();
-}
-DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
+void DeviceMemory::Free::operator()(void* data) const {
+    walks_on_host::Machine::one().remove_memory(data);
+    std::free(data);
 }
 void DeviceMemory::clear() const {
-    std::memset(data_, 0, static_cast<std::size_t>(bytes_));
-}
-void DeviceMemory::release() noexcept {
-    walks_on_host::Machine::one().remove_memory(data_);
-    std::free(std::exchange(data_, nullptr));
+    std::memset(data(), 0, static_cast<std::size_t>(bytes()));
 }
 
 namespace {

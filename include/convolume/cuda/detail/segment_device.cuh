@@ -42,7 +42,7 @@ struct SegmentBlock : DeviceBlock {
     __device__ __forceinline__ SamplePair<double> load_pair(const Complex<double>* p) const {
         return {load(p), load(p + 1)};
     }
-    /// Writes what nobody reads soon.
+    /// Writes data that are not read soon.
     template <class T>
     __device__ __forceinline__ void store(T* p, T value) const {
         if constexpr (std::is_same_v<T, Complex<float>>) {

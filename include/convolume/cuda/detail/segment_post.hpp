@@ -36,7 +36,7 @@ struct SegmentJob {
     index_t window_length = 1;  ///< `useful` is a multiple of it for peaks
 };
 
-/// What a kernel that makes spectra is told.
+/// Arguments of a CUDA kernel that makes spectra.
 template <class Real>
 struct SpectraJob {
     const void* taps = nullptr;  ///< filters × taps, contiguous, Real or Complex<Real>
@@ -63,7 +63,7 @@ CONVOLUME_DEVICE SegmentPlace segment_place(const SegmentJob<Real>& job, index_t
     return place;
 }
 
-/// What storing needs of a place from filter to filter, little of it: the rest is found again.
+/// The little of a place that storing keeps from filter to filter: the rest is computed again.
 struct SegmentTarget {
     index_t segment = 0;
     index_t start = 0;  ///< of position 0 in the first filter's results, where all are stored
@@ -83,12 +83,12 @@ struct NoFunction {
 };
 
 /// The largest of some results: the first of equal ones, never a NaN.
-template <class Real>
+template <class Real, class Position = int>
 struct Peak {
     Real value;
-    int position;
+    Position position;
 
-    CONVOLUME_DEVICE void consider(Real other, int at) {
+    CONVOLUME_DEVICE void consider(Real other, Position at) {
         const bool first = other == value && at < position;
         if (other > value || first || (value != value && other == other)) {
             value = other;
