@@ -250,24 +250,23 @@ struct ColumnThread {
         }
     }
 
-    /// Multiplies a tile's spectra with the kernel's, which are those of prefetch_kernel() if tiles
-    /// are prefetched; then the source of the `next` one is.
-    CONVOLUME_DEVICE void multiply(int thread, const Place& place, index_t next, Held& v) const {
-        const index_t column = place.column + column_in_tile;
-        if (job.prefetches) {
-            context.wait_copies();
-            context.sync();
-            Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                const Complex<Real> k = prefetched_source[frequency * columns + column_in_tile];
-                v[sample] = conjugate(v[sample] * Complex<Real>{k.re, job.kernel_sign * k.im});
-            });
-            context.sync();
-            prefetch_source(next);
-        } else if (column < job.columns) {
-            Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                const Complex<Real> k = context.load(
-                    job.kernel + slot_offset<Real>(frequency, job.kernel_slot) + column);
-                v[sample] = conjugate(v[sample] * Complex<Real>{k.re, job.kernel_sign * k.im});
+    /// Loads and transforms the taps, then the source, and prefetches those of the `next` tile. One
+    /// after the other by the same instructions: twice as many are slower to load.
+    template <class Forward>
+    CONVOLUME_DEVICE void load_both(int thread, const Place& place, index_t next, Held& v,
+                                    Held& spectrum, const Forward& forward) const {
+        CONVOLUME_NO_UNROLL
+        for (bool taps = true;; taps = false) {
+            if (taps) {
+                load_taps(thread, place, v);
+            } else {
+                load_source(thread, place, v);
+                prefetch_taps_and_source(next);
+            }
+            forward();
+            if (!taps) break;
+            Fft::template for_each<last>(thread, [&](int sample, int) {
+                spectrum[sample] = {v[sample].re, job.kernel_sign * v[sample].im};
             });
         }
     }
@@ -325,17 +324,16 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
     using Shape = ColumnShape<Real, N>;
     using Fft = Stages<Real, Shape>;
     using Thread = ColumnThread<Real, N, Context>;
-    constexpr int columns = Shape::columns;
-    constexpr int last = Shape::value.last();
+    constexpr int columns = Shape::columns, last = Shape::value.last();
 
-    const Thread own(context, job);
     char* const memory = context.shared();
     const SplitLane<Real, Context> lane{
-        context, reinterpret_cast<Real*>(memory) + own.column_in_tile, columns};
+        context, reinterpret_cast<Real*>(memory) + context.thread() % columns, columns};
     auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
     copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), Shape::threads);
     context.sync();
 
+    const Thread own(context, job);
     index_t tile = context.block();
     if constexpr (OfTaps)
         own.prefetch_taps_and_source(tile);
@@ -352,49 +350,51 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         typename Fft::Held v;
 
         [[maybe_unused]] typename Fft::Held spectrum;  // of the kernel
+        const auto forward = [&] { Fft::forward(lane, thread, v, twiddles); };
         if constexpr (OfTaps) {
-            // One after the other by the same instructions: twice as many are slower to load.
-            CONVOLUME_NO_UNROLL
-            for (bool taps = true;; taps = false) {
-                if (taps) {
-                    own.load_taps(thread, place, v);
-                } else {
-                    own.load_source(thread, place, v);
-                    own.prefetch_taps_and_source(next);
-                }
-                Fft::forward(lane, thread, v, twiddles);
-                if (!taps) break;
-                Fft::template for_each<last>(thread, [&](int sample, int) {
-                    spectrum[sample] = {v[sample].re, job.kernel_sign * v[sample].im};
-                });
-            }
+            own.load_both(thread, place, next, v, spectrum, forward);
         } else {
             own.load_source(thread, place, v);
             if (job.kernel == nullptr)
                 own.prefetch_source(next);
             else if (job.prefetches)
                 own.prefetch_kernel(tile, own.prefetched_source, N);
-            Fft::forward(lane, thread, v, twiddles);
+            forward();
         }
 
         Complex<Real>* target = job.target + place.batch * job.target_batch + column;
         const auto store = [&](int sample, int position) {
             const int slot = job.store(position);
-            if (inside && slot >= 0) {
+            if (inside && slot >= 0)
                 target[slot_offset<Real>(slot, job.target_slot)] = {v[sample].re,
                                                                     v[sample].im * job.store_sign};
-            }
         };
 
+        const auto times = [&](int sample, const Complex<Real>& factor) {
+            v[sample] = conjugate(v[sample] * factor);
+        };
         if constexpr (OfTaps) {
-            Fft::template for_each<last>(thread, [&](int sample, int) {
-                v[sample] = conjugate(v[sample] * spectrum[sample]);
-            });
+            Fft::template for_each<last>(thread,
+                                         [&](int sample, int) { times(sample, spectrum[sample]); });
         } else if (job.kernel == nullptr) {
             Fft::template for_each<last>(thread, store);
             continue;
-        } else {
-            own.multiply(thread, place, next, v);
+        } else if (job.prefetches) {
+            context.wait_copies();
+            context.sync();
+            Fft::template for_each<last>(thread, [&](int sample, int frequency) {
+                const Complex<Real> k =
+                    own.prefetched_source[frequency * columns + own.column_in_tile];
+                times(sample, {k.re, job.kernel_sign * k.im});
+            });
+            context.sync();
+            own.prefetch_source(next);
+        } else if (inside) {
+            Fft::template for_each<last>(thread, [&](int sample, int frequency) {
+                const Complex<Real> k = context.load(
+                    job.kernel + slot_offset<Real>(frequency, job.kernel_slot) + column);
+                times(sample, {k.re, job.kernel_sign * k.im});
+            });
         }
         Fft::back(lane, thread, v, twiddles);
         Fft::template for_each<0>(thread, store);

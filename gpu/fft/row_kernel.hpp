@@ -158,72 +158,81 @@ template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
                                const Row<Real>& row, bool inside,
                                const Complex<Real>* pair_twiddles, typename Fft::Held& v) {
-    if (!job.direct_load) {
+    if (job.direct_load) {
+        const Complex<Real>* source = nullptr;
+        int loaded = 0;
+        if (inside && job.inverse) {
+            source = spectrum_row(job, row);
+            loaded = N;
+        } else if (inside) {
+            const index_t offset = pixel_row(job, row);
+            source = static_cast<const Complex<Real>*>(job.pixels.data) +
+                     (job.complex_rows ? offset : offset / 2);
+            loaded = static_cast<int>(offset < 0         ? 0
+                                      : job.complex_rows ? job.loaded_x
+                                                         : job.loaded_x / 2);
+        }
+        Fft::template for_each<0>(row.thread, [&](int sample, int position) {
+            v[sample] = {0, 0};
+            if (position < loaded) v[sample] = context.load(source + position);
+        });
+        if (job.inverse) {
+            Fft::template for_each<0>(row.thread,
+                                      [&](int sample, int) { v[sample].im = -v[sample].im; });
+        }
+    } else {
         context.sync();
-        if (inside && job.inverse)
-            merge_row<N, Fft::plan.threads>(context, job, row, pair_twiddles);
-        else if (inside)
-            load_pixels(context, job, row);
+        if (inside) {
+            if (job.inverse) {
+                merge_row<N, Fft::plan.threads>(context, job, row, pair_twiddles);
+            } else {
+                load_pixels(context, job, row);
+            }
+        }
         context.sync();
         Fft::template for_each<0>(
             row.thread, [&](int sample, int position) { v[sample] = row.shared[position]; });
-        return;
     }
-    const Complex<Real>* source = nullptr;
-    int loaded = 0;
-    if (inside && job.inverse) {
-        source = spectrum_row(job, row);
-        loaded = N;
-    } else if (inside) {
-        const index_t offset = pixel_row(job, row);
-        source = static_cast<const Complex<Real>*>(job.pixels.data) +
-                 (job.complex_rows ? offset : offset / 2);
-        loaded = static_cast<int>(offset < 0         ? 0
-                                  : job.complex_rows ? job.loaded_x
-                                                     : job.loaded_x / 2);
-    }
-    Fft::template for_each<0>(row.thread, [&](int sample, int position) {
-        v[sample] = {0, 0};
-        if (position < loaded) v[sample] = context.load(source + position);
-    });
-    if (!job.inverse) return;
-    Fft::template for_each<0>(row.thread, [&](int sample, int) { v[sample].im = -v[sample].im; });
 }
 
-/// Stores a row's samples, likewise.
+/// Stores a row's samples in the same ways.
 template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
                                 const Row<Real>& row, bool inside,
                                 const Complex<Real>* pair_twiddles, const typename Fft::Held& v) {
     constexpr int last = Fft::plan.last();
-    if (!job.direct_store) {
+    if (job.direct_store) {
+        if (!inside) return;
+        if (job.inverse) {
+            const int each = job.complex_rows ? 1 : 2;  // pixels of a sample
+            const index_t offset =
+                row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
+            auto* target = static_cast<Complex<Real>*>(job.pixels.data) + offset / each;
+            const int begin = static_cast<int>(job.kept_begin_x / each);
+            const int kept = static_cast<int>(job.kept_x / each);
+            Fft::template for_each<last>(row.thread, [&](int sample, int position) {
+                const int at = position - begin;
+                const Complex<Real> value{job.scale * v[sample].re + job.add.re,
+                                          job.add.im - job.scale * v[sample].im};
+                if (at >= 0 && at < kept) target[at] = value;
+            });
+        } else {
+            Complex<Real>* target = spectrum_row(job, row);
+            Fft::template for_each<last>(
+                row.thread, [&](int sample, int position) { target[position] = v[sample]; });
+        }
+    } else {
         context.sync();
         Fft::template for_each<last>(
             row.thread, [&](int sample, int position) { row.shared[position] = v[sample]; });
         context.sync();
-        if (inside && job.inverse)
-            store_pixels(context, job, row);
-        else if (inside)
-            split_row<N, Fft::plan.threads>(job, row, pair_twiddles);
-        return;
-    }
-    if (!inside) return;
-    if (job.inverse) {
-        const int each = job.complex_rows ? 1 : 2;  // pixels of a sample
-        const index_t offset = row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
-        auto* target = static_cast<Complex<Real>*>(job.pixels.data) + offset / each;
-        const int begin = static_cast<int>(job.kept_begin_x / each);
-        const int kept = static_cast<int>(job.kept_x / each);
-        Fft::template for_each<last>(row.thread, [&](int sample, int position) {
-            const int at = position - begin;
-            const Complex<Real> value{job.scale * v[sample].re + job.add.re,
-                                      job.add.im - job.scale * v[sample].im};
-            if (at >= 0 && at < kept) target[at] = value;
-        });
-    } else {
-        Complex<Real>* target = spectrum_row(job, row);
-        Fft::template for_each<last>(
-            row.thread, [&](int sample, int position) { target[position] = v[sample]; });
+        if (inside) {
+            if (job.inverse) {
+                store_pixels(context, job, row);
+            } else {
+                split_row<N, Fft::plan.threads>(job, row, pair_twiddles);
+            }
+        }
     }
 }
 
