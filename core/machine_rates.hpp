@@ -33,8 +33,8 @@ struct CpuFilterTimes {
                                            0.36e-9, 0.38e-9, 0.40e-9, 0.45e-9, 0.49e-9, 0.57e-9,
                                            0.65e-9, 0.94e-9, 1.10e-9, 1.40e-9, 1.68e-9, 1.85e-9,
                                            2.30e-9, 3.20e-9, 4.20e-9, 5.00e-9, 5.50e-9, 6.00e-9};
-    double smooth_length = 1.2,
-           other_length = 4;  ///< times as long: lengths that are no power of 2
+    /// Times as long: lengths that are no power of 2, with factors up to 7 and with others.
+    double smooth_length = 1.2, other_length = 4;
 
     friend bool operator==(const CpuFilterTimes&, const CpuFilterTimes&) = default;
 };
@@ -59,7 +59,7 @@ struct GpuFilterTimes {
 
     // Segments by cuFFT
     double cufft_launch_s = 1.5e-6;
-    double cufft_products_per_s = 0.8e11;  ///< complex products of spectra, a processor
+    double cufft_multiply_adds = 0.8e11;  ///< a second and processor, of products of spectra
     /// Transforms in times of reading or writing their spectra: up to 8192 samples, up to 2^20, and
     /// longer ones. Real data take more than half as long as complex ones.
     std::array<double, 3> cufft_real_passes = {5.0, 7.5, 8.1};
@@ -67,7 +67,7 @@ struct GpuFilterTimes {
     double cufft_factor_of_3 = 1.25;  ///< times as long: lengths above 2^15 with that factor
 
     // Sums in time
-    double sum_products_per_s = 1.65e11;  ///< a processor
+    double sum_products_per_s = 1.65e11;  ///< of a processor
     double sum_lone_share = 0.65;   ///< of its rate that a processor reaches with one thread block
     double sum_memory_share = 0.9;  ///< of memory_share
     double sum_not_hidden = 0.6;    ///< of the shorter of computing and moving data

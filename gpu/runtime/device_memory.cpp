@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "gpu/runtime/device_memory.hpp"
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "gpu/runtime/transfers.hpp"
 
 #include <algorithm>

@@ -60,7 +60,7 @@ double predicted_seconds(const FilterWork& work, const CufftLayout& layout, inde
     const double products = static_cast<double>(segments) * filters *
                             static_cast<double>(layout.partitions) * static_cast<double>(bins) * 4;
     return traffic / rates.memory_bytes_per_s +
-           products / (times.cufft_products_per_s * rates.processors * rates.speed) +
+           products / (times.cufft_multiply_adds * rates.processors * rates.speed) +
            times.cufft_launch_s * batches * (2 + 3 * filters);
 }
 

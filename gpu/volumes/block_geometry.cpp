@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "gpu/volumes/block_geometry.hpp"
 
 #include <algorithm>
